@@ -1,0 +1,40 @@
+package v1
+
+import corev1 "k8s.io/api/core/v1"
+
+// Names that TApp's objects and pods carry. Those without a comment of their own
+// are tkestack/tapp's, whose pods are taken over as they are.
+const (
+	// GroupName is the API group.
+	GroupName = "apps.tkestack.io"
+	// Kind of the API.
+	Kind = "TApp"
+
+	// DefaultTemplateName names spec.template among the templates.
+	DefaultTemplateName = "default"
+
+	// LabelInstanceID is the pod label with the instance id.
+	LabelInstanceID = "tapp_instance_key"
+	// LabelTemplateHash is the label with the hash of the whole template.
+	LabelTemplateHash = "tapp_template_hash_key"
+	// LabelUniqHash is the label with the hash of the template's spec without
+	// images.
+	LabelUniqHash = "tapp_uniq_hash_key"
+	// LabelPodIndex is the instance id under Kubernetes' own label (KEP-4017).
+	LabelPodIndex = "apps.kubernetes.io/pod-index"
+
+	// AnnotationInPlaceState is the pod annotation that records what an in-place
+	// update waits for.
+	AnnotationInPlaceState = "tkestack.io/inplace-update-state"
+	// AnnotationTemplateKeys is the pod annotation that lists the label and
+	// annotation keys that came from the template, so that one that leaves the
+	// template can leave the pod.
+	AnnotationTemplateKeys = "tkestack.io/template-keys"
+	// AnnotationFailures is the pod annotation that counts how many pods of the
+	// instance failed in a row before this one.
+	AnnotationFailures = "tkestack.io/failures"
+
+	// GateInPlaceUpdate is the readiness gate that takes a pod out of its
+	// Services while it changes in place.
+	GateInPlaceUpdate corev1.PodConditionType = "tkestack.io/InPlaceUpdate"
+)

@@ -1,0 +1,131 @@
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// InstanceStatus is the state of one instance. In spec.statuses only Killed and
+// Running have an effect.
+//
+// +kubebuilder:validation:Enum=NotCreated;Pending;Running;Updating;PodFailed;PodSucc;Killing;Killed;Failed;Succ;Unknown
+type InstanceStatus string
+
+const (
+	// InstanceNotCreated means that the instance is to run and has no pod yet.
+	InstanceNotCreated InstanceStatus = "NotCreated"
+	// InstancePending means that the pod is not ready yet.
+	InstancePending InstanceStatus = "Pending"
+	// InstanceRunning means that the pod is ready.
+	InstanceRunning InstanceStatus = "Running"
+	// InstanceUpdating means that the pod is being changed in place.
+	InstanceUpdating InstanceStatus = "Updating"
+	// InstancePodFailed means that the pod failed, and another one will take its place.
+	InstancePodFailed InstanceStatus = "PodFailed"
+	// InstancePodSucc means that the pod ended well, and another one will take its place.
+	InstancePodSucc InstanceStatus = "PodSucc"
+	// InstanceKilling means that the pod is being deleted.
+	InstanceKilling InstanceStatus = "Killing"
+	// InstanceKilled means that spec.statuses stopped the instance, and its pod is gone.
+	InstanceKilled InstanceStatus = "Killed"
+	// InstanceFailed means that the pod failed, and the instance stays as it ended.
+	InstanceFailed InstanceStatus = "Failed"
+	// InstanceSucc means that the pod ended well, and the instance stays as it ended.
+	InstanceSucc InstanceStatus = "Succ"
+	// InstanceUnknown means that the pod's phase cannot be told.
+	InstanceUnknown InstanceStatus = "Unknown"
+)
+
+// AppStatus is the state of a TApp as a whole.
+type AppStatus string
+
+const (
+	// AppPending means that there is no instance.
+	AppPending AppStatus = "Pending"
+	// AppRunning means that at least one instance has not ended.
+	AppRunning AppStatus = "Running"
+	// AppFailed means that all instances ended, and at least one failed.
+	AppFailed AppStatus = "Failed"
+	// AppSucc means that all instances ended, none failed, and at least one ended well.
+	AppSucc AppStatus = "Succ"
+	// AppKilled means that all instances are stopped.
+	AppKilled AppStatus = "Killed"
+)
+
+// Condition types of a TApp. They follow kstatus: a generation is rolled out
+// when observedGeneration has caught up, Ready is True and Stalled is not.
+const (
+	// ConditionReady is True when every instance that is to run is available and
+	// follows its current template, and none is left over.
+	ConditionReady = "Ready"
+	// ConditionProgressing is True while instances are on their way to the spec.
+	ConditionProgressing = "Progressing"
+	// ConditionStalled is True when the controller cannot go on without help: the
+	// spec is invalid, or nothing moved for progressDeadlineSeconds.
+	ConditionStalled = "Stalled"
+)
+
+// TAppStatus is the observed state of a TApp.
+type TAppStatus struct {
+	// observedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// replicas is the number of pods that exist and have not finished.
+	// +optional
+	Replicas int32 `json:"replicas"`
+
+	// readyReplicas is the number of pods that are ready.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
+
+	// availableReplicas is the number of instances that are to run and whose pod
+	// has been ready for minReadySeconds, is not being deleted and not being
+	// updated.
+	// +optional
+	AvailableReplicas int32 `json:"availableReplicas"`
+
+	// updatedReplicas is the number of pods that follow the current template of
+	// their instance.
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas"`
+
+	// scaleLabelSelector is the selector in its string form, for the scale
+	// subresource and with it the HorizontalPodAutoscaler.
+	// +optional
+	ScaleLabelSelector string `json:"scaleLabelSelector,omitempty"`
+
+	// appStatus is the state of the TApp as a whole: Pending, Running, Failed,
+	// Succ or Killed.
+	// +optional
+	AppStatus AppStatus `json:"appStatus,omitempty"`
+
+	// statuses is the state of every instance: instance id to status.
+	// +optional
+	Statuses map[string]InstanceStatus `json:"statuses,omitempty"`
+
+	// nodes is where the instances of a TApp with neverMigrate have run: instance
+	// id to node name.
+	// +optional
+	Nodes map[string]string `json:"nodes,omitempty"`
+
+	// currentRevision is the revision of the spec that was last rolled out.
+	// +optional
+	CurrentRevision string `json:"currentRevision,omitempty"`
+
+	// updateRevision is the revision of the spec that is being rolled out.
+	// +optional
+	UpdateRevision string `json:"updateRevision,omitempty"`
+
+	// collisionCount counts hash collisions of revision names.
+	// +optional
+	CollisionCount *int32 `json:"collisionCount,omitempty"`
+
+	// lastProgressTime is when an instance last came closer to the spec.
+	// progressDeadlineSeconds counts from it.
+	// +optional
+	LastProgressTime *metav1.Time `json:"lastProgressTime,omitempty"`
+
+	// conditions are Ready, Progressing and Stalled.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}

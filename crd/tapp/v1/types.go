@@ -1,0 +1,256 @@
+package v1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// TApp runs a fixed number of pods, each with an identity of its own: an
+// instance id from "0" to replicas-1, and with it a name, optionally a DNS name
+// and claims. Every instance can have its own template, and can be stopped,
+// started and upgraded alone.
+//
+// +genclient
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=tapps,singular=tapp,shortName=ta,categories=all
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.scaleLabelSelector
+// +kubebuilder:printcolumn:name="DESIRED",type=integer,JSONPath=`.spec.replicas`,description="Number of instances asked for"
+// +kubebuilder:printcolumn:name="READY",type=integer,JSONPath=`.status.readyReplicas`,description="Instances whose pod is ready"
+// +kubebuilder:printcolumn:name="UPDATED",type=integer,JSONPath=`.status.updatedReplicas`,description="Instances whose pod follows its current template"
+// +kubebuilder:printcolumn:name="STATUS",type=string,JSONPath=`.status.appStatus`,description="State of the application as a whole"
+// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="IMAGES",type=string,priority=1,JSONPath=`.spec.template.spec.containers[*].image`,description="Images of the template named default"
+// +kubebuilder:printcolumn:name="SELECTOR",type=string,priority=1,JSONPath=`.status.scaleLabelSelector`
+type TApp struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what the user asks for.
+	// +required
+	Spec TAppSpec `json:"spec"`
+
+	// status is what the controller last observed.
+	// +optional
+	Status TAppStatus `json:"status,omitempty"`
+}
+
+// TAppList is a list of TApps.
+//
+// +kubebuilder:object:root=true
+type TAppList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []TApp `json:"items"`
+}
+
+// TAppSpec is the desired state of a TApp.
+//
+// +kubebuilder:validation:XValidation:rule=`(has(self.serviceName) ? self.serviceName : "") == (has(oldSelf.serviceName) ? oldSelf.serviceName : "")`,fieldPath=".serviceName",message="serviceName is immutable: it is part of every instance's DNS name. Create a new TApp to change it"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.selector) || (has(self.selector) && self.selector == oldSelf.selector)",fieldPath=".selector",message="selector is immutable: instances that it no longer matches would be abandoned. Create a new TApp to change it"
+// +kubebuilder:validation:XValidation:rule="(has(self.volumeClaimTemplates) ? self.volumeClaimTemplates.map(c, c.?metadata.?name) : []) == (has(oldSelf.volumeClaimTemplates) ? oldSelf.volumeClaimTemplates.map(c, c.?metadata.?name) : [])",fieldPath=".volumeClaimTemplates",message="volumeClaimTemplates cannot be added, removed or renamed: instances already own their claims. Create a new TApp to change them"
+type TAppSpec struct {
+	// replicas is the number of instances; their ids are "0" to replicas-1.
+	// Absent means 1.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// selector says which pods belong to this TApp. Absent: the labels of
+	// template. Immutable once set; the labels of every template must match it.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+
+	// template is the pod template named "default".
+	// +required
+	Template corev1.PodTemplateSpec `json:"template"`
+
+	// templatePool holds further pod templates by name. The name "default" is
+	// reserved for template.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!('default' in self)",message="the name default is reserved for spec.template: give this template another name"
+	TemplatePool map[string]corev1.PodTemplateSpec `json:"templatePool,omitempty"`
+
+	// templates says which template an instance uses: instance id to template
+	// name. An id that is not listed uses defaultTemplateName. Ids at and above
+	// replicas are allowed, and wait for a scale-up.
+	// +optional
+	Templates map[string]string `json:"templates,omitempty"`
+
+	// defaultTemplateName is the template of instances that templates does not
+	// list. Absent or empty means "default".
+	// +optional
+	DefaultTemplateName string `json:"defaultTemplateName,omitempty"`
+
+	// DefaultTemplateName is the spelling of defaultTemplateName in the tutorial of
+	// tkestack/tapp. It holds where defaultTemplateName is empty. Deprecated: use
+	// defaultTemplateName.
+	// +optional
+	LegacyDefaultTemplateName string `json:"DefaultTemplateName,omitempty"`
+
+	// statuses stops single instances: instance id to desired status. "Killed"
+	// deletes the instance's pod and keeps its identity and claims; "Running" or
+	// no entry runs it. All other values have no effect.
+	// +optional
+	Statuses map[string]InstanceStatus `json:"statuses,omitempty"`
+
+	// updateStrategy says how instances get to a changed template.
+	// +optional
+	UpdateStrategy TAppUpdateStrategy `json:"updateStrategy,omitempty"`
+
+	// paused stops updates from starting while it is true. Updates under way
+	// finish, and creates, kills and scaling go on.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+
+	// minReadySeconds is how long, in seconds, a pod has to be ready before its
+	// instance counts as available. Absent means 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
+
+	// revisionHistoryLimit is how many old revisions of the spec are kept for
+	// rollback. Absent means 10.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
+
+	// progressDeadlineSeconds is how long, in seconds, the TApp may go without
+	// progress before the condition Stalled says what is stuck. Absent means 600.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
+
+	// volumeClaimTemplates gives every instance claims of its own, named
+	// <claim template>-<tapp>-<id>. A claim replaces the template's volume of the
+	// same name. Immutable, but for a larger storage request.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
+
+	// persistentVolumeClaimRetentionPolicy says what happens to the claims of
+	// volumeClaimTemplates. A killed instance always keeps its claims.
+	// +optional
+	PersistentVolumeClaimRetentionPolicy *PersistentVolumeClaimRetentionPolicy `json:"persistentVolumeClaimRetentionPolicy,omitempty"`
+
+	// serviceName is the headless Service that gives every instance the DNS name
+	// <pod>.<serviceName>.<namespace>.svc.<cluster domain>. Immutable.
+	// +optional
+	ServiceName string `json:"serviceName,omitempty"`
+
+	// forceDeletePod lets the controller delete a terminating pod by force when
+	// there is evidence that its node is lost. Two pods of one instance may then
+	// run at once if the node is still alive.
+	// +optional
+	ForceDeletePod bool `json:"forceDeletePod,omitempty"`
+
+	// neverMigrate keeps an instance on the node it first ran on: its later pods
+	// carry a required node affinity, and one that finished is not run again.
+	// +optional
+	NeverMigrate bool `json:"neverMigrate,omitempty"`
+
+	// autoDeleteUnusedTemplate drops entries of templatePool that neither
+	// templates, defaultTemplateName nor updateStrategy.template names.
+	// +optional
+	AutoDeleteUnusedTemplate bool `json:"autoDeleteUnusedTemplate,omitempty"`
+}
+
+// TAppUpdateStrategy says how instances get to a changed template.
+type TAppUpdateStrategy struct {
+	// template is the template whose instances update by rolling, within
+	// maxUnavailable. Instances of all other templates update by force, within
+	// forceUpdate.maxUnavailable. Absent or empty means defaultTemplateName.
+	// +optional
+	Template string `json:"template,omitempty"`
+
+	// maxUnavailable is how many instances may be unavailable during a rolling
+	// update: a number above 0, or a percentage of the instances that are to run,
+	// rounded up. Absent means 1.
+	// +optional
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// forceUpdate bounds the updates of instances whose template is not the
+	// rolling one.
+	// +optional
+	ForceUpdate ForceUpdateStrategy `json:"forceUpdate,omitempty"`
+
+	// inPlaceUpdate says when a pod is changed in place rather than recreated.
+	// +optional
+	InPlaceUpdate InPlaceUpdateStrategy `json:"inPlaceUpdate,omitempty"`
+}
+
+// ForceUpdateStrategy bounds forced updates.
+type ForceUpdateStrategy struct {
+	// maxUnavailable is how many instances may be unavailable during a forced
+	// update: a number above 0, or a percentage of the instances that are to run,
+	// rounded up. Absent means 100%.
+	// +optional
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+}
+
+// InPlaceUpdatePolicy says whether pods are changed in place.
+//
+// +kubebuilder:validation:Enum=InPlaceIfPossible;InPlaceOnly;ReCreate
+type InPlaceUpdatePolicy string
+
+const (
+	// InPlaceIfPossible changes a pod in place when only images, labels and
+	// annotations of its template changed, and recreates it otherwise.
+	InPlaceIfPossible InPlaceUpdatePolicy = "InPlaceIfPossible"
+	// InPlaceOnly never recreates a pod for an update: an instance whose template
+	// changed in more than images, labels and annotations waits, and the
+	// condition Stalled names it.
+	InPlaceOnly InPlaceUpdatePolicy = "InPlaceOnly"
+	// ReCreate recreates a pod for every update.
+	ReCreate InPlaceUpdatePolicy = "ReCreate"
+)
+
+// InPlaceUpdateStrategy says when and how a pod is changed in place.
+type InPlaceUpdateStrategy struct {
+	// policy is InPlaceIfPossible, InPlaceOnly or ReCreate. Absent means
+	// InPlaceIfPossible.
+	// +optional
+	Policy InPlaceUpdatePolicy `json:"policy,omitempty"`
+
+	// drain takes a pod out of its Services before it changes in place: pods get
+	// the readiness gate tkestack.io/InPlaceUpdate. false saves two of three
+	// writes for instances that no Service routes to. It holds for pods created
+	// from then on. Absent means true.
+	// +optional
+	Drain *bool `json:"drain,omitempty"`
+
+	// gracePeriodSeconds is how long, in seconds, a drained pod is left alone
+	// before it changes, so that clients can notice. Absent means 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	GracePeriodSeconds int32 `json:"gracePeriodSeconds,omitempty"`
+}
+
+// PersistentVolumeClaimRetentionPolicyType is Retain or Delete.
+//
+// +kubebuilder:validation:Enum=Retain;Delete
+type PersistentVolumeClaimRetentionPolicyType string
+
+const (
+	// RetainPersistentVolumeClaim leaves the claims alone.
+	RetainPersistentVolumeClaim PersistentVolumeClaimRetentionPolicyType = "Retain"
+	// DeletePersistentVolumeClaim deletes the claims.
+	DeletePersistentVolumeClaim PersistentVolumeClaimRetentionPolicyType = "Delete"
+)
+
+// PersistentVolumeClaimRetentionPolicy says when claims of volumeClaimTemplates
+// are deleted, as in StatefulSet (KEP-1847).
+type PersistentVolumeClaimRetentionPolicy struct {
+	// whenDeleted says what happens to the claims when the TApp is deleted.
+	// Absent means Retain.
+	// +optional
+	WhenDeleted PersistentVolumeClaimRetentionPolicyType `json:"whenDeleted,omitempty"`
+
+	// whenScaled says what happens to the claims of instances that a scale-down
+	// removes. Absent means Retain.
+	// +optional
+	WhenScaled PersistentVolumeClaimRetentionPolicyType `json:"whenScaled,omitempty"`
+}
