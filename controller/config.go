@@ -1,0 +1,110 @@
+// Package controller is `tapp controller`: it makes the clients, wins the
+// election, and runs the kinds.
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+)
+
+// Config of Run. Flags fill it; tests do so directly.
+type Config struct {
+	// Kubeconfig and Master say where the API server is. Both empty: the
+	// KUBECONFIG variable, the user's kubeconfig, or the cluster that this runs in.
+	Kubeconfig string
+	Master     string
+	// CreateCRD applies the CustomResourceDefinitions at the start.
+	CreateCRD bool
+	// DeletePodAfterAppFinish keeps ended pods until all instances of a TApp have
+	// ended, and then deletes them; false deletes each at once.
+	DeletePodAfterAppFinish bool
+	// NodeLostAfter is how long a node has to be not ready to count as lost.
+	NodeLostAfter time.Duration
+	// KubeAPIQPS and KubeAPIBurst limit the requests of the controller.
+	KubeAPIQPS   float64
+	KubeAPIBurst int
+	// Workers is how many TApps are worked on at a time.
+	Workers int
+	// Namespace to look after; empty: all.
+	Namespace string
+	// MetricsAddress is where metrics and health are served; empty: nowhere.
+	MetricsAddress string
+	Election       Election
+	// Version of the program, for the user agent.
+	Version string
+	// Grace is how long writes under way may take to finish at the end.
+	Grace time.Duration
+
+	// REST replaces Kubeconfig and Master if not nil.
+	REST *rest.Config
+	// Listener replaces MetricsAddress if not nil.
+	Listener net.Listener
+	// Registry takes the metrics; nil: one that Run makes.
+	Registry *prometheus.Registry
+	// Wrap is put around the transport of all API requests if not nil.
+	Wrap func(http.RoundTripper) http.RoundTripper
+}
+
+// Election of the one replica that works.
+type Election struct {
+	// Enabled is false for a single replica that need not ask.
+	Enabled bool
+	// LeaseDuration is how long the others wait for a leader that is silent.
+	LeaseDuration time.Duration
+	// RenewDeadline is after how long without success a leader gives up.
+	RenewDeadline time.Duration
+	// RetryPeriod is how long to wait between tries.
+	RetryPeriod time.Duration
+	// Namespace and Name of the Lease; no namespace: the one that this runs in.
+	Namespace string
+	Name      string
+}
+
+// Defaults of the configuration, which those of the flags are.
+func Defaults() Config {
+	return Config{
+		CreateCRD:               true,
+		DeletePodAfterAppFinish: true,
+		NodeLostAfter:           5 * time.Minute,
+		KubeAPIQPS:              2000,
+		KubeAPIBurst:            2500,
+		Workers:                 5,
+		MetricsAddress:          ":8080",
+		Grace:                   20 * time.Second,
+		Election: Election{
+			Enabled:       true,
+			LeaseDuration: 15 * time.Second,
+			RenewDeadline: 10 * time.Second,
+			RetryPeriod:   2 * time.Second,
+			Name:          "tapp-controller",
+		},
+	}
+}
+
+func (c *Config) validate() error {
+	var errs []error
+	reject := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	reject(c.Workers < 1, "--worker is %d; at least 1 TApp has to be worked on at a time", c.Workers)
+	reject(c.KubeAPIQPS <= 0, "--kube-api-qps is %v; give a number above 0", c.KubeAPIQPS)
+	reject(c.KubeAPIBurst < 1, "--kube-api-burst is %d; give a number above 0", c.KubeAPIBurst)
+	reject(c.NodeLostAfter <= 0, "--node-lost-after is %v; give a duration above 0, such as 5m", c.NodeLostAfter)
+	reject(c.Grace < 0, "the grace is %v; give 0 or more", c.Grace)
+	if e := c.Election; e.Enabled {
+		reject(e.Name == "", "--leader-elect-resource-name is empty; give the Lease a name")
+		reject(e.RetryPeriod <= 0, "--leader-elect-retry-period is %v; give a duration above 0", e.RetryPeriod)
+		reject(e.RenewDeadline <= e.RetryPeriod*6/5, "--leader-elect-renew-deadline (%v) must be longer than 1.2 times --leader-elect-retry-period (%v), or no retry fits in", e.RenewDeadline, e.RetryPeriod)
+		reject(e.LeaseDuration <= e.RenewDeadline, "--leader-elect-lease-duration (%v) must be longer than --leader-elect-renew-deadline (%v), or two replicas could work at a time", e.LeaseDuration, e.RenewDeadline)
+		reject(e.LeaseDuration < time.Second, "--leader-elect-lease-duration is %v; Leases count whole seconds", e.LeaseDuration)
+	}
+	return errors.Join(errs...)
+}

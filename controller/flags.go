@@ -1,0 +1,66 @@
+package controller
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+	"k8s.io/klog/v2"
+)
+
+// Command is `tapp controller`. Flags that tkestack/tapp had keep their names.
+func Command(version string) *cli.Command {
+	c := Defaults()
+	c.Version = version
+	var log logging
+	var printVersion bool
+	return &cli.Command{
+		Name:  "controller",
+		Usage: "run the controllers",
+		Flags: append(append(c.flags(), c.Election.flags()...),
+			&cli.IntFlag{Name: "v", Usage: "log `level`: 2 tells of syncs, 3 of writes, 4 of what was skipped", Destination: &log.verbosity},
+			&cli.StringFlag{Name: "logging-format", Usage: "text or json", Destination: &log.format, Value: "text"},
+			&cli.BoolFlag{Name: "version", Usage: "print the version and exit", Destination: &printVersion},
+		),
+		Action: func(ctx *cli.Context) error {
+			if printVersion {
+				_, err := fmt.Fprintln(ctx.App.Writer, version)
+				return err
+			}
+			if ctx.NArg() > 0 {
+				return fmt.Errorf("%q is no flag; a controller takes flags only", ctx.Args().First())
+			}
+			logger, err := log.start(ctx.App.ErrWriter)
+			if err != nil {
+				return err
+			}
+			defer klog.Flush()
+			return Run(klog.NewContext(ctx.Context, logger), c)
+		},
+	}
+}
+
+func (c *Config) flags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "kubeconfig", Usage: "`path` of a kubeconfig; by default KUBECONFIG, the user's own, or the cluster that this runs in", Destination: &c.Kubeconfig},
+		&cli.StringFlag{Name: "master", Usage: "`address` of the API server, instead of the kubeconfig's", Destination: &c.Master},
+		&cli.BoolFlag{Name: "create-crd", Usage: "apply the CustomResourceDefinitions at the start", Destination: &c.CreateCRD, Value: c.CreateCRD},
+		&cli.BoolFlag{Name: "delete-pod-after-app-finish", Usage: "keep ended pods until all instances of a TApp have ended, and then delete them; false deletes each at once", Destination: &c.DeletePodAfterAppFinish, Value: c.DeletePodAfterAppFinish},
+		&cli.DurationFlag{Name: "node-lost-after", Usage: "`time` after which a node that is not ready counts as lost, for TApps with forceDeletePod", Destination: &c.NodeLostAfter, Value: c.NodeLostAfter},
+		&cli.Float64Flag{Name: "kube-api-qps", Usage: "requests a `second` to the API server", Destination: &c.KubeAPIQPS, Value: c.KubeAPIQPS},
+		&cli.IntFlag{Name: "kube-api-burst", Usage: "requests at `once` to the API server", Destination: &c.KubeAPIBurst, Value: c.KubeAPIBurst},
+		&cli.IntFlag{Name: "worker", Usage: "`number` of TApps that are worked on at a time", Destination: &c.Workers, Value: c.Workers},
+		&cli.StringFlag{Name: "namespace", Usage: "look after the TApps of this `namespace` only", Destination: &c.Namespace},
+		&cli.StringFlag{Name: "metrics-address", Usage: "`address` of /metrics, /healthz and /readyz; empty serves none", Destination: &c.MetricsAddress, Value: c.MetricsAddress},
+	}
+}
+
+func (e *Election) flags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "leader-elect", Usage: "work only while holding the Lease; needed for more than one replica", Destination: &e.Enabled, Value: e.Enabled},
+		&cli.DurationFlag{Name: "leader-elect-lease-duration", Usage: "how `long` the others wait for a leader that is silent", Destination: &e.LeaseDuration, Value: e.LeaseDuration},
+		&cli.DurationFlag{Name: "leader-elect-renew-deadline", Usage: "how `long` a leader tries to renew the Lease before it stops working", Destination: &e.RenewDeadline, Value: e.RenewDeadline},
+		&cli.DurationFlag{Name: "leader-elect-retry-period", Usage: "how `long` to wait between tries", Destination: &e.RetryPeriod, Value: e.RetryPeriod},
+		&cli.StringFlag{Name: "leader-elect-resource-name", Usage: "`name` of the Lease", Destination: &e.Name, Value: e.Name},
+		&cli.StringFlag{Name: "leader-elect-resource-namespace", Usage: "`namespace` of the Lease; by default the one that this runs in, or kube-system", Destination: &e.Namespace, Value: e.Namespace},
+	}
+}

@@ -1,0 +1,168 @@
+// Package loop is the work queue of the controllers: keys in, one sync per key at
+// a time, errors retried with backoff, panics contained, and storms of events
+// coalesced into few syncs.
+package loop
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// Key names the object that a sync is about.
+type Key = types.NamespacedName
+
+// A failing key is tried again after backoffMin, doubling to backoffMax. A fault
+// that is not the key's own, such as an API server that is away, ends for all
+// keys at once, and must not leave them waiting.
+const (
+	backoffMin          = 20 * time.Millisecond
+	backoffMax          = 30 * time.Second
+	backoffMaxTransient = 2 * time.Second
+)
+
+// Loop syncs keys. The exported fields must not change once Run was called.
+//
+// A Loop can run several times, one after the other: a controller runs it once
+// for each time that it is elected. What is enqueued in between is dropped;
+// every run starts with Seed.
+type Loop struct {
+	// Name in logs and metrics.
+	Name string
+	// Sync brings one key a step on. It wants to be called again after the given
+	// duration, 0 for never; with an error it is called again after a backoff, or
+	// that duration if that is less.
+	Sync func(ctx context.Context, key Key) (after time.Duration, err error)
+	// Seed lists the keys that a run starts with.
+	Seed func() []Key
+	// Transient says whether an error will go away for all keys at once.
+	Transient func(error) bool
+	// Workers is how many keys are synced at a time.
+	Workers int
+	// Metrics may be nil.
+	Metrics *Metrics
+	// Clock is the real one if nil.
+	Clock clock.WithTicker
+
+	mu      sync.Mutex
+	queue   workqueue.TypedRateLimitingInterface[Key] // nil while not running
+	limiter workqueue.TypedRateLimiter[Key]
+	pace    pace
+}
+
+// Enqueue has the key synced soon. It may be called from anywhere, any number of
+// times.
+func (l *Loop) Enqueue(key Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.queue == nil {
+		return
+	}
+	if after, ok := l.pace.schedule(key, l.Clock.Now()); ok {
+		l.queue.AddAfter(key, after)
+	}
+}
+
+// Run syncs keys until ctx ends, and returns when the last sync under way has.
+// Syncs get the context work, which may outlive ctx so that they can finish.
+func (l *Loop) Run(ctx, work context.Context) {
+	queue := l.start()
+	stop := context.AfterFunc(ctx, queue.ShutDown)
+	defer stop()
+
+	for _, key := range l.Seed() {
+		l.Enqueue(key)
+	}
+	var workers sync.WaitGroup
+	for range l.Workers {
+		workers.Go(func() {
+			for {
+				key, shutdown := queue.Get()
+				if shutdown {
+					return
+				}
+				if ctx.Err() == nil { // a queue that shuts down still hands out what it holds
+					l.process(work, queue, key)
+				}
+				queue.Done(key)
+			}
+		})
+	}
+	workers.Wait()
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queue = nil
+}
+
+func (l *Loop) start() workqueue.TypedRateLimitingInterface[Key] {
+	if l.Clock == nil {
+		l.Clock = clock.RealClock{}
+	}
+	config := workqueue.TypedRateLimitingQueueConfig[Key]{Name: l.Name, Clock: l.Clock}
+	if l.Metrics != nil {
+		config.MetricsProvider = l.Metrics
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.limiter = workqueue.NewTypedItemExponentialFailureRateLimiter[Key](backoffMin, backoffMax)
+	l.queue = workqueue.NewTypedRateLimitingQueueWithConfig(l.limiter, config)
+	l.pace = pace{keys: map[Key]*tempo{}}
+	return l.queue
+}
+
+func (l *Loop) process(ctx context.Context, queue workqueue.TypedRateLimitingInterface[Key], key Key) {
+	logger := klog.FromContext(ctx).WithValues("queue", l.Name, "key", key)
+	began := l.Clock.Now()
+	l.paced(func(p *pace) { p.began(key, began) })
+
+	after, err := l.call(klog.NewContext(ctx, logger), key)
+
+	took := l.Clock.Since(began)
+	l.paced(func(p *pace) { p.ended(key, took) })
+	l.Metrics.synced(l.Name, took, err)
+	if err == nil {
+		queue.Forget(key)
+		if after > 0 {
+			queue.AddAfter(key, after)
+		}
+		return
+	}
+	if ctx.Err() != nil {
+		return // the run is being broken off, and the next one starts with every key
+	}
+	delay := l.limiter.When(key)
+	if after > 0 {
+		delay = min(delay, after)
+	}
+	if l.Transient != nil && l.Transient(err) {
+		delay = min(delay, backoffMaxTransient)
+	}
+	logger.Error(err, "Sync failed", "retryAfter", delay, "failures", queue.NumRequeues(key))
+	queue.AddAfter(key, delay)
+}
+
+func (l *Loop) paced(f func(*pace)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f(&l.pace)
+}
+
+// call is Sync with panics turned into errors: a bug that one object triggers
+// must not take the others down.
+func (l *Loop) call(ctx context.Context, key Key) (after time.Duration, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			l.Metrics.panicked(l.Name)
+			after, err = 0, fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return l.Sync(ctx, key)
+}

@@ -1,0 +1,276 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+func key(name string) Key { return Key{Namespace: "ns", Name: name} }
+
+// start runs the loop in a bubble of fake time, and returns what ends it.
+func start(t *testing.T, l *Loop) (stop func()) {
+	t.Helper()
+	if l.Seed == nil {
+		l.Seed = func() []Key { return nil }
+	}
+	l.Name, l.Workers = "test", max(l.Workers, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { l.Run(ctx, t.Context()); close(done) }()
+	synctest.Wait()
+	return func() { cancel(); <-done }
+}
+
+func TestSeedAndEnqueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		synced := map[Key]int{}
+		l := &Loop{
+			Seed: func() []Key { return []Key{key("a"), key("b")} },
+			Sync: func(_ context.Context, k Key) (time.Duration, error) { synced[k]++; return 0, nil },
+		}
+		l.Enqueue(key("dropped")) // not running
+		stop := start(t, l)
+		l.Enqueue(key("c"))
+		time.Sleep(time.Second)
+		stop()
+		if want := "map[ns/a:1 ns/b:1 ns/c:1]"; fmt.Sprint(synced) != want {
+			t.Errorf("synced %v, want %s", synced, want)
+		}
+	})
+}
+
+func TestErrorsBackOff(t *testing.T) {
+	for name, c := range map[string]struct {
+		transient bool
+		window    time.Duration
+		min, max  int
+	}{
+		"own fault, capped at 30 s": {false, 10 * time.Minute, 20, 35},
+		"API server away, at 2 s":   {true, 10 * time.Minute, 295, 315},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var syncs int
+				l := &Loop{
+					Sync:      func(context.Context, Key) (time.Duration, error) { syncs++; return 0, errors.New("no") },
+					Transient: func(error) bool { return c.transient },
+				}
+				stop := start(t, l)
+				l.Enqueue(key("a"))
+				time.Sleep(c.window)
+				stop()
+				if syncs < c.min || syncs > c.max {
+					t.Errorf("%d syncs in %v, want %d to %d", syncs, c.window, c.min, c.max)
+				}
+			})
+		})
+	}
+}
+
+func TestSuccessEndsBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var syncs int
+		var last time.Time
+		l := &Loop{Sync: func(context.Context, Key) (time.Duration, error) {
+			syncs++
+			last = time.Now()
+			if syncs < 8 || syncs == 9 {
+				return 0, errors.New("no")
+			}
+			return 0, nil
+		}}
+		stop := start(t, l)
+		l.Enqueue(key("a"))
+		time.Sleep(time.Minute)
+		if syncs != 8 {
+			t.Fatalf("%d syncs, want 8", syncs)
+		}
+		l.Enqueue(key("a"))
+		began := time.Now()
+		time.Sleep(time.Minute)
+		stop()
+		if took := last.Sub(began); syncs != 10 || took > 100*time.Millisecond {
+			t.Errorf("%d syncs, the last after %v; want 10, the last soon after the one that failed", syncs, took)
+		}
+	})
+}
+
+func TestAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Duration
+		began := time.Now()
+		l := &Loop{Sync: func(context.Context, Key) (time.Duration, error) {
+			at = append(at, time.Since(began).Round(time.Second))
+			if len(at) == 1 {
+				return 15 * time.Second, nil
+			}
+			return 0, nil
+		}}
+		stop := start(t, l)
+		l.Enqueue(key("a"))
+		time.Sleep(time.Hour)
+		stop()
+		if fmt.Sprint(at) != "[0s 15s]" {
+			t.Errorf("synced at %v, want 0s and 15s", at)
+		}
+	})
+}
+
+func TestPanicHarmsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		var good atomic.Int32
+		l := &Loop{Metrics: NewMetrics(registry), Sync: func(_ context.Context, k Key) (time.Duration, error) {
+			if k.Name == "bad" {
+				var m map[string]int
+				m["a"] = 1
+			}
+			good.Add(1)
+			return 0, nil
+		}}
+		stop := start(t, l)
+		l.Enqueue(key("bad"))
+		l.Enqueue(key("good"))
+		time.Sleep(time.Minute)
+		stop()
+		if good.Load() != 1 {
+			t.Errorf("the other key was synced %d times, want once", good.Load())
+		}
+		if n := testutil.ToFloat64(l.Metrics.panics.WithLabelValues("test")); n < 5 || n > 20 {
+			t.Errorf("%v panics counted in a minute, want some: the key is tried again with backoff", n)
+		}
+	})
+}
+
+func TestPanicHasAStack(t *testing.T) {
+	l := &Loop{Sync: func(context.Context, Key) (time.Duration, error) { panic("oh") }}
+	_, err := l.call(t.Context(), key("a"))
+	if err == nil || !strings.Contains(err.Error(), "panic: oh") || !strings.Contains(err.Error(), "loop_test.go") {
+		t.Errorf("got error %v, want one with the stack", err)
+	}
+}
+
+// TestStorm: however many events there are, a key spends at most a third of the
+// time on looking at them.
+func TestStorm(t *testing.T) {
+	for name, c := range map[string]struct {
+		took     time.Duration
+		min, max int // syncs in 10 s
+	}{
+		"short syncs go every 10 ms":         {0, 300, 1100},
+		"syncs of 50 ms, every 150 ms":       {50 * time.Millisecond, 55, 70},
+		"syncs of 400 ms, at most every 500": {400 * time.Millisecond, 18, 26},
+		"syncs of 2 s, one after the other":  {2 * time.Second, 5, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var syncs int
+				l := &Loop{Sync: func(context.Context, Key) (time.Duration, error) {
+					syncs++
+					time.Sleep(c.took)
+					return 0, nil
+				}}
+				stop := start(t, l)
+				for range 10_000 {
+					l.Enqueue(key("a"))
+					time.Sleep(time.Millisecond)
+				}
+				stop()
+				if syncs < c.min || syncs > c.max {
+					t.Errorf("%d syncs, want %d to %d", syncs, c.min, c.max)
+				}
+			})
+		})
+	}
+}
+
+func TestFirstEventGoesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var began time.Time
+		var waited []time.Duration
+		l := &Loop{Sync: func(context.Context, Key) (time.Duration, error) {
+			waited = append(waited, time.Since(began))
+			time.Sleep(10 * time.Second)
+			return 0, nil
+		}}
+		stop := start(t, l)
+		for range 3 {
+			began = time.Now()
+			l.Enqueue(key("a"))
+			time.Sleep(time.Minute)
+		}
+		stop()
+		for _, w := range waited {
+			if w > 2*batch {
+				t.Errorf("waited %v, want at most %v", waited, 2*batch)
+			}
+		}
+	})
+}
+
+func TestStopLetsSyncsFinishAndTakesNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var finished, begun int
+		l := &Loop{Sync: func(ctx context.Context, _ Key) (time.Duration, error) {
+			begun++
+			select {
+			case <-time.After(10 * time.Second):
+				finished++
+			case <-ctx.Done():
+			}
+			return 0, nil
+		}}
+		stop := start(t, l)
+		l.Enqueue(key("a"))
+		time.Sleep(time.Second)
+		l.Enqueue(key("b")) // waits for the one worker
+		time.Sleep(time.Second)
+		stop()
+		if begun != 1 || finished != 1 {
+			t.Errorf("%d syncs began and %d finished, want 1 and 1", begun, finished)
+		}
+	})
+}
+
+func TestRunsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var syncs int
+		l := &Loop{
+			Metrics: NewMetrics(prometheus.NewRegistry()),
+			Seed:    func() []Key { return []Key{key("a")} },
+			Sync:    func(context.Context, Key) (time.Duration, error) { syncs++; return 0, nil },
+		}
+		for range 3 {
+			stop := start(t, l)
+			time.Sleep(time.Second)
+			stop()
+		}
+		if syncs != 3 {
+			t.Errorf("%d syncs in 3 runs, want 3", syncs)
+		}
+	})
+}
+
+func TestPaceForgetsQuietKeys(t *testing.T) {
+	p := pace{keys: map[Key]*tempo{}}
+	now := time.Now()
+	for i := range 10 * sweepEvery {
+		k := key(fmt.Sprint(i))
+		now = now.Add(10 * time.Millisecond)
+		p.schedule(k, now)
+		p.began(k, now)
+		p.ended(k, time.Millisecond)
+	}
+	if len(p.keys) > sweepEvery+100 {
+		t.Errorf("%d keys are remembered, want those of the last moments", len(p.keys))
+	}
+}

@@ -1,0 +1,81 @@
+package loop
+
+import "time"
+
+// Events of one key come in storms: a rollout of 10,000 pods makes some 50,000
+// of them, and each sync looks at all pods of its key. So an event waits for
+// batch, to let others join it, and syncs of a key start no closer to each other
+// than spacing times the duration of the last one: however many events there are,
+// a key spends at most 1/spacing of the time on looking at them. spacingMax
+// bounds the wait; a sync that took long did so by writing, and the events that
+// came meanwhile are a batch already.
+const (
+	batch      = 10 * time.Millisecond
+	spacing    = 3
+	spacingMax = 500 * time.Millisecond
+	// sweepEvery is after how many syncs tempos that no longer matter are dropped.
+	sweepEvery = 256
+)
+
+// pace says when keys are due. Its user locks.
+type pace struct {
+	keys  map[Key]*tempo
+	syncs int
+}
+
+// tempo of a key.
+type tempo struct {
+	start time.Time     // of the last sync
+	took  time.Duration // the last sync
+	due   time.Time     // of the next sync; zero: nothing is enqueued
+}
+
+// schedule returns after how long to sync the key; false if that is enqueued
+// already.
+func (p *pace) schedule(key Key, now time.Time) (time.Duration, bool) {
+	t := p.of(key)
+	if !t.due.IsZero() {
+		return 0, false
+	}
+	t.due = now.Add(batch)
+	if next := t.next(); next.After(t.due) {
+		t.due = next
+	}
+	return t.due.Sub(now), true
+}
+
+func (p *pace) began(key Key, now time.Time) {
+	t := p.of(key)
+	t.start, t.due = now, time.Time{}
+}
+
+func (p *pace) ended(key Key, took time.Duration) {
+	t := p.of(key)
+	t.took = took
+	if p.syncs++; p.syncs%sweepEvery == 0 {
+		p.sweep(t.start.Add(took))
+	}
+}
+
+// sweep drops the tempos that would not make anything wait.
+func (p *pace) sweep(now time.Time) {
+	for key, t := range p.keys {
+		if t.start.Add(spacingMax).Before(now) && t.due.Before(now) {
+			delete(p.keys, key)
+		}
+	}
+}
+
+func (p *pace) of(key Key) *tempo {
+	t := p.keys[key]
+	if t == nil {
+		t = &tempo{}
+		p.keys[key] = t
+	}
+	return t
+}
+
+// next is the earliest start of the next sync.
+func (t *tempo) next() time.Time {
+	return t.start.Add(min(spacing*t.took, spacingMax))
+}

@@ -1,0 +1,142 @@
+package tapp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"tkestack.io/tapp/controller/tapp/plan"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+const (
+	// applyMost is how long one plan is carried out. A plan grows old: what is left
+	// of it then is planned anew, and the status and events move on.
+	applyMost = 5 * time.Second
+	// staleAgain is when to look again after a write that came too late, if no
+	// event tells earlier.
+	staleAgain = time.Second
+)
+
+// applied is what came of a plan.
+type applied struct {
+	errs  failures
+	again time.Duration // when to look again at the latest; 0: never
+
+	mu      sync.Mutex
+	done    map[plan.Op]int
+	stale   int
+	skipped int
+}
+
+// apply carries out the actions. It decides nothing: what an operation writes
+// stands in the table.
+func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, m *memory, actions []plan.Action) *applied {
+	out := &applied{done: map[plan.Op]int{}}
+	if len(actions) == 0 {
+		return out
+	}
+	w := c.newWriter(ctx, t, &m.guard)
+	writes := make([]write, 0, len(actions))
+	for i := range actions {
+		a := &actions[i]
+		writes = append(writes, write{class: classOf(a), do: func() error { return c.act(ctx, w, a, out) }})
+	}
+	deadline := c.Clock.Now().Add(applyMost)
+	out.skipped = newSlowStart(func() bool {
+		return ctx.Err() != nil || c.stopping.Load() || c.Clock.Now().After(deadline) || c.outdated(t)
+	}).run(writes)
+
+	switch {
+	case out.errs.join() != nil: // the backoff decides
+	case out.skipped > 0:
+		out.again = time.Millisecond
+	case out.stale > 0:
+		out.again = staleAgain
+	}
+	return out
+}
+
+// outdated says whether the spec changed since the plan was made.
+func (c *Controller) outdated(t *tappv1.TApp) bool {
+	now, err := c.lister.TApps(t.Namespace).Get(t.Name)
+	return err != nil || now.UID != t.UID || now.Generation > t.Generation || now.DeletionTimestamp != nil && t.DeletionTimestamp == nil
+}
+
+// classOf groups actions that are expected to fail alike: the same operation with
+// the same template.
+func classOf(a *plan.Action) string {
+	if a.Pod == nil {
+		return string(a.Op)
+	}
+	return string(a.Op) + "/" + a.Pod.Labels[tappv1.LabelTemplateHash]
+}
+
+// objectOf an action: the name that errors contain.
+func objectOf(a *plan.Action) string {
+	if a.Pod == nil {
+		return a.Claim.Name
+	}
+	return a.Pod.Name
+}
+
+// act carries out one action and tells of it.
+func (c *Controller) act(ctx context.Context, w *writer, a *plan.Action, out *applied) error {
+	op, known := c.operations[a.Op]
+	if !known {
+		return fmt.Errorf("the planner asks for %q, which nobody knows how to do", a.Op)
+	}
+	err := op.write(ctx, w, a)
+	result := "done"
+	switch {
+	case errors.Is(err, errStale):
+		result = "stale"
+		klog.FromContext(ctx).V(3).Info("Came too late", "op", a.Op, "instance", a.ID, "err", err)
+	case err != nil && ctx.Err() != nil:
+		// This process ends or has lost its lease, which is nothing to tell of the
+		// instance; whether the write was made, the next leader sees.
+		result = "brokenOff"
+		out.errs.addFor(op.verb, objectOf(a), a.ID, ctx.Err())
+	case err != nil:
+		result = "failed"
+		out.errs.addFor(op.verb, objectOf(a), a.ID, err)
+		c.recorder.failed(w.tapp, op, a, err)
+	default:
+		klog.FromContext(ctx).V(3).Info("Done", "op", a.Op, "instance", a.ID, "reason", a.Reason, "why", a.Why)
+		c.recorder.succeeded(w.tapp, op, a)
+	}
+	c.Metrics.actions.WithLabelValues(string(a.Op), a.Reason, result).Inc()
+
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	if result == "stale" {
+		out.stale++
+	} else if err == nil {
+		out.done[a.Op]++
+	}
+	return err
+}
+
+// summary of what was done, for logs.
+func (a *applied) summary() string {
+	var parts []string
+	for op, n := range a.done {
+		parts = append(parts, fmt.Sprintf("%s:%d", op, n))
+	}
+	slices.Sort(parts)
+	for _, part := range []struct {
+		name string
+		n    int
+	}{{"stale", a.stale}, {"skipped", a.skipped}} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%s:%d", part.name, part.n))
+		}
+	}
+	return strings.Join(parts, " ")
+}

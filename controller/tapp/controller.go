@@ -1,0 +1,172 @@
+// Package tapp is the shell of the kind TApp. It shows the planner what the
+// cluster looks like, carries out what the planner says, and decides nothing
+// itself.
+//
+//	informers.go  caches, and what each event enqueues
+//	sync.go       one step of one TApp: snapshot, plan, apply, status
+//	snapshot.go   what the planner sees, from the caches or live
+//	guard.go      refuses to plan on caches that lack our own writes
+//	apply.go      carries out a plan, as table.go says for each operation
+//	status.go     writes the status, at most twice a second
+//	events.go     tells of it, in ranges of ids rather than pod by pod
+//
+// What it does to the API, and needs permission for:
+//
+//	tapps                   get list watch
+//	tapps/status            patch
+//	pods                    get list watch create patch delete
+//	pods/status             patch
+//	persistentvolumeclaims  get list watch create patch
+//	nodes                   get
+//	events                  create
+package tapp
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"tkestack.io/tapp/controller/loop"
+	"tkestack.io/tapp/controller/tapp/plan"
+	"tkestack.io/tapp/crd/client"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// flushTimeout bounds what is told of at the end: the last statuses and events.
+const flushTimeout = 5 * time.Second
+
+// Options of a Controller. All fields are required but those that say otherwise.
+type Options struct {
+	// TApps and Core read and write.
+	TApps client.Interface
+	Core  corev1client.CoreV1Interface
+	// Events may have a rate limit of its own, so that telling of writes does not
+	// slow the writes.
+	Events corev1client.EventsGetter
+	// Watching fills the caches.
+	Watching struct {
+		TApps client.Interface
+		Core  corev1client.CoreV1Interface
+	}
+	// Namespace to look after; empty: all.
+	Namespace string
+	// Workers is how many TApps are worked on at a time.
+	Workers int
+	Policy  plan.Policy
+	// Metrics and Queue are registered by the caller.
+	Metrics *Metrics
+	Queue   *loop.Metrics
+	// Host names this process in events.
+	Host string
+	// Clock is the real one if nil.
+	Clock clock.WithTicker
+}
+
+// Controller looks after TApps.
+type Controller struct {
+	Options
+	loop       *loop.Loop
+	recorder   *recorder
+	operations map[plan.Op]operation
+
+	tapps  client.Informer
+	lister client.Lister
+	pods   cache.TypedSharedIndexInformer[*corev1.Pod]
+	claims cache.TypedSharedIndexInformer[*corev1.PersistentVolumeClaim]
+
+	// stopping is true from when Run was told to end: no further write starts.
+	stopping atomic.Bool
+	mu       sync.Mutex
+	memories map[loop.Key]*memory
+}
+
+// New makes a controller whose caches are empty until Watch is called.
+func New(o Options) (*Controller, error) {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	c := &Controller{Options: o, operations: operations(), memories: map[loop.Key]*memory{}}
+	c.recorder = newRecorder(o.Events, o.Host, o.Clock, o.Metrics)
+	c.loop = &loop.Loop{
+		Name: "tapp", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,
+		Sync: c.sync, Seed: c.keys, Transient: isTransient,
+	}
+	if err := c.makeInformers(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Watch fills the caches and keeps them current until ctx ends. A standby
+// watches too, so that it takes over without listing anything.
+func (c *Controller) Watch(ctx context.Context) {
+	var informers sync.WaitGroup
+	for _, i := range c.informers() {
+		informers.Go(func() { i.RunWithContext(ctx) })
+	}
+	informers.Wait()
+}
+
+// HasSynced says whether the caches have been filled.
+func (c *Controller) HasSynced() bool {
+	return !slices.ContainsFunc(c.informers(), func(i cache.SharedIndexInformer) bool { return !i.HasSynced() })
+}
+
+// Run looks after the TApps until ctx ends, and returns when nothing is under way
+// any more. Syncs under way get the context work, which may outlive ctx so that
+// they can finish their writes.
+func (c *Controller) Run(ctx, work context.Context) {
+	if !c.awaitCaches(ctx) {
+		return
+	}
+	c.mu.Lock()
+	c.memories = map[loop.Key]*memory{}
+	c.mu.Unlock()
+	c.stopping.Store(false)
+	stop := context.AfterFunc(ctx, func() { c.stopping.Store(true) })
+	defer stop()
+
+	told, tell := context.WithCancel(work)
+	var recorder sync.WaitGroup
+	recorder.Go(func() { c.recorder.run(told) })
+	c.loop.Run(ctx, work)
+	tell()
+	recorder.Wait()
+
+	ctx, cancel := context.WithTimeout(work, flushTimeout)
+	defer cancel()
+	c.flushStatuses(ctx)
+	c.recorder.flush(ctx)
+	klog.FromContext(ctx).Info("Stopped working on TApps")
+}
+
+// awaitCaches waits for the caches, and after that until they have caught up
+// with what an earlier leader wrote.
+func (c *Controller) awaitCaches(ctx context.Context) bool {
+	for _, i := range c.informers() {
+		if !cache.WaitForCacheSync(ctx.Done(), i.HasSynced) {
+			return false
+		}
+	}
+	c.takeOver(ctx)
+	return ctx.Err() == nil
+}
+
+// keys of all TApps.
+func (c *Controller) keys() []loop.Key {
+	stored := c.tapps.GetStore().List()
+	out := make([]loop.Key, 0, len(stored))
+	for _, o := range stored {
+		t := o.(*tappv1.TApp)
+		out = append(out, loop.Key{Namespace: t.Namespace, Name: t.Name})
+	}
+	return out
+}

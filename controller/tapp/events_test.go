@@ -1,0 +1,174 @@
+package tapp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+
+	"tkestack.io/tapp/controller/tapp/plan"
+)
+
+// telling runs a recorder in fake time; told are its events as "type reason
+// message".
+func telling(t *testing.T, f func(r *recorder, told func() []string)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stub{answer: func(_, _, body string) (int, any) { return 201, json.RawMessage(body) }}
+		c := s.newController(t)
+		r := newRecorder(c.Core, "host", clock.RealClock{}, NewMetrics(prometheus.NewRegistry()))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { r.run(ctx); close(done) }()
+		f(r, func() []string {
+			synctest.Wait()
+			var out []string
+			for _, ask := range s.asked() {
+				var e corev1.Event
+				if err := json.Unmarshal([]byte(ask[strings.Index(ask, "{"):]), &e); err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, e.Type+" "+e.Reason+" "+e.Message)
+			}
+			return out
+		})
+		cancel()
+		<-done
+	})
+}
+
+var (
+	created = operations()[plan.OpCreate]
+	updated = operations()[plan.OpUpdateInPlace]
+	drained = operations()[plan.OpDrain]
+)
+
+func TestEventsTellRanges(t *testing.T) {
+	telling(t, func(r *recorder, told func() []string) {
+		for n := range 250 {
+			r.succeeded(someTApp("a"), created, &plan.Action{ID: fmt.Sprint(n), Pod: somePod("a-1", "", ""), Why: "the instance has no pod"})
+		}
+		r.succeeded(someTApp("a"), created, &plan.Action{ID: "300", Pod: somePod("a-1", "", ""), Why: "the instance has no pod"})
+		r.succeeded(someTApp("a"), drained, &plan.Action{ID: "300", Pod: somePod("a-1", "", ""), Why: "no event of its own"})
+		r.succeeded(someTApp("b"), created, &plan.Action{ID: "7", Pod: somePod("b-1", "", ""), Why: "the instance has no pod"})
+		if len(told()) != 0 {
+			t.Errorf("told at once: %q", told())
+		}
+		time.Sleep(2 * time.Second)
+		want := []string{
+			"Normal SuccessfulCreate created instances 0-249,300: the instance has no pod",
+			"Normal SuccessfulCreate created instance 7: the instance has no pod",
+		}
+		if got := told(); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("told %q, want %q", got, want)
+		}
+	})
+}
+
+// TestEventsOfARollout: 1,000 instances trickle in over a minute, and are updated
+// over another one.
+func TestEventsOfARollout(t *testing.T) {
+	telling(t, func(r *recorder, told func() []string) {
+		tapp := someTApp("a")
+		for _, op := range []operation{created, updated} {
+			for n := range 1000 {
+				r.succeeded(tapp, op, &plan.Action{ID: fmt.Sprint(n), Pod: somePod("a-1", "", ""), Why: "why"})
+				time.Sleep(60 * time.Millisecond)
+			}
+			r.settled(tapp)
+			time.Sleep(time.Second)
+		}
+		if got := told(); len(got) > 12 {
+			t.Errorf("%d events: %q", len(got), got)
+		}
+		settled := len(told())
+		time.Sleep(time.Hour)
+		if got := told(); len(got) != settled {
+			t.Errorf("events came after all had settled: %q", got[settled:])
+		}
+		if len(r.series)+len(r.open) != 0 {
+			t.Error("series are remembered for ever")
+		}
+	})
+}
+
+// TestEventsOfAFailure: a quota that is exhausted for an hour, tried every 30 s.
+func TestEventsOfAFailure(t *testing.T) {
+	telling(t, func(r *recorder, told func() []string) {
+		for n := range 120 {
+			name := fmt.Sprint("a-", n%10)
+			r.failed(someTApp("a"), created, &plan.Action{ID: fmt.Sprint(n % 10), Pod: somePod(name, "", "")},
+				apierrors.NewForbidden(corev1.Resource("pods"), name, errors.New("exceeded quota: q")))
+			time.Sleep(30 * time.Second)
+		}
+		got := told()
+		if len(got) > 20 || len(got) < 10 {
+			t.Errorf("%d events in an hour", len(got))
+		}
+		if got[0] != `Warning FailedCreate cannot create instance 0: pods "a-<id>" is forbidden: exceeded quota: q` {
+			t.Errorf("told %q", got[0])
+		}
+	})
+}
+
+func TestEventsAreBounded(t *testing.T) {
+	telling(t, func(r *recorder, told func() []string) {
+		for n := range 1000 {
+			r.failed(someTApp("a"), created, &plan.Action{ID: fmt.Sprint(n), Pod: somePod("a-1", "", "")}, fmt.Errorf("error %d %s", n, strings.Repeat("ä", 2000)))
+		}
+		time.Sleep(2 * time.Second)
+		if got := told(); len(got) > mostSeries+1 {
+			t.Errorf("%d events", len(got))
+		} else if len(got[0]) > 1100 {
+			t.Errorf("an event of %d bytes", len(got[0]))
+		}
+	})
+}
+
+func TestEventsAreFlushed(t *testing.T) {
+	telling(t, func(r *recorder, told func() []string) {
+		r.succeeded(someTApp("a"), created, &plan.Action{ID: "1", Pod: somePod("a-1", "", ""), Why: "why"})
+		r.flush(t.Context())
+		if len(told()) != 1 {
+			t.Errorf("told %q, want the one that was pending", told())
+		}
+	})
+}
+
+func TestProblemsAreToldOnceAGeneration(t *testing.T) {
+	telling(t, func(r *recorder, told func() []string) {
+		c := &Controller{recorder: r}
+		tapp, m := someTApp("a"), &memory{}
+		problems := []plan.Problem{{Field: "spec.templates[1]", Reason: "TemplateMissing", Why: "there is no template \"x\""}}
+		for range 10 {
+			c.tellProblems(tapp, m, problems)
+			time.Sleep(10 * time.Minute)
+		}
+		if got := told(); len(got) != 1 || got[0] != `Warning TemplateMissing spec.templates[1]: there is no template "x"` {
+			t.Errorf("told %q", got)
+		}
+		tapp.Generation++
+		c.tellProblems(tapp, m, problems)
+		time.Sleep(10 * time.Minute)
+		if got := told(); len(got) != 2 {
+			t.Errorf("told %q, want it once more", got)
+		}
+		tapp.Generation++
+		for n := range 100 {
+			problems = append(problems, plan.Problem{Field: fmt.Sprintf("spec.statuses[%d]", n), Reason: "InvalidSpec", Why: "no"})
+		}
+		c.tellProblems(tapp, m, problems)
+		time.Sleep(10 * time.Minute)
+		if got := told(); len(got) != 2+mostProblems || !strings.Contains(fmt.Sprint(got), "(and 96 more problems)") {
+			t.Errorf("told %d: %q", len(got), got)
+		}
+	})
+}

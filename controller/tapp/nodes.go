@@ -1,0 +1,68 @@
+package tapp
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tkestack.io/tapp/controller/tapp/plan"
+)
+
+// How many nodes one sync reads at most, and how many at a time. When more are
+// lost at once, the next sync reads the rest: the planner asks again.
+const (
+	mostNodes   = 200
+	nodesAtOnce = 16
+)
+
+// readNodes reads nodes live. No cache will do: evidence that kills pods must
+// not be old, and a watch on nodes costs more than the rare reads. What cannot be
+// read is no evidence, and is left out.
+func (c *Controller) readNodes(ctx context.Context, names []string) (map[string]plan.NodeState, error) {
+	names = names[:min(len(names), mostNodes)]
+	var (
+		mu     sync.Mutex
+		out    = make(map[string]plan.NodeState, len(names))
+		errs   failures
+		places = make(chan struct{}, nodesAtOnce)
+		reads  sync.WaitGroup
+	)
+	for _, name := range names {
+		places <- struct{}{}
+		reads.Go(func() {
+			defer func() { <-places }()
+			node, err := c.Core.Nodes().Get(ctx, name, metav1.GetOptions{})
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case apierrors.IsNotFound(err):
+				out[name] = plan.NodeState{}
+			case err != nil:
+				errs.add("read nodes", "", fmt.Errorf("reading node %s: %w", name, err))
+			default:
+				out[name] = nodeState(node)
+			}
+		})
+	}
+	reads.Wait()
+	return out, errs.join()
+}
+
+func nodeState(node *corev1.Node) plan.NodeState {
+	s := plan.NodeState{Exists: true}
+	for _, t := range node.Spec.Taints {
+		if t.Key == corev1.TaintNodeOutOfService {
+			s.OutOfService = true
+		}
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			s.NotReadySince = c.LastTransitionTime.Time
+		}
+	}
+	return s
+}

@@ -1,0 +1,85 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// benchmarks by name: what is there of n instances.
+var benchmarks = map[string]func(t rapid.TB, n int) Input{
+	"steady":   func(t rapid.TB, n int) Input { return many(t, n, "default", true) },
+	"patched":  func(t rapid.TB, n int) Input { return many(t, n, "image", false, "default") }, // without the gate, and updated once
+	"outdated": func(t rapid.TB, n int) Input { return many(t, n, "image", true) },
+	"create":   func(t rapid.TB, n int) Input { return many(t, n, "", true) },
+}
+
+// many makes n pods from a version; none from "". They differ as pods of one
+// TApp do, so that one is made as in any test and the others after it.
+func many(t rapid.TB, n int, from string, gated bool, patched ...string) Input {
+	s := story(int32(n))
+	if from == "" {
+		return s.input(t)
+	}
+	p := podStory{IDs: "0", From: from}
+	if !gated {
+		p.Gate = "none"
+	}
+	for _, to := range patched {
+		p.Patched, p.Kubelet = to, "done"
+	}
+	s.Pods = []podStory{p}
+	in := s.input(t)
+	first := in.Pods[0]
+	in.Pods = nil
+	for num := range n {
+		pod := first.DeepCopy()
+		id := strconv.Itoa(num)
+		pod.Name, pod.UID = "web-"+id, types.UID("pod-"+id)
+		pod.Labels[tappv1.LabelInstanceID], pod.Labels[tappv1.LabelPodIndex] = id, id
+		in.Pods = append(in.Pods, pod)
+	}
+	slices.Reverse(in.Pods) // a cache gives them in any order
+	in.TApp.Status = Compute(in).Status
+	return in
+}
+
+func BenchmarkCompute(b *testing.B) {
+	for _, what := range sortedKeys(benchmarks) {
+		for _, n := range []int{100, 1_000, 10_000} {
+			b.Run(fmt.Sprintf("%s/%d", what, n), func(b *testing.B) {
+				in := benchmarks[what](b, n)
+				b.ReportAllocs()
+				for b.Loop() {
+					Compute(in)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/pod")
+			})
+		}
+	}
+}
+
+// TestAllocations: a plan for pods that are well costs next to nothing for each.
+// Time depends on the machine; allocations do not.
+func TestAllocations(t *testing.T) {
+	for what, most := range map[string]float64{"steady": 3, "patched": 45, "outdated": 20} {
+		const n = 1_000
+		in := benchmarks[what](t, n)
+		if what == "steady" {
+			if p := Compute(in); len(p.Actions) > 0 || p.Wait != 0 {
+				t.Fatalf("not steady: %v, wait %s", ops(p), p.Wait)
+			}
+		}
+		if per := testing.AllocsPerRun(5, func() { Compute(in) }) / n; per > most {
+			t.Errorf("%s: %.1f allocations a pod, and at most %.0f are allowed", what, per, most)
+		} else {
+			t.Logf("%s: %.1f allocations a pod", what, per)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package plan
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// change is how a pod gets to its template.
+type change int
+
+const (
+	nothing  change = iota
+	stamp           // it lacks only our hash
+	relabel         // its metadata changes
+	inPlace         // its images change, and metadata with them
+	recreate        // it is deleted, and created anew
+)
+
+// interrupts says whether the change takes an available instance away, and so
+// spends the budget.
+func (c change) interrupts() bool { return c == inPlace || c == recreate }
+
+// changeOf says how the pod gets to its template. Hashes of our own scheme are
+// compared as they are; without one the fields decide.
+func (d *decision) changeOf(i *instance) change {
+	pod, want := i.pod, i.template
+	switch {
+	case want == nil:
+		return nothing
+	case i.current:
+		if pod.Labels[tappv1.LabelInstanceID] != i.id || pod.Labels[tappv1.LabelUniqHash] != want.Hashes.Uniq {
+			return relabel
+		}
+		return nothing
+	case d.isForeignHash(i):
+		switch diff := Compare(pod, d.podFor(i)); {
+		case diff.None:
+			return stamp
+		case diff.ImagesOnly && !changesImage(pod, want.Spec, sameImage):
+			return relabel
+		case !diff.ImagesOnly:
+			return recreate
+		}
+	case pod.Labels[tappv1.LabelUniqHash] != want.Hashes.Uniq:
+		return recreate
+	case !changesImage(pod, want.Spec, func(a, b string) bool { return a == b }):
+		return relabel
+	}
+	if d.tapp.Spec.UpdateStrategy.InPlaceUpdate.Policy == tappv1.ReCreate {
+		return recreate
+	}
+	return inPlace
+}
+
+// isForeignHash says whether the pod's hash was written by another program than
+// TApp: tkestack/tapp, or the owner of a pod that was adopted.
+func (d *decision) isForeignHash(i *instance) bool {
+	return !IsOurs(i.pod.Labels[tappv1.LabelTemplateHash])
+}
+
+func (d *decision) whyRecreate(i *instance) string {
+	if d.tapp.Spec.UpdateStrategy.InPlaceUpdate.Policy == tappv1.ReCreate {
+		return fmt.Sprintf("template %q changed, and spec.updateStrategy.inPlaceUpdate.policy is ReCreate", i.templateName)
+	}
+	// What left the template cannot be told from what others added to the pod.
+	if diff := Compare(i.pod, d.podFor(i)); !diff.ImagesOnly && !diff.None {
+		return fmt.Sprintf("template %q changed: %s", i.templateName, strings.Join(diff.Fields, ", "))
+	}
+	return fmt.Sprintf("template %q changed in more than images, labels and annotations", i.templateName)
+}
+
+// imageChanges tells the images that the template changes, by container.
+func imageChanges(pod *corev1.Pod, t *corev1.PodTemplateSpec) []string {
+	var out []string
+	for has, want := range sharedContainers(pod, t) {
+		if has.Image != want.Image {
+			out = append(out, fmt.Sprintf("image of %s from %s to %s", want.Name, has.Image, want.Image))
+		}
+	}
+	return out
+}
+
+// changesImage says whether the template changes an image.
+func changesImage(pod *corev1.Pod, t *corev1.PodTemplateSpec, same func(a, b string) bool) bool {
+	for has, want := range sharedContainers(pod, t) {
+		if !same(has.Image, want.Image) {
+			return true
+		}
+	}
+	return false
+}
+
+// sharedContainers are the containers of the template, with the pod's of the same
+// name.
+func sharedContainers(pod *corev1.Pod, t *corev1.PodTemplateSpec) iter.Seq2[*corev1.Container, *corev1.Container] {
+	return func(yield func(has, want *corev1.Container) bool) {
+		for _, lists := range [2][2][]corev1.Container{
+			{pod.Spec.InitContainers, t.Spec.InitContainers},
+			{pod.Spec.Containers, t.Spec.Containers},
+		} {
+			for w := range lists[1] {
+				for h := range lists[0] {
+					if lists[0][h].Name == lists[1][w].Name && !yield(&lists[0][h], &lists[1][w]) {
+						return
+					}
+				}
+			}
+		}
+	}
+}

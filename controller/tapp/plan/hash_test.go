@@ -1,0 +1,349 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"pgregory.net/rapid"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// TestCanonicalJSON shows the form that is hashed.
+func TestCanonicalJSON(t *testing.T) {
+	for name, test := range map[string]struct{ in, want string }{
+		"nothing":            {`{}`, `{}`},
+		"keys in order":      {`{"spec":{"nodeName":"n","hostname":"h"},"metadata":{"name":"x"}}`, `{"metadata":{"name":"x"},"spec":{"hostname":"h","nodeName":"n"}}`},
+		"quantities":         {`{"spec":{"overhead":{"a":"500m","b":"0.50","c":1.5,"d":"1Gi","e":0,"f":null}}}`, `{"spec":{"overhead":{"a":"0.5","b":"0.5","c":"1.5","d":"1073741824","e":"0","f":"0"}}}`},
+		"no quantity":        {`{"spec":{"overhead":{"a":"lots","b":[],"c":true}}}`, `{"spec":{"overhead":{"a":"lots","b":[],"c":true}}}`},
+		"zero values":        {`{"spec":{"nodeName":"","hostNetwork":false,"containers":[{"ports":[{"hostPort":0}]}]}}`, `{"spec":{"containers":[{"ports":[{}]}]}}`},
+		"zero that counts":   {`{"spec":{"priority":0,"hostUsers":false,"runtimeClassName":""}}`, `{"spec":{"hostUsers":false,"priority":0,"runtimeClassName":""}}`},
+		"empty":              {`{"spec":{"securityContext":{},"volumes":[{"name":"v","emptyDir":{}}],"tolerations":[],"nodeSelector":{}}}`, `{"spec":{"volumes":[{"name":"v"}]}}`},
+		"empty that counts":  {`{"spec":{"volumes":[{"name":"v","downwardAPI":{}}],"tolerations":[{}],"nodeSelector":{"a":""}}}`, `{"spec":{"nodeSelector":{"a":""},"tolerations":[{}],"volumes":[{"downwardAPI":{},"name":"v"}]}}`},
+		"elements that null": {`{"spec":{"nodeSelector":{"a":null},"tolerations":[null],"containers":[{"command":[null,"x"]}]}}`, `{"spec":{"containers":[{"command":["","x"]}],"nodeSelector":{"a":""},"tolerations":[{}]}}`},
+		"unknown":            {`{"new":{"a":null,"b":{},"c":[],"d":"","e":0,"f":false,"g":[null]}}`, `{"new":{"b":{},"c":[],"d":"","e":0,"f":false,"g":[null]}}`},
+		"numbers":            {`{"new":[1.0,1e2,-0,0.001,1e40,-1.50e-30,100000000000000000000]}`, `{"new":[1,100,0,0.001,1e40,-15e-31,100000000000000000000]}`},
+		"number or text":     {`{"spec":{"containers":[{"livenessProbe":{"httpGet":{"port":80}}},{"livenessProbe":{"httpGet":{"port":"80"}}},{"livenessProbe":{"httpGet":{"port":0}}}]}}`, `{"spec":{"containers":[{"livenessProbe":{"httpGet":{"port":80}}},{"livenessProbe":{"httpGet":{"port":"80"}}},{"livenessProbe":{"httpGet":{}}}]}}`},
+		"text":               {`{"new":"\"\\\/<&>\u0001\n\u2028é"}`, `{"new":"\"\\/<&>\u0001\u000a` + "\u2028é" + `"}`},
+		"wrong kinds":        {`{"spec":{"nodeName":3,"hostNetwork":"no","containers":{"a":1},"priority":"high"}}`, `{"spec":{"containers":{"a":1},"hostNetwork":"no","nodeName":3,"priority":"high"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := canonicalJSON("PodTemplateSpec", decodeTree(t, []byte(test.in)))
+			if err != nil || string(got) != test.want {
+				t.Errorf("got  %s, %v\nwant %s", got, err, test.want)
+			}
+		})
+	}
+	if _, err := HashRaw(map[string]any{"a": make(chan int)}); err == nil {
+		t.Error("a channel has a hash")
+	}
+}
+
+// TestSpellings: templates that the API takes for one and the same hash alike,
+// and others do not.
+func TestSpellings(t *testing.T) {
+	same := func(a, b string) {
+		t.Helper()
+		if hashText(t, a) != hashText(t, b) {
+			t.Errorf("should hash alike:\n%s\n%s", a, b)
+		}
+	}
+	differ := func(a, b string) {
+		t.Helper()
+		if hashText(t, a).Template == hashText(t, b).Template {
+			t.Errorf("should not hash alike:\n%s\n%s", a, b)
+		}
+	}
+	same(`{"spec":{"affinity":{"podAffinity":{}}}}`, `{}`)
+	same(`{"spec":{"dnsConfig":{"options":[]}}}`, `{"spec":null}`)
+	same(`{"spec":{"overhead":{"m":"1024Mi"}}}`, `{"spec":{"overhead":{"m":"1073741824"}}}`)
+	same(`{"metadata":{"labels":{"tapp_template_hash_key":"1","tapp_uniq_hash_key":"2"}}}`, `{}`)
+
+	const spread = `{"spec":{"topologySpreadConstraints":[{"topologyKey":"z"%s}]}}`
+	differ(fmt.Sprintf(spread, `,"labelSelector":{}`), fmt.Sprintf(spread, ``))
+	const term = `{"spec":{"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"z"%s}]}}}}`
+	differ(fmt.Sprintf(term, `,"namespaceSelector":{}`), fmt.Sprintf(term, ``))
+	differ(fmt.Sprintf(term, `,"labelSelector":{}`), fmt.Sprintf(term, ``))
+	const claim = `{"spec":{"volumes":[{"name":"v","ephemeral":{"volumeClaimTemplate":{"spec":{"accessModes":["ReadWriteOnce"]%s}}}}]}}`
+	differ(fmt.Sprintf(claim, `,"storageClassName":""`), fmt.Sprintf(claim, ``))
+	same(fmt.Sprintf(claim, `,"storageClassName":null`), fmt.Sprintf(claim, ``))
+	for _, source := range []string{"downwardAPI", "projected", "configMap", "secret", "csi", "ephemeral", "hostPath"} {
+		differ(`{"spec":{"volumes":[{"name":"v","`+source+`":{}}]}}`, `{"spec":{"volumes":[{"name":"v"}]}}`)
+	}
+	differ(`{"spec":{"automountServiceAccountToken":false}}`, `{}`)
+	differ(`{"spec":{"terminationGracePeriodSeconds":0}}`, `{}`)
+	differ(`{"spec":{"containers":[{"command":["a b"]}]}}`, `{"spec":{"containers":[{"command":["a","b"]}]}}`)
+	differ(`{"spec":{"containers":[{"name":"a"},{"name":"b"}]}}`, `{"spec":{"containers":[{"name":"b"},{"name":"a"}]}}`)
+	differ(`{"spec":{"newField":false}}`, `{}`)
+}
+
+// TestTemplateWithoutLabelsHasAHash: the original's fault 10. A template without
+// labels got no hashes, and its instances never updated.
+func TestTemplateWithoutLabelsHasAHash(t *testing.T) {
+	a := hashText(t, `{"spec":{"containers":[{"name":"c","image":"a"}]}}`)
+	b := hashText(t, `{"spec":{"containers":[{"name":"c","image":"b"}]}}`)
+	if !IsOurs(a.Template) || !IsOurs(a.Uniq) || a.Template == b.Template || a.Uniq != b.Uniq {
+		t.Errorf("%v and %v", a, b)
+	}
+}
+
+// TestStampsDoNotCount: a template hashes alike before and after the webhook
+// stamped its hashes on it, and stays as it is.
+func TestStampsDoNotCount(t *testing.T) {
+	template := readTemplate(t, "typical")
+	before := mustHash(t, template)
+	template.Labels[tappv1.LabelTemplateHash], template.Labels[tappv1.LabelUniqHash] = before.Template, before.Uniq
+	if after := mustHash(t, template); after != before {
+		t.Errorf("%v, stamped %v", before, after)
+	}
+	if len(template.Labels) != 5 {
+		t.Errorf("hashing changed the labels: %v", template.Labels)
+	}
+	if h, err := HashTemplate(nil); err != nil || h != hashText(t, `{}`) {
+		t.Errorf("no template: %v, %v", h, err)
+	}
+}
+
+func TestIsOurs(t *testing.T) {
+	for hash, want := range map[string]bool{
+		"v1-0123456789abcdef": true, "": false, "2473541281": false, "v1-": false, "v1-0123456789ABCDEF": false,
+		"v1-0123456789abcde": false, "v1-0123456789abcdef0": false, "v2-0123456789abcdef": false, "0123456789abcdef": false,
+	} {
+		if IsOurs(hash) != want {
+			t.Errorf("IsOurs(%q) is %t", hash, !want)
+		}
+	}
+}
+
+// TestHashProperties: how a template is spelled does not change its hash, and the
+// way through the Kubernetes types neither.
+func TestHashProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tree := drawObject(t, schemaType("PodTemplateSpec"))
+		hashes, err := HashRaw(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := respell(t, schemaType("PodTemplateSpec"), tree).(map[string]any)
+		if again, err := HashRaw(other); err != nil || again != hashes {
+			t.Errorf("%v, and spelled in another way %v, %v\n%s\n%s", hashes, again, err, text(t, tree), text(t, other))
+		}
+		template := &corev1.PodTemplateSpec{}
+		if err := json.Unmarshal(text(t, tree), template); err != nil {
+			t.Fatal(err)
+		}
+		if typed, err := HashTemplate(template); err != nil || typed != hashes {
+			t.Errorf("%v, through the types %v, %v\n%s", hashes, typed, err, text(t, tree))
+		}
+	})
+}
+
+// TestQuantities: ours have the value that Kubernetes gives them.
+func TestQuantities(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.StringMatching(`[+-]?([0-9]{1,22}(\.[0-9]{0,12})?|\.[0-9]{1,12})(|n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]{1,2}|e|x)`).Draw(t, "quantity")
+		want, err := resource.ParseQuantity(s)
+		got, ok := parseQuantity(s)
+		if ok != (err == nil) {
+			t.Fatalf("%q: Kubernetes says %v, we say %t", s, err, ok)
+		}
+		if !ok {
+			return
+		}
+		rendered := string(got.append(nil))
+		if back, err := resource.ParseQuantity(rendered); err != nil || back.Cmp(want) != 0 {
+			t.Errorf("%q is %v, we say %s, %v", s, want.AsDec(), rendered, err)
+		}
+		if again, ok := parseQuantity(want.String()); !ok || again != got {
+			t.Errorf("%q is %v, in Kubernetes' rendering %q %v", s, got, want.String(), again)
+		}
+	})
+}
+
+func hashText(t testing.TB, s string) Hashes {
+	t.Helper()
+	h, err := HashRaw(decodeTree(t, []byte(s)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func text(t *rapid.T, v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func fieldsOf(s *shape) []string { return slices.Sorted(maps.Keys(s.fields)) }
+
+// drawObject of the schema with a few fields.
+func drawObject(t *rapid.T, s *shape) map[string]any {
+	object := map[string]any{}
+	for _, field := range rapid.SliceOfN(rapid.SampledFrom(fieldsOf(s)), 0, 4).Draw(t, "fields") {
+		switch {
+		case field == "managedFields" || field == "fieldsV1":
+		case strings.HasSuffix(field, "Timestamp"):
+			object[field] = "2020-01-02T03:04:05Z"
+		default:
+			object[field] = drawValue(t, s.field(field))
+		}
+	}
+	return object
+}
+
+func drawValue(t *rapid.T, s *shape) any {
+	switch s.kind {
+	case kindText:
+		return rapid.SampledFrom([]string{"", "a", "b", "500m", "1", "null", "日本", "\"\\\n<"}).Draw(t, "text")
+	case kindFlag:
+		return rapid.Bool().Draw(t, "flag")
+	case kindNumber:
+		return rapid.Int64Range(-2, 1000).Draw(t, "number")
+	case kindNumberOrText:
+		if rapid.Bool().Draw(t, "is number") {
+			return rapid.Int64Range(0, 100).Draw(t, "number")
+		}
+		return rapid.SampledFrom([]string{"", "80", "http"}).Draw(t, "text")
+	case kindQuantity:
+		return rapid.SampledFrom([]string{"0", "1", "500m", "1.5", "1Gi", "0.1Ki", "100n", "3E", "9Ei", "-2"}).Draw(t, "quantity")
+	case kindObject:
+		return drawObject(t, s)
+	case kindList:
+		list := []any{}
+		for range rapid.IntRange(0, 2).Draw(t, "length") {
+			list = append(list, drawValue(t, s.elem))
+		}
+		return list
+	case kindMap:
+		m := map[string]any{}
+		for _, key := range rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 2).Draw(t, "keys") {
+			m[key] = drawValue(t, s.elem)
+		}
+		return m
+	}
+	return "anything"
+}
+
+// respell says the same in another way.
+func respell(t *rapid.T, s *shape, v any) any {
+	switch v := v.(type) {
+	case string:
+		if s.kind == kindQuantity {
+			return respellQuantity(t, v)
+		}
+	case int64:
+		if rapid.Bool().Draw(t, "as float") {
+			return float64(v)
+		}
+		return json.Number(fmt.Sprintf("%d.0e0", v))
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = respell(t, s.elem, v[i])
+		}
+		return list
+	case map[string]any:
+		object := map[string]any{}
+		for key, member := range v {
+			if s.kind == kindMap {
+				object[key] = respell(t, s.elem, member)
+			} else {
+				object[key] = respell(t, s.field(key), member)
+			}
+		}
+		if s.kind == kindObject {
+			addEmpties(t, s, object)
+		}
+		return object
+	}
+	return v
+}
+
+func respellQuantity(t *rapid.T, s string) any {
+	q := resource.MustParse(s)
+	if s == "9Ei" { // capped
+		return "9223372036854775807"
+	}
+	switch rapid.IntRange(0, 3).Draw(t, "spelling") {
+	case 0:
+		return q.AsDec().String()
+	case 1:
+		return "+" + s
+	case 2:
+		if s[0] != '-' {
+			return "00" + s
+		}
+	}
+	return json.Number(q.AsDec().String())
+}
+
+// addEmpties adds members that say nothing.
+func addEmpties(t *rapid.T, s *shape, object map[string]any) {
+	for _, field := range rapid.SliceOfN(rapid.SampledFrom(fieldsOf(s)), 0, 3).Draw(t, "empties") {
+		if _, ok := object[field]; ok {
+			continue
+		}
+		object[field] = nil
+		f := s.field(field)
+		if f.keepEmpty && f.kind != kindList && f.kind != kindMap || rapid.Bool().Draw(t, "null") {
+			continue
+		}
+		switch f.kind {
+		case kindText:
+			object[field] = ""
+		case kindFlag:
+			object[field] = false
+		case kindNumber, kindNumberOrText:
+			object[field] = int64(0)
+		case kindQuantity:
+			object[field] = "0m"
+		case kindObject, kindMap:
+			object[field] = map[string]any{}
+		case kindList:
+			object[field] = []any{}
+		}
+	}
+}
+
+// FuzzHashRaw: whatever is in a template, it has a hash or an error, and the same
+// one the next time.
+func FuzzHashRaw(f *testing.F) {
+	f.Add([]byte(`{"spec":{"containers":[{"image":1,"resources":{"limits":{"cpu":"1e999999"}}}],"overhead":{"a":"-.Ki"}}}`))
+	f.Add([]byte(`{"metadata":{"labels":{"tapp_uniq_hash_key":null}},"spec":[]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var tree map[string]any
+		if json.Unmarshal(data, &tree) != nil {
+			return
+		}
+		h, err := HashRaw(tree)
+		if err != nil {
+			t.Fatalf("JSON without a hash: %v", err)
+		}
+		if again, _ := HashRaw(tree); again != h {
+			t.Fatalf("%v, then %v", h, again)
+		}
+		var typed corev1.PodTemplateSpec
+		if json.Unmarshal(data, &typed) == nil {
+			if _, err := HashTemplate(&typed); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkHashTemplate(b *testing.B) {
+	template := readTemplate(b, "typical")
+	b.ReportAllocs()
+	for b.Loop() {
+		mustHash(b, template)
+	}
+}

@@ -1,0 +1,279 @@
+package plan
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// state is the bucket of an instance; it is in exactly one.
+type state int
+
+const (
+	missing  state = iota // no pod
+	foreign               // the name is taken by a pod that is not ours
+	adoptee               // a pod without a controller that is ours to adopt
+	stray                 // our pod, but the selector no longer matches it
+	dying                 // the pod is being deleted
+	finished              // the pod ended
+	alive                 // none of these
+)
+
+// instance is one id, what is wanted of it and what was observed.
+type instance struct {
+	id  string
+	num int
+
+	wanted       bool // below replicas
+	stopped      bool // by spec.statuses
+	completed    bool // ended, and stays as it ended
+	templateName string
+	template     *template // nil: cannot be used, reason says why
+
+	pod       *corev1.Pod
+	state     state
+	current   bool // the pod follows its template
+	updating  bool // the pod is changing in place, or drained for it
+	available bool
+	update    *updateState // nil until it is asked for
+
+	actions []Action
+	status  tappv1.InstanceStatus
+	reason  string
+	why     string
+}
+
+// running says whether the instance is to have a running pod.
+func (i *instance) running() bool { return i.wanted && !i.stopped && !i.completed }
+
+func (i *instance) act(a Action) {
+	i.reason, i.why = "", ""
+	a.ID = i.id
+	i.actions = append(i.actions, a)
+}
+
+// hold notes why nothing is done although the instance is not where the spec
+// wants it.
+func (i *instance) hold(reason, why string) { i.reason, i.why = reason, why }
+
+// observe makes an instance of every wanted id and of every pod, and puts each
+// in its state.
+func (d *decision) observe() {
+	d.claims = make(map[string]*corev1.PersistentVolumeClaim, len(d.in.Claims))
+	for _, c := range d.in.Claims {
+		d.claims[c.Name] = c
+	}
+	wanted := d.wantedIDs()
+	d.byID = make(map[int]*instance, max(len(wanted), len(d.in.Pods)))
+	d.instances = make([]*instance, 0, max(len(wanted), len(d.in.Pods)))
+	pool := make([]instance, len(wanted))
+	for k, num := range wanted {
+		i := &pool[k]
+		i.id, i.num, i.wanted = strconv.Itoa(num), num, true
+		i.stopped = d.tapp.Spec.Statuses[i.id] == tappv1.InstanceKilled
+		d.byID[num] = i
+		d.instances = append(d.instances, i)
+	}
+	sorted := true
+	for _, pod := range d.in.Pods {
+		num, ok := instanceOf(d.tapp.Name, pod.Name)
+		if !ok {
+			continue // none of our making; it takes no name that we need
+		}
+		i := d.byID[num]
+		if i == nil {
+			i = &instance{id: strconv.Itoa(num), num: num}
+			d.byID[num] = i
+			d.instances = append(d.instances, i)
+			sorted = false
+		}
+		i.pod = pod
+	}
+	if !sorted {
+		slices.SortFunc(d.instances, func(a, b *instance) int { return a.num - b.num })
+	}
+	for _, i := range d.instances {
+		d.assignTemplate(i)
+		d.look(i)
+	}
+	d.instances = slices.DeleteFunc(d.instances, func(i *instance) bool {
+		// A pod that is not ours, under a name that we do not need.
+		return !i.wanted && (i.state == foreign || i.state == adoptee)
+	})
+}
+
+// look puts the instance in its state.
+func (d *decision) look(i *instance) {
+	i.state = d.stateOf(i)
+	i.completed = d.isCompleted(i)
+	if i.state != alive {
+		return
+	}
+	i.current = i.template != nil && i.pod.Labels[tappv1.LabelTemplateHash] == i.template.Hashes.Template
+	i.updating = !i.settled()
+	i.available = i.running() && !i.updating && d.isAvailable(i.pod)
+}
+
+func (d *decision) stateOf(i *instance) state {
+	switch pod := i.pod; {
+	case pod == nil:
+		return missing
+	case metav1.GetControllerOfNoCopy(pod) == nil:
+		// The name is the identity, so that a label which contradicts it was not
+		// put there by a TApp.
+		if pod.DeletionTimestamp == nil && pod.Labels[tappv1.LabelInstanceID] == i.id && d.selects(pod) {
+			return adoptee
+		}
+		return foreign
+	case !controls(d.tapp, pod):
+		return foreign
+	case pod.DeletionTimestamp != nil:
+		return dying
+	case d.selector != nil && !d.selects(pod):
+		return stray
+	case isFinished(pod):
+		return finished
+	}
+	return alive
+}
+
+func (d *decision) selects(pod *corev1.Pod) bool {
+	return d.selector != nil && d.selector.Matches(labels.Set(pod.Labels))
+}
+
+// settled says whether no in-place update of the pod is under way. With the
+// readiness gate, the gate says so; it opens only after the update. Without it,
+// the recorded state does.
+func (i *instance) settled() bool {
+	if HasGate(i.pod) {
+		return GateOpen(i.pod)
+	}
+	done, _, _ := i.inPlaceDone()
+	return done
+}
+
+// inPlaceDone is InPlaceDone, asked only once and only where it may be false:
+// reading the record of the last update would be most of the cost of a plan.
+func (i *instance) inPlaceDone() (done bool, reason, why string) {
+	if i.update == nil {
+		i.update = &updateState{done: certainlyDone(i.pod)}
+		if !i.update.done {
+			i.update.done, i.update.reason, i.update.why = InPlaceDone(i.pod)
+		}
+	}
+	return i.update.done, i.update.reason, i.update.why
+}
+
+// updateState is what InPlaceDone says.
+type updateState struct {
+	done        bool
+	reason, why string
+}
+
+// certainlyDone is true where InPlaceDone must be: the kubelet saw the spec, and
+// every container is one that the record does not mention, is ready, and runs the
+// image that the spec names. False says nothing.
+func certainlyDone(pod *corev1.Pod) bool {
+	record, ok := pod.Annotations[tappv1.AnnotationInPlaceState]
+	if !ok {
+		return true
+	}
+	if pod.Generation == 0 || pod.Status.ObservedGeneration < pod.Generation {
+		return false
+	}
+	for c := range pod.Spec.InitContainers {
+		if pod.Spec.InitContainers[c].RestartPolicy != nil { // a sidecar
+			return false
+		}
+	}
+	for c := range pod.Spec.Containers {
+		want := &pod.Spec.Containers[c]
+		has := statusOf(pod.Status.ContainerStatuses, want.Name)
+		if has == nil || has.ContainerID == "" || strings.Contains(record, has.ContainerID) || !has.Ready || has.Started == nil || !*has.Started {
+			return false
+		}
+		// containerd reports references in full.
+		if has.Image != want.Image && has.Image != "docker.io/"+want.Image && has.Image != "docker.io/library/"+want.Image {
+			return false
+		}
+	}
+	return true
+}
+
+// isAvailable says whether the pod has been ready for minReadySeconds.
+func (d *decision) isAvailable(pod *corev1.Pod) bool {
+	c := ready(pod)
+	if c == nil || c.Status != corev1.ConditionTrue {
+		return false
+	}
+	left := seconds(d.tapp.Spec.MinReadySeconds) - d.in.Now.Sub(c.LastTransitionTime.Time)
+	if d.tapp.Spec.MinReadySeconds == 0 || left <= 0 {
+		return true
+	}
+	d.waitFor(left)
+	return false
+}
+
+// whyNotAvailable says what a pod that is not changing lacks. What a container
+// waits for names the cause: ImagePullBackOff, CrashLoopBackOff.
+func whyNotAvailable(pod *corev1.Pod) (reason, why string) {
+	if isReady(pod) {
+		return "NotReadyForLong", "its pod has not been ready for minReadySeconds yet"
+	}
+	for _, c := range containersOf(pod) {
+		if c.status == nil || c.status.State.Waiting == nil || c.status.State.Waiting.Reason == "PodInitializing" {
+			continue
+		}
+		if reason, why := c.waiting("", "container "+c.Name+" is not ready"); reason != "" {
+			return reason, why
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason != "" {
+			return c.Reason, "its pod has no node: " + c.Message
+		}
+	}
+	return "NotReady", "its pod is not ready"
+}
+
+// instanceOf returns the id in a pod's name, and whether it is one of the
+// TApp's: <tapp>-<id>, the id without leading zeros.
+func instanceOf(tapp, pod string) (int, bool) {
+	id, ok := strings.CutPrefix(pod, tapp+"-")
+	if !ok {
+		return 0, false
+	}
+	return parseID(id)
+}
+
+// parseID reads a canonical id: "0", "1", "10", but not "01", "+1" or "-1".
+func parseID(id string) (int, bool) {
+	num, err := strconv.Atoi(id)
+	if err != nil || num < 0 || strconv.Itoa(num) != id {
+		return 0, false
+	}
+	return num, true
+}
+
+func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
+
+// set of strings.
+type set map[string]struct{}
+
+func (s *set) add(value string) {
+	if *s == nil {
+		*s = set{}
+	}
+	(*s)[value] = struct{}{}
+}
+
+func (s set) all() iter.Seq[string] { return maps.Keys(s) }

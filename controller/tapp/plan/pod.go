@@ -1,0 +1,152 @@
+package plan
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// podFor returns the pod that the instance's template makes: what a new pod
+// would be, and what a running one is compared with. The instance must have a
+// template.
+func (d *decision) podFor(i *instance) *corev1.Pod {
+	t := i.template
+	pod := &corev1.Pod{ObjectMeta: *t.Spec.ObjectMeta.DeepCopy(), Spec: *t.Spec.Spec.DeepCopy()}
+	pod.Name, pod.GenerateName, pod.Namespace = d.tapp.Name+"-"+i.id, "", d.tapp.Namespace
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d.tapp, tappv1.GroupVersionKind())}
+
+	if pod.Labels == nil {
+		pod.Labels = make(map[string]string, 4)
+	}
+	pod.Labels[tappv1.LabelInstanceID] = i.id
+	pod.Labels[tappv1.LabelPodIndex] = i.id
+	pod.Labels[tappv1.LabelTemplateHash] = t.Hashes.Template
+	pod.Labels[tappv1.LabelUniqHash] = t.Hashes.Uniq
+	if t.Keys != "" {
+		setAnnotation(pod, tappv1.AnnotationTemplateKeys, t.Keys)
+	}
+
+	if service := d.tapp.Spec.ServiceName; service != "" {
+		pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, service
+	}
+	if *d.tapp.Spec.UpdateStrategy.InPlaceUpdate.Drain && !HasGate(pod) {
+		pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: tappv1.GateInPlaceUpdate})
+	}
+	d.mountClaims(pod, i)
+	return pod
+}
+
+// newPod returns the pod to create, the given number of failures after the last
+// one that ran well.
+func (d *decision) newPod(i *instance, failures int) *corev1.Pod {
+	pod := d.podFor(i)
+	if failures > 0 {
+		setAnnotation(pod, tappv1.AnnotationFailures, strconv.Itoa(failures))
+	}
+	if node := d.tapp.Status.Nodes[i.id]; d.tapp.Spec.NeverMigrate && node != "" {
+		requireNode(&pod.Spec, node)
+	}
+	return pod
+}
+
+// birth is the action that creates the instance's pod. A gated pod cannot become
+// Ready before its gate is open, so that the gate opens with the same action.
+func (d *decision) birth(i *instance, op Op, failures int, reason, why string) Action {
+	a := Action{Op: op, Pod: d.newPod(i, failures), Reason: reason, Why: why}
+	if HasGate(a.Pod) {
+		if d.openGate == nil {
+			d.openGate = GatePatch("", true, "PodCreated", "no in-place update is under way", d.in.Now)
+		}
+		a.Status = d.openGate
+	}
+	return a
+}
+
+// requireNode adds a required affinity to the node. The terms of a node selector
+// are alternatives, so that each of them gets the requirement.
+func requireNode(spec *corev1.PodSpec, node string) {
+	if spec.Affinity == nil {
+		spec.Affinity = &corev1.Affinity{}
+	}
+	if spec.Affinity.NodeAffinity == nil {
+		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
+	}
+	if spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{}
+	}
+	s := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if len(s.NodeSelectorTerms) == 0 {
+		s.NodeSelectorTerms = make([]corev1.NodeSelectorTerm, 1)
+	}
+	for i := range s.NodeSelectorTerms {
+		term := &s.NodeSelectorTerms[i]
+		term.MatchFields = append(term.MatchFields, corev1.NodeSelectorRequirement{
+			Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},
+		})
+	}
+}
+
+// mountClaims replaces template volumes by the instance's claims of the same
+// name.
+func (d *decision) mountClaims(pod *corev1.Pod, i *instance) {
+	for _, c := range d.tapp.Spec.VolumeClaimTemplates {
+		pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == c.Name })
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
+			Name: c.Name,
+			VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: d.claimName(c.Name, i)},
+			},
+		})
+	}
+}
+
+func (d *decision) claimName(template string, i *instance) string {
+	return template + "-" + d.tapp.Name + "-" + i.id
+}
+
+// createClaims creates the claims that the instance has not got. It is false
+// while one of them is being deleted: a pod that mounted it would lose it.
+func (d *decision) createClaims(i *instance) bool {
+	for _, t := range d.tapp.Spec.VolumeClaimTemplates {
+		name := d.claimName(t.Name, i)
+		if c, ok := d.claims[name]; ok {
+			if c.DeletionTimestamp != nil {
+				i.hold("ClaimTerminating", "its claim "+name+" is being deleted, and a new one is made when it is gone")
+				return false
+			}
+			continue
+		}
+		i.act(Action{Op: OpCreateClaim, Claim: d.newClaim(&t, name, i),
+			Reason: "ClaimMissing", Why: "the claim of spec.volumeClaimTemplates[" + t.Name + "] does not exist"})
+	}
+	return true
+}
+
+func (d *decision) newClaim(t *corev1.PersistentVolumeClaim, name string, i *instance) *corev1.PersistentVolumeClaim {
+	c := &corev1.PersistentVolumeClaim{ObjectMeta: *t.ObjectMeta.DeepCopy(), Spec: *t.Spec.DeepCopy()}
+	c.Name, c.GenerateName, c.Namespace = name, "", d.tapp.Namespace
+	if c.Labels == nil {
+		c.Labels = map[string]string{}
+	}
+	if d.tapp.Spec.Selector != nil {
+		for k, v := range d.tapp.Spec.Selector.MatchLabels {
+			c.Labels[k] = v
+		}
+	}
+	c.Labels[tappv1.LabelInstanceID] = i.id
+	if d.tapp.Spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted == tappv1.DeletePersistentVolumeClaim {
+		c.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d.tapp, tappv1.GroupVersionKind())}
+	}
+	return c
+}
+
+func setAnnotation(pod *corev1.Pod, key, value string) {
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Annotations[key] = value
+}

@@ -1,0 +1,184 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// rollOut spends the budgets: forced ids first, then rolling ones, each in
+// ascending order. An available instance may be taken while more than the
+// wanted number less the budget is available; one that is not available neither
+// waits nor spends, so that a good template gets through however broken the
+// last one was.
+func (d *decision) rollOut() {
+	wanted, available := 0, 0
+	for _, i := range d.instances {
+		if i.running() {
+			wanted++
+		}
+		if i.available {
+			available++
+		}
+	}
+	for _, forced := range []bool{true, false} {
+		budget := d.rolling
+		if forced {
+			budget = d.forced
+		}
+		most, valid := scale(budget, wanted)
+		waits := ""
+		for _, i := range d.instances {
+			if i.state != alive || !i.running() || forced == (i.templateName == d.tapp.Spec.UpdateStrategy.Template) {
+				continue
+			}
+			switch c := d.changeOf(i); {
+			case c == nothing || !d.mayStart(i, c):
+				d.settle(i)
+			case i.available && c.interrupts() && (!valid || d.broken != ""):
+				i.hold("NoBudget", d.whyNoBudget(forced))
+			case i.available && c.interrupts() && available <= wanted-most:
+				if waits == "" { // and nothing changes for those that follow
+					waits = fmt.Sprintf("%d of %d instances are available, and at least %d must be", available, wanted, wanted-most)
+				}
+				i.hold(reasonBudget, waits)
+			default:
+				if i.available && c.interrupts() {
+					available--
+				}
+				d.advance(i, c)
+			}
+		}
+	}
+}
+
+func (d *decision) whyNoBudget(forced bool) string {
+	switch {
+	case d.broken != "":
+		return d.broken
+	case forced:
+		return "spec.updateStrategy.forceUpdate.maxUnavailable allows no update to start"
+	default:
+		return "spec.updateStrategy.maxUnavailable allows no update to start"
+	}
+}
+
+// mayStart says whether the policies allow the update, and holds the instance
+// otherwise. A drained pod has started already.
+func (d *decision) mayStart(i *instance, c change) bool {
+	if c == recreate && d.tapp.Spec.UpdateStrategy.InPlaceUpdate.Policy == tappv1.InPlaceOnly {
+		why := fmt.Sprintf("template %q changed in more than images, labels and annotations, and spec.updateStrategy.inPlaceUpdate.policy InPlaceOnly forbids to recreate the pod", i.templateName)
+		i.hold(ReasonInPlaceOnly, why)
+		d.heldInPlace = append(d.heldInPlace, i.num)
+		return false
+	}
+	started := HasGate(i.pod) && gateClosed(i.pod)
+	if d.tapp.Spec.Paused && !started && c != stamp { // which changes nothing but what we know of the pod
+
+		i.hold(reasonPaused, "spec.paused is true, and no update starts")
+		return false
+	}
+	return true
+}
+
+// advance takes the next step of an update.
+func (d *decision) advance(i *instance, c change) {
+	switch c {
+	case recreate:
+		d.delete(i, "TemplateChanged", d.whyRecreate(i))
+		return
+	case stamp, relabel:
+		d.relabel(i, c)
+		d.settle(i)
+		return
+	}
+	patch, _, err := InPlacePatch(i.pod, d.podFor(i), i.template.Hashes, d.in.Now)
+	if err != nil {
+		// The pod lacks a container of its template, and cannot be patched into it. That
+		// has to be known before it is drained for nothing.
+		if d.mayStart(i, recreate) {
+			d.delete(i, "TemplateChanged", err.Error())
+		} else {
+			d.settle(i)
+		}
+		return
+	}
+	why := strings.Join(imageChanges(i.pod, i.template.Spec), ", ")
+	switch {
+	case HasGate(i.pod) && !gateClosed(i.pod):
+		i.act(Action{Op: OpDrain, Pod: i.pod, Reason: "ImageChanged", Why: why,
+			Status: GatePatch(i.pod.UID, false, "InPlaceUpdate", why, d.in.Now)})
+	case !HasGate(i.pod) || d.drained(i):
+		i.act(Action{Op: OpUpdateInPlace, Pod: i.pod, Patch: patch, Reason: "ImageChanged", Why: why})
+	}
+}
+
+// drained says whether a pod with a closed gate is out of its Services, and has
+// been for the grace period.
+func (d *decision) drained(i *instance) bool {
+	c := ready(i.pod)
+	if c != nil && c.Status == corev1.ConditionTrue {
+		i.hold("Draining", "its pod is being taken out of its Services: its gate is closed, and Ready is still True")
+		return false
+	}
+	since, _ := GateClosedSince(i.pod)
+	if c != nil && c.LastTransitionTime.After(since) {
+		since = c.LastTransitionTime.Time
+	}
+	grace := d.tapp.Spec.UpdateStrategy.InPlaceUpdate.GracePeriodSeconds
+	if left := time.Duration(grace)*time.Second - d.in.Now.Sub(since); grace > 0 && left > 0 {
+		d.waitFor(left)
+		i.hold("GracePeriod", "its pod is out of its Services, and changes after the grace period")
+		return false
+	}
+	return true
+}
+
+// settle ends what is left of an update: it opens the gate of a pod that is not
+// going to change now, and has what the last change wanted.
+func (d *decision) settle(i *instance) {
+	if !i.updating {
+		if !i.available && i.reason == "" && len(i.actions) == 0 {
+			i.hold(whyNotAvailable(i.pod))
+		}
+		return
+	}
+	switch done, reason, why := i.inPlaceDone(); {
+	case done: // and so the gate is what is left
+		reason, why := "PodCreated", "no in-place update is under way"
+		if gateClosed(i.pod) {
+			reason, why = "InPlaceUpdateDone", "the in-place update is done"
+		}
+		i.act(Action{Op: OpUndrain, Pod: i.pod, Reason: reason, Why: why,
+			Status: GatePatch(i.pod.UID, true, reason, why, d.in.Now)})
+	case i.reason == "":
+		i.hold(reason, why)
+	}
+}
+
+func (d *decision) relabel(i *instance, c change) {
+	patch, err := RelabelPatch(i.pod, d.podFor(i), i.template.Hashes)
+	if err != nil {
+		i.hold("RelabelFailed", err.Error())
+		return
+	}
+	reason, why := "MetadataChanged", "only labels and annotations of the template changed"
+	switch {
+	case c == stamp:
+		reason, why = "HashAdopted", "the pod is what its template makes, and lacks only the template's hash"
+	case i.current:
+		reason, why = "LabelsChanged", "the pod lost labels of its instance"
+	}
+	i.act(Action{Op: OpRelabel, Pod: i.pod, Patch: patch, Reason: reason, Why: why})
+}
+
+// gateClosed says whether the gate's condition is there and not True. A pod that
+// has just been created has none yet.
+func gateClosed(pod *corev1.Pod) bool {
+	_, closed := GateClosedSince(pod)
+	return closed
+}

@@ -1,0 +1,42 @@
+package tapp
+
+import (
+	"fmt"
+
+	"tkestack.io/tapp/controller/tapp/plan"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// mostProblems is how many problems of a spec get an event of their own.
+const mostProblems = 5
+
+// told are the problems of a generation that events told of. The planner finds
+// them again with every plan.
+type told struct {
+	generation int64
+	problems   map[plan.Problem]bool
+}
+
+// tellProblems tells what is wrong with a spec, once a generation.
+func (c *Controller) tellProblems(t *tappv1.TApp, m *memory, problems []plan.Problem) {
+	if m.problems.generation != t.Generation {
+		m.problems = told{generation: t.Generation}
+	}
+	for _, p := range problems {
+		if m.problems.problems[p] {
+			continue
+		}
+		if m.problems.problems == nil {
+			m.problems.problems = map[plan.Problem]bool{}
+		}
+		m.problems.problems[p] = true
+		message := p.Field + ": " + p.Why
+		switch n := len(m.problems.problems); {
+		case n > mostProblems:
+			continue
+		case n == mostProblems && len(problems) > mostProblems:
+			message += fmt.Sprintf(" (and %d more problems)", len(problems)-mostProblems)
+		}
+		c.recorder.problem(t, p.Reason, message)
+	}
+}

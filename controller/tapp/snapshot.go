@@ -1,0 +1,128 @@
+package tapp
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"tkestack.io/tapp/controller/loop"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// view is what the planner sees of one TApp. Its objects are shared with the
+// caches: nobody may write to them.
+type view struct {
+	tapp   *tappv1.TApp
+	pods   []*corev1.Pod
+	claims []*corev1.PersistentVolumeClaim
+}
+
+// cached view of a TApp.
+func (c *Controller) cached(t *tappv1.TApp) (*view, error) {
+	pods, err := c.pods.GetTypedIndexer().ByTypedIndex(byStem, t.Namespace+"/"+t.Name)
+	if err != nil {
+		return nil, fmt.Errorf("reading the cache of pods: %w", err)
+	}
+	v := &view{tapp: t, pods: pods}
+	for i := range t.Spec.VolumeClaimTemplates {
+		claims, err := c.claims.GetTypedIndexer().ByTypedIndex(byStem, t.Namespace+"/"+claimStem(t, i))
+		if err != nil {
+			return nil, fmt.Errorf("reading the cache of claims: %w", err)
+		}
+		v.claims = append(v.claims, claims...)
+	}
+	return v, nil
+}
+
+// claimStem is the name of the claims of a template without the instance id.
+func claimStem(t *tappv1.TApp, template int) string {
+	return t.Spec.VolumeClaimTemplates[template].Name + "-" + t.Name
+}
+
+// live view of a TApp; nil if it does not exist any more.
+func (c *Controller) live(ctx context.Context, k loop.Key, uid types.UID) (*view, error) {
+	t, err := c.TApps.TApps(k.Namespace).Get(ctx, k.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && t.UID != uid:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the TApp live: %w", err)
+	}
+	v := &view{tapp: t}
+	labelled := metav1.ListOptions{LabelSelector: tappv1.LabelInstanceID}
+	pods, err := c.Core.Pods(k.Namespace).List(ctx, labelled)
+	if err != nil {
+		return nil, fmt.Errorf("listing pods live: %w", err)
+	}
+	for i := range pods.Items {
+		if s, ok := stem(pods.Items[i].Name); ok && s == k.Name {
+			v.pods = append(v.pods, &pods.Items[i])
+		}
+	}
+	if len(t.Spec.VolumeClaimTemplates) == 0 {
+		return v, nil
+	}
+	claims, err := c.Core.PersistentVolumeClaims(k.Namespace).List(ctx, labelled)
+	if err != nil {
+		return nil, fmt.Errorf("listing claims live: %w", err)
+	}
+	for i := range claims.Items {
+		for n := range t.Spec.VolumeClaimTemplates {
+			if s, ok := stem(claims.Items[i].Name); ok && s == claimStem(t, n) {
+				v.claims = append(v.claims, &claims.Items[i])
+			}
+		}
+	}
+	return v, nil
+}
+
+// same says whether two views show the same versions of the same objects.
+func (v *view) same(w *view) bool {
+	if v.tapp.ResourceVersion != w.tapp.ResourceVersion || len(v.pods) != len(w.pods) || len(v.claims) != len(w.claims) {
+		return false
+	}
+	versions := make(map[types.UID]string, len(v.pods)+len(v.claims))
+	for _, p := range v.pods {
+		versions[p.UID] = p.ResourceVersion
+	}
+	for _, c := range v.claims {
+		versions[c.UID] = c.ResourceVersion
+	}
+	for _, p := range w.pods {
+		if versions[p.UID] != p.ResourceVersion {
+			return false
+		}
+	}
+	for _, c := range w.claims {
+		if versions[c.UID] != c.ResourceVersion {
+			return false
+		}
+	}
+	return true
+}
+
+// mayAdopt reads the TApp live: a cache that is behind could have us adopt pods
+// for one that is gone already, and the garbage collector would delete them.
+func (c *Controller) mayAdopt(ctx context.Context, t *tappv1.TApp) error {
+	now, err := c.TApps.TApps(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && now.UID != t.UID:
+		return fmt.Errorf("%w: the TApp is gone", errStale)
+	case err != nil:
+		return fmt.Errorf("reading the TApp live: %w", err)
+	case now.DeletionTimestamp != nil:
+		return fmt.Errorf("%w: the TApp is being deleted", errStale)
+	}
+	return nil
+}
+
+// number of an instance id, for sorting ids and writing them as ranges.
+func number(id string) int {
+	n, _ := strconv.Atoi(id)
+	return n
+}

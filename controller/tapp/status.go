@@ -1,0 +1,109 @@
+package tapp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	"k8s.io/klog/v2"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// statusInterval is how far apart two status writes of one TApp are at least: at
+// most two a second, with a margin for the network's jitter.
+const statusInterval = 600 * time.Millisecond
+
+// statusThrottle holds back statuses that come too fast. Only the last one counts.
+type statusThrottle struct {
+	last    time.Time // when one was written
+	held    *tappv1.TAppStatus
+	heldFor *tappv1.TApp
+}
+
+// putStatus writes the status if it says something else than the stored one, or
+// returns after how long to come again with the then current one.
+func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, m *memory, s *tappv1.TAppStatus) (time.Duration, error) {
+	m.status.held, m.status.heldFor = nil, nil
+	if equality.Semantic.DeepEqual(&t.Status, s) {
+		return 0, nil
+	}
+	now := c.Clock.Now()
+	if left := statusInterval - now.Sub(m.status.last); left > 0 {
+		m.status.held, m.status.heldFor = s, t
+		return left, nil
+	}
+	m.status.last = now
+	return 0, c.patchStatus(ctx, t, m, s)
+}
+
+// patchStatus writes what differs between the stored status and s. A patch
+// leaves fields alone that a newer program may have put there, and is small. That
+// it is not conditional on a resourceVersion loses nothing: nobody else writes
+// the status.
+func (c *Controller) patchStatus(ctx context.Context, t *tappv1.TApp, m *memory, s *tappv1.TAppStatus) error {
+	data, err := statusPatch(t, s)
+	if err != nil {
+		return fmt.Errorf("comparing the status: %w", err)
+	}
+	stored, err := c.TApps.TApps(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, data, metav1.PatchOptions{}, "status")
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), isOtherUID(err):
+		return nil // the TApp is gone, or another one
+	case err != nil:
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	m.guard.wroteTApp(stored.ResourceVersion)
+	c.Metrics.statusWrites.Inc()
+	klog.FromContext(ctx).V(3).Info("Wrote status", "bytes", len(data), "ready", s.ReadyReplicas, "updated", s.UpdatedReplicas,
+		"replicas", s.Replicas, "appStatus", s.AppStatus)
+	return nil
+}
+
+// statusPatch is a JSON merge patch from the stored status to s, for this very
+// TApp.
+func statusPatch(t *tappv1.TApp, s *tappv1.TAppStatus) ([]byte, error) {
+	type object struct {
+		Metadata struct {
+			UID types.UID `json:"uid"`
+		} `json:"metadata"`
+		Status *tappv1.TAppStatus `json:"status"`
+	}
+	before, after := object{Status: &t.Status}, object{Status: s}
+	after.Metadata.UID = t.UID
+	from, err := json.Marshal(before)
+	if err != nil {
+		return nil, err
+	}
+	to, err := json.Marshal(after)
+	if err != nil {
+		return nil, err
+	}
+	return jsonmergepatch.CreateThreeWayJSONMergePatch(from, to, from)
+}
+
+// flushStatuses writes the statuses that are held back, at the end of a run.
+func (c *Controller) flushStatuses(ctx context.Context) {
+	c.mu.Lock()
+	var held []*memory
+	for _, m := range c.memories {
+		if m.status.held != nil {
+			held = append(held, m)
+		}
+	}
+	c.mu.Unlock()
+	for _, m := range held {
+		if ctx.Err() != nil {
+			return // the next leader will write them
+		}
+		if err := c.patchStatus(ctx, m.status.heldFor, m, m.status.held); err != nil {
+			klog.FromContext(ctx).Error(err, "Status lost", "tapp", klog.KObj(m.status.heldFor))
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package tapp
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"tkestack.io/tapp/controller/loop"
+	"tkestack.io/tapp/controller/tapp/plan"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// memory is what is remembered of one TApp from sync to sync. Nothing in it
+// decides what happens to an instance, and it is lost at every restart.
+type memory struct {
+	uid      types.UID
+	guard    guard
+	status   statusThrottle
+	problems told
+}
+
+// sync takes one TApp a step on.
+func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error) {
+	t, err := c.lister.TApps(k.Namespace).Get(k.Name)
+	if apierrors.IsNotFound(err) {
+		c.forget(k)
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	m := c.remember(k, t.UID)
+	v, wait, err := c.snapshot(ctx, t, m)
+	if v == nil || err != nil {
+		return wait, err
+	}
+	began := c.Clock.Now()
+	p, err := c.compute(ctx, v)
+
+	done := c.apply(ctx, v.tapp, m, p.Actions)
+	c.tellProblems(v.tapp, m, p.Problems)
+	rest, statusErr := c.putStatus(ctx, v.tapp, m, &p.Status)
+	if len(p.Actions) == 0 && rest == 0 && meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionReady) {
+		c.recorder.settled(v.tapp)
+	}
+	if len(p.Actions) > 0 {
+		klog.FromContext(ctx).V(2).Info("Synced", "generation", v.tapp.Generation, "pods", len(v.pods), "actions", done.summary(),
+			"took", c.Clock.Since(began))
+	}
+	return soonest(p.Wait, rest, done.again), errors.Join(err, done.errs.join(), statusErr)
+}
+
+// snapshot returns what to plan on; nil, and how long to wait for an event at
+// most, when that cannot be said yet.
+func (c *Controller) snapshot(ctx context.Context, t *tappv1.TApp, m *memory) (*view, time.Duration, error) {
+	logger := klog.FromContext(ctx)
+	verdict := m.guard.check(c.stores(), t.Namespace, c.Clock.Now())
+	if verdict.wait > 0 {
+		logger.V(4).Info("Skipped: the caches lack what was written last", "wait", verdict.wait)
+		return nil, verdict.wait, nil
+	}
+	v, err := c.cached(t)
+	if err != nil || !verdict.live {
+		return v, 0, err
+	}
+	c.Metrics.staleRepairs.Inc()
+	live, err := c.live(ctx, loop.Key{Namespace: t.Namespace, Name: t.Name}, t.UID)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case live == nil:
+		return nil, time.Second, nil // its deletion is about to reach the caches
+	}
+	same := live.same(v)
+	if same {
+		m.guard.clear() // the marks stand for writes that left no trace
+	}
+	logger.Info("Planning on a live view: the caches still lack what was written", "cachesCurrent", same)
+	return live, 0, nil
+}
+
+func (c *Controller) stores() stores {
+	return stores{tapps: c.tapps.GetStore(), pods: c.pods.GetStore(), claims: c.claims.GetStore()}
+}
+
+// compute makes the plan, and makes it again with evidence when it asks for
+// some. Evidence that cannot be had is an error, and the plan goes on without.
+func (c *Controller) compute(ctx context.Context, v *view) (plan.Plan, error) {
+	began := time.Now()
+	in := plan.Input{TApp: v.tapp, Pods: v.pods, Claims: v.claims, Now: c.Clock.Now(), Policy: c.Policy}
+	p := plan.Compute(in)
+	c.Metrics.planDuration.Observe(time.Since(began).Seconds())
+	if len(p.Evidence) == 0 {
+		return p, nil
+	}
+	var err error
+	in.Nodes, err = c.readNodes(ctx, p.Evidence)
+	in.Now = c.Clock.Now()
+	return plan.Compute(in), err
+}
+
+// remember returns the memory of a TApp. One that was deleted and made again is
+// another one.
+func (c *Controller) remember(k loop.Key, uid types.UID) *memory {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.memories[k]
+	if m == nil || m.uid != uid {
+		m = &memory{uid: uid}
+		c.memories[k] = m
+	}
+	return m
+}
+
+func (c *Controller) forget(k loop.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.memories, k)
+}
+
+// soonest of durations, of which 0 means never.
+func soonest(ds ...time.Duration) time.Duration {
+	var out time.Duration
+	for _, d := range ds {
+		if d > 0 && (out == 0 || d < out) {
+			out = d
+		}
+	}
+	return out
+}

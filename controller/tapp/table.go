@@ -1,0 +1,194 @@
+package tapp
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"tkestack.io/tapp/controller/tapp/plan"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// operation says what an Op of the planner writes, and how events tell of it.
+type operation struct {
+	write func(context.Context, *writer, *plan.Action) error
+	// verb and past, as in "cannot create instance 3" and "created instance 3".
+	verb, past string
+	// success and failure are the reasons of events. Without a success reason an
+	// event tells of failures only: it is a part of something else that is told.
+	success, failure string
+}
+
+func operations() map[plan.Op]operation {
+	return map[plan.Op]operation{
+		plan.OpCreate:        {create, "create", "created", "SuccessfulCreate", "FailedCreate"},
+		plan.OpReplace:       {replace, "replace", "replaced the ended pods of", "SuccessfulCreate", "FailedCreate"},
+		plan.OpCreateClaim:   {createClaim, "create the claims of", "created claims of", "SuccessfulCreate", "FailedCreate"},
+		plan.OpDelete:        {deletePod, "delete the pods of", "deleted the pods of", "SuccessfulDelete", "FailedDelete"},
+		plan.OpForceDelete:   {forceDelete, "delete by force the pods of", "deleted by force the pods of", "SuccessfulDelete", "FailedDelete"},
+		plan.OpDrain:         {patchStatus, "drain", "", "", "FailedUpdate"},
+		plan.OpUpdateInPlace: {patch, "update in place", "updated in place", "SuccessfulUpdate", "FailedUpdate"},
+		plan.OpUndrain:       {patchStatus, "undrain", "", "", "FailedUpdate"},
+		plan.OpRelabel:       {patch, "relabel", "relabelled", "SuccessfulUpdate", "FailedUpdate"},
+		plan.OpAdopt:         {adopt, "adopt the pods of", "adopted the pods of", "SuccessfulAdopt", "FailedAdopt"},
+		plan.OpRelease:       {patch, "release the pods of", "released the pods of", "SuccessfulRelease", "FailedRelease"},
+	}
+}
+
+// writer makes the writes of one sync, and notes them in the guard.
+type writer struct {
+	tapp   *tappv1.TApp
+	guard  *guard
+	pods   corev1client.PodInterface
+	claims corev1client.PersistentVolumeClaimInterface
+	// mayAdopt reads the TApp live, once a sync.
+	mayAdopt func() error
+	metrics  *Metrics
+}
+
+func (c *Controller) newWriter(ctx context.Context, t *tappv1.TApp, g *guard) *writer {
+	return &writer{
+		tapp: t, guard: g, metrics: c.Metrics,
+		pods: c.Core.Pods(t.Namespace), claims: c.Core.PersistentVolumeClaims(t.Namespace),
+		mayAdopt: sync.OnceValue(func() error { return c.mayAdopt(ctx, t) }),
+	}
+}
+
+// create POSTs a pod, and opens its gate. The second write may fail: the planner
+// sees the closed gate.
+func create(ctx context.Context, w *writer, a *plan.Action) error {
+	pod, err := w.pods.Create(ctx, a.Pod, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return w.meetPod(ctx, a.Pod.Name)
+	}
+	if err != nil {
+		return err
+	}
+	w.guard.wrotePod(pod.ResourceVersion)
+	if a.Status == nil {
+		return nil
+	}
+	if pod, err = w.pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, a.Status, metav1.PatchOptions{}, "status"); err != nil {
+		w.metrics.gatesLeft.Inc()
+		return nil
+	}
+	w.guard.wrotePod(pod.ResourceVersion)
+	return nil
+}
+
+// meetPod looks at a pod that has the name of one to create. It is fine only if
+// it is the TApp's.
+func (w *writer) meetPod(ctx context.Context, name string) error {
+	pod, err := w.pods.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w: pod %s went away just now", errStale, name)
+	}
+	if err != nil {
+		return err
+	}
+	owner := metav1.GetControllerOfNoCopy(pod)
+	switch {
+	case owner == nil:
+		return fmt.Errorf("the pod %s exists already, and belongs to nobody; delete it, or give it the labels of the instance", name)
+	case owner.UID != w.tapp.UID:
+		return fmt.Errorf("the pod %s exists already, and belongs to %s %s (uid %s); delete it to make room", name, owner.Kind, owner.Name, owner.UID)
+	case pod.Labels[tappv1.LabelInstanceID] == "":
+		return fmt.Errorf("the pod %s of the TApp has lost its label %s, without which it is not seen; give it back, or delete the pod", name, tappv1.LabelInstanceID)
+	}
+	w.guard.wrotePod(pod.ResourceVersion)
+	return fmt.Errorf("%w: pod %s exists already", errStale, name)
+}
+
+// replace deletes a pod that ended, and creates the next one.
+func replace(ctx context.Context, w *writer, a *plan.Action) error {
+	if err := w.delete(ctx, a.Old, metav1.DeleteOptions{}, false); err != nil {
+		return err
+	}
+	return create(ctx, w, a)
+}
+
+func deletePod(ctx context.Context, w *writer, a *plan.Action) error {
+	return w.delete(ctx, a.Pod, metav1.DeleteOptions{}, false)
+}
+
+// forceDelete deletes what the plan's evidence was about, and nothing that has
+// changed since.
+func forceDelete(ctx context.Context, w *writer, a *plan.Action) error {
+	return w.delete(ctx, a.Pod, metav1.DeleteOptions{
+		GracePeriodSeconds: new(int64),
+		Preconditions:      &metav1.Preconditions{ResourceVersion: &a.Pod.ResourceVersion},
+	}, true)
+}
+
+// delete deletes this very pod, not another one of the same name.
+func (w *writer) delete(ctx context.Context, pod *corev1.Pod, o metav1.DeleteOptions, force bool) error {
+	if o.Preconditions == nil {
+		o.Preconditions = &metav1.Preconditions{}
+	}
+	o.Preconditions.UID = &pod.UID
+	err := w.pods.Delete(ctx, pod.Name, o)
+	switch {
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("%w: %s", errStale, err.Error())
+	case err != nil && !apierrors.IsNotFound(err):
+		return err
+	}
+	w.guard.deletedPod(deletion{name: pod.Name, uid: pod.UID, force: force})
+	return nil
+}
+
+func patch(ctx context.Context, w *writer, a *plan.Action) error {
+	return w.patch(ctx, a.Pod.Name, a.Patch)
+}
+
+func patchStatus(ctx context.Context, w *writer, a *plan.Action) error {
+	return w.patch(ctx, a.Pod.Name, a.Status, "status")
+}
+
+func adopt(ctx context.Context, w *writer, a *plan.Action) error {
+	if err := w.mayAdopt(); err != nil {
+		return err
+	}
+	return patch(ctx, w, a)
+}
+
+// patch makes a strategic merge patch that carries the pod's UID.
+func (w *writer) patch(ctx context.Context, name string, data []byte, subresources ...string) error {
+	pod, err := w.pods.Patch(ctx, name, types.StrategicMergePatchType, data, metav1.PatchOptions{}, subresources...)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), isOtherUID(err):
+		return fmt.Errorf("%w: %s", errStale, err.Error())
+	case err != nil:
+		return err
+	}
+	w.guard.wrotePod(pod.ResourceVersion)
+	return nil
+}
+
+// createClaim POSTs a claim. One that exists already is taken as it is, and
+// labelled: only then the cache has it. Those of tkestack/tapp lack the label.
+func createClaim(ctx context.Context, w *writer, a *plan.Action) error {
+	claim, err := w.claims.Create(ctx, a.Claim, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		if err == nil {
+			w.guard.wroteClaim(claim.ResourceVersion)
+		}
+		return err
+	}
+	label := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, tappv1.LabelInstanceID, a.ID)
+	claim, err = w.claims.Patch(ctx, a.Claim.Name, types.MergePatchType, label, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w: claim %s went away just now", errStale, a.Claim.Name)
+	}
+	if err != nil {
+		return err
+	}
+	w.guard.wroteClaim(claim.ResourceVersion)
+	return fmt.Errorf("%w: claim %s exists already", errStale, claim.Name)
+}

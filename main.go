@@ -1,0 +1,58 @@
+// Command tapp runs TApps on Kubernetes: its controllers, and later its webhooks
+// and its kubectl plugin, are commands of this one program.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"tkestack.io/tapp/controller"
+)
+
+// version is set by the linker (-X main.version=...).
+var version = ""
+
+func main() {
+	// The first signal asks to end in order; with it the handler goes, so that the
+	// second one ends the program at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+
+	app := &cli.App{
+		Name:            "tapp",
+		Usage:           "run applications whose instances have templates of their own on Kubernetes",
+		Version:         programVersion(),
+		HideHelpCommand: true,
+		Commands:        []*cli.Command{controller.Command(programVersion())},
+	}
+	if err := app.RunContext(ctx, commandLine(os.Args)); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}
+
+// commandLine turns the name under which the program was started into a command:
+// tkestack/tapp's was called tapp-controller, and had no commands.
+func commandLine(args []string) []string {
+	if filepath.Base(args[0]) == "tapp-controller" {
+		return append([]string{"tapp", "controller"}, args[1:]...)
+	}
+	return args
+}
+
+func programVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
