@@ -1,0 +1,186 @@
+// Package build compiles Kubernetes and its companions from Go modules, once for each set of versions, into a cache that
+// all checkouts on the machine share.
+package build
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"tkestack.io/tapp/devcluster/state"
+)
+
+// CacheEnv overrides where the cache is.
+const CacheEnv = "TAPP_DEVCLUSTER_CACHE"
+
+// keep is how many sets of programs stay in the cache.
+const keep = 3
+
+// bundles are the programs to compile, and the names by which they are called.
+var bundles = []struct {
+	name  string
+	calls []string
+}{
+	{"kube", []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kubectl"}},
+	{"addons", []string{"helm", "kwok", "coredns", "crane"}},
+}
+
+// Builder compiles the programs of one source module.
+type Builder struct {
+	Module  string // directory of the module devcluster
+	Cache   string
+	Line    func(format string, args ...any) // one line for the user
+	Update  func(format string, args ...any) // the state of a long step
+	version string                           // of the Go compiler
+}
+
+// CacheDir is the directory that all checkouts share.
+func CacheDir() (string, error) {
+	if dir := os.Getenv(CacheEnv); dir != "" {
+		return filepath.Abs(dir)
+	}
+	base, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache (or set %s): %w", CacheEnv, err)
+	}
+	return filepath.Join(base, ".cache", "tapp-devcluster"), nil
+}
+
+// Programs is a directory with all programs of one version.
+type Programs string
+
+// Link makes bin hold every program under its name.
+func (p Programs) Link(bin string) error {
+	for _, b := range bundles {
+		for _, call := range b.calls {
+			if err := link(filepath.Join(string(p), b.name), filepath.Join(bin, call)); err != nil {
+				return fmt.Errorf("link program: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// CoreDNS is the file that is the program coredns, when its first argument says so.
+func (p Programs) CoreDNS() string { return filepath.Join(string(p), "addons") }
+
+func link(target, path string) error {
+	if old, err := os.Readlink(path); err == nil && old == target {
+		return nil
+	}
+	temporary := path + ".new"
+	return errors.Join(os.RemoveAll(temporary), os.Symlink(target, temporary), os.Rename(temporary, path))
+}
+
+// Ensure returns the programs, compiling them if nobody has.
+func (b *Builder) Ensure(ctx context.Context) (Programs, error) {
+	key, err := b.key(ctx)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(b.Cache, "programs", key)
+	if complete(dir) {
+		return Programs(dir), nil
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
+		return "", fmt.Errorf("create the cache: %w", err)
+	}
+	unlock, err := state.LockFile(ctx, filepath.Join(b.Cache, "build.lock"), func() {
+		b.Line("Another build is running; waiting for it.")
+	})
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if complete(dir) {
+		return Programs(dir), nil
+	}
+	if err := b.compile(ctx, dir); err != nil {
+		return "", err
+	}
+	return Programs(dir), b.prune(dir)
+}
+
+// complete tells whether dir is there (it appears as a whole), and notes that it is in use.
+func complete(dir string) bool {
+	if _, err := os.Stat(dir); err != nil {
+		return false
+	}
+	now := time.Now()
+	_ = os.Chtimes(dir, now, now) // only for prune; another user's cache may be read-only
+	return true
+}
+
+// key depends on everything that goes into the programs.
+func (b *Builder) key(ctx context.Context) (string, error) {
+	var err error
+	if b.version, err = b.golang(ctx, "env", "GOVERSION"); err != nil {
+		return "", err
+	}
+	return cacheKey(os.DirFS(b.Module), b.version, runtime.GOOS, runtime.GOARCH, strings.Join(fixedFlags, " "))
+}
+
+func cacheKey(module fs.FS, environment ...string) (string, error) {
+	hash := sha256.New() // writing to it never fails
+	for _, e := range environment {
+		_, _ = fmt.Fprintf(hash, "%s\n", e)
+	}
+	files := []string{"go.mod", "go.sum"}
+	err := fs.WalkDir(module, "programs", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() && strings.HasSuffix(path, ".go") {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("read the programs' source: %w", err)
+	}
+	for _, path := range files {
+		f, err := module.Open(path)
+		if err != nil {
+			return "", fmt.Errorf("read the programs' source: %w", err)
+		}
+		_, _ = fmt.Fprintf(hash, "%s\n", path)
+		_, err = io.Copy(hash, f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return "", fmt.Errorf("read the programs' source: %w", err)
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:8]), nil
+}
+
+// prune removes all but the sets of programs used last. Running programs survive this.
+func (b *Builder) prune(current string) error {
+	entries, err := os.ReadDir(filepath.Dir(current))
+	if err != nil {
+		return fmt.Errorf("prune the cache: %w", err)
+	}
+	used := map[string]time.Time{}
+	var paths []string
+	for _, e := range entries {
+		info, err := e.Info()
+		path := filepath.Join(filepath.Dir(current), e.Name())
+		if err != nil || path == current {
+			continue
+		}
+		used[path] = info.ModTime()
+		paths = append(paths, path)
+	}
+	slices.SortFunc(paths, func(a, b string) int { return used[b].Compare(used[a]) })
+	for _, path := range paths[min(len(paths), keep-1):] {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("prune the cache: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+// Command devcluster starts and stops a real Kubernetes cluster on one machine, built from Go modules.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"tkestack.io/tapp/devcluster/cluster"
+	"tkestack.io/tapp/devcluster/process"
+	"tkestack.io/tapp/devcluster/progress"
+	"tkestack.io/tapp/devcluster/state"
+)
+
+const usage = `devcluster runs a real Kubernetes cluster on this machine, built from Go modules.
+
+usage: devcluster COMMAND [flags]
+
+  up               start the cluster, repair it, or change its number of nodes
+  down             end it and remove its traces, also after a crash
+  status           show its processes and nodes; fails if something is wrong
+  stop COMPONENT   end one: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok, registry, node1, ...
+  start COMPONENT  start it again
+  build            build the programs only
+
+flags:
+  --dir DIR     state directory (default: .devcluster beside the module's directory)
+  --nodes N     up: real nodes, which need Linux and root; "sim" for none (default: as it is, or 2)
+  --sim N       up: simulated nodes (default: as it is, or 20)
+`
+
+func main() {
+	// System programs are in directories that not every user searches.
+	if err := os.Setenv("PATH", process.SearchPath()); err != nil {
+		fmt.Fprintln(os.Stderr, "devcluster:", err)
+		os.Exit(1)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Print(usage)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "devcluster:", err)
+		os.Exit(1)
+	}
+}
+
+// command is what the user asks for.
+type command struct {
+	name, argument  string
+	dir, nodes, sim string
+}
+
+func run(ctx context.Context, args []string) error {
+	cmd, err := parse(args)
+	if err != nil {
+		return err
+	}
+	module, moduleErr := findModule()
+	if cmd.dir == "" {
+		if moduleErr != nil {
+			return moduleErr
+		}
+		cmd.dir = filepath.Join(filepath.Dir(module), ".devcluster")
+	}
+	dir, err := state.Open(cmd.dir)
+	if err != nil {
+		return err
+	}
+	c := &cluster.Cluster{Dir: dir, Module: module, Out: progress.New(os.Stdout)}
+	switch cmd.name {
+	case "up", "build":
+		if moduleErr != nil {
+			return moduleErr
+		}
+		if cmd.name == "build" {
+			_, err := c.Build(ctx)
+			return err
+		}
+		size, err := cmd.size(dir)
+		if err != nil {
+			return err
+		}
+		return c.Up(ctx, size)
+	case "down":
+		return c.Down(ctx)
+	case "status":
+		return c.Status(ctx)
+	case "stop":
+		return c.Stop(ctx, cmd.argument)
+	case "start":
+		return c.Start(ctx, cmd.argument)
+	}
+	return fmt.Errorf("unknown command %q; see devcluster --help", cmd.name)
+}
+
+// parse accepts flags before and after the words.
+func parse(args []string) (command, error) {
+	var cmd command
+	flags := flag.NewFlagSet("devcluster", flag.ContinueOnError)
+	flags.SetOutput(&strings.Builder{})
+	flags.StringVar(&cmd.dir, "dir", "", "")
+	flags.StringVar(&cmd.nodes, "nodes", "", "")
+	flags.StringVar(&cmd.sim, "sim", "", "")
+	var words []string
+	for {
+		if err := flags.Parse(args); err != nil {
+			return cmd, err
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		words, args = append(words, flags.Arg(0)), flags.Args()[1:]
+	}
+	if len(words) == 0 || words[0] == "help" {
+		return cmd, flag.ErrHelp
+	}
+	cmd.name = words[0]
+	want := 1
+	if cmd.name == "stop" || cmd.name == "start" {
+		want = 2
+	}
+	if len(words) != want {
+		return cmd, fmt.Errorf("%s takes %d arguments; see devcluster --help", cmd.name, want-1)
+	}
+	if want == 2 {
+		cmd.argument = words[1]
+	}
+	return cmd, nil
+}
+
+// size is what the flags say, else what the cluster has, else the default.
+func (cmd command) size(dir state.Dir) (cluster.Size, error) {
+	size := cluster.Size{Nodes: 2, Simulated: 20}
+	if record, ok, err := dir.Load(); err != nil {
+		return size, err
+	} else if ok {
+		size = cluster.Size{Nodes: record.Nodes, Simulated: record.Simulated}
+	}
+	var err error
+	switch cmd.nodes {
+	case "":
+	case "sim":
+		size.Nodes = 0
+	default:
+		if size.Nodes, err = strconv.Atoi(cmd.nodes); err != nil {
+			return size, fmt.Errorf(`--nodes: %q is neither a number nor "sim"`, cmd.nodes)
+		}
+	}
+	if cmd.sim != "" {
+		if size.Simulated, err = strconv.Atoi(cmd.sim); err != nil {
+			return size, fmt.Errorf("--sim: %q is not a number", cmd.sim)
+		}
+	}
+	return size, nil
+}
+
+const modulePath = "module tkestack.io/tapp/devcluster"
+
+// findModule looks for this module's source at and above the working directory, and above this program.
+func findModule() (string, error) {
+	var starts []string
+	if wd, err := os.Getwd(); err == nil {
+		starts = append(starts, wd)
+	}
+	if self, err := os.Executable(); err == nil {
+		starts = append(starts, filepath.Dir(self))
+		if self, err = filepath.EvalSymlinks(self); err == nil {
+			starts = append(starts, filepath.Dir(self))
+		}
+	}
+	for _, dir := range starts {
+		for {
+			for _, candidate := range []string{dir, filepath.Join(dir, "devcluster")} {
+				data, err := os.ReadFile(filepath.Join(candidate, "go.mod"))
+				if err == nil && strings.HasPrefix(string(data), modulePath+"\n") {
+					return candidate, nil
+				}
+				if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+					return "", fmt.Errorf("look for the module devcluster: %w", err)
+				}
+			}
+			if parent := filepath.Dir(dir); parent != dir {
+				dir = parent
+				continue
+			}
+			break
+		}
+	}
+	return "", errors.New("the source of devcluster is needed: call it from within the checkout")
+}
