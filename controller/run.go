@@ -18,7 +18,6 @@ import (
 
 	"tkestack.io/tapp/controller/loop"
 	"tkestack.io/tapp/controller/tapp"
-	"tkestack.io/tapp/controller/tapp/plan"
 )
 
 // watchdogMargin is how long a leader may hold on to an expired lease before
@@ -97,7 +96,7 @@ func (c *Config) newTApps(clients *clients, registry *prometheus.Registry, host 
 	o := tapp.Options{
 		TApps: clients.tapps, Core: clients.core, Events: clients.events,
 		Namespace: c.Namespace, Workers: c.Workers,
-		Policy:  plan.Policy{DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: c.NodeLostAfter},
+		Policy:  tapp.Policy{DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: c.NodeLostAfter},
 		Metrics: tapp.NewMetrics(registry), Queue: loop.NewMetrics(registry), Host: host,
 	}
 	o.Watching.TApps, o.Watching.Core = clients.watchingTApps, clients.watchingCore

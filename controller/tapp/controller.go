@@ -60,7 +60,8 @@ type Options struct {
 	Namespace string
 	// Workers is how many TApps are worked on at a time.
 	Workers int
-	Policy  plan.Policy
+	// Policy is what the planner goes by beside the TApps.
+	Policy Policy
 	// Metrics and Queue are registered by the caller.
 	Metrics *Metrics
 	Queue   *loop.Metrics
@@ -69,6 +70,9 @@ type Options struct {
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
 }
+
+// Policy is what the operator decided for all TApps.
+type Policy = plan.Policy
 
 // Controller looks after TApps.
 type Controller struct {

@@ -39,14 +39,15 @@ func finish(path string) error {
 	if err := yaml.Unmarshal(in, &crd); err != nil {
 		return err
 	}
-	versions, _ := at(crd, "spec", "versions").([]any)
-	if len(versions) == 0 {
-		return errors.New("no versions: not a CRD")
-	}
+	spec, _ := crd["spec"].(schema)
+	versions, _ := spec["versions"].([]any)
 	for _, v := range versions {
-		properties, ok := at(v, "schema", "openAPIV3Schema", "properties").(schema)
+		version, _ := v.(schema)
+		published, _ := version["schema"].(schema)
+		object, _ := published["openAPIV3Schema"].(schema)
+		properties, ok := object["properties"].(schema)
 		if !ok {
-			return errors.New("no schema")
+			return errors.New("a version has no schema")
 		}
 		delete(properties, "metadata") // that of the object itself is the API server's
 		rewrite(schema{"properties": properties}, false)
@@ -146,15 +147,4 @@ func objectMeta() schema {
 		"resourceVersion": text, "selfLink": text, "uid": text,
 		"creationTimestamp": becomeTime(schema{"type": "string", "nullable": true, "format": "date-time"}),
 	}}
-}
-
-func at(v any, path ...string) any {
-	for _, key := range path {
-		m, ok := v.(schema)
-		if !ok {
-			return nil
-		}
-		v = m[key]
-	}
-	return v
 }

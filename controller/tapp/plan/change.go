@@ -48,7 +48,8 @@ func (d *decision) changeOf(i *instance) change {
 		}
 	case pod.Labels[tappv1.LabelUniqHash] != want.Hashes.Uniq:
 		return recreate
-	case !changesImage(pod, want.Spec, func(a, b string) bool { return a == b }):
+	case !changesImage(pod, want.Spec, func(a, b string) bool { return a == b }) &&
+		d.tapp.Spec.UpdateStrategy.InPlaceUpdate.Policy != tappv1.ReCreate:
 		return relabel
 	}
 	if d.tapp.Spec.UpdateStrategy.InPlaceUpdate.Policy == tappv1.ReCreate {

@@ -37,7 +37,7 @@ func (f *filler) fill(path string, v reflect.Value) {
 	case metav1.Time:
 		v.Set(reflect.ValueOf(metav1.NewTime(time.Unix(int64(f.next)*86400, 0).UTC())))
 	case metav1.FieldsV1:
-		v.Set(reflect.ValueOf(metav1.FieldsV1{Raw: []byte(`{"f:x":{}}`)}))
+		v.Set(reflect.ValueOf(*metav1.NewFieldsV1(`{"f:x":{}}`)))
 	default:
 		f.fillKind(path, v)
 		return
@@ -90,7 +90,7 @@ func another(v reflect.Value) reflect.Value {
 	case metav1.Time:
 		return reflect.ValueOf(metav1.NewTime(old.Add(time.Second)))
 	case metav1.FieldsV1:
-		return reflect.ValueOf(metav1.FieldsV1{Raw: []byte(`{"f:y":{}}`)})
+		return reflect.ValueOf(*metav1.NewFieldsV1(`{"f:y":{}}`))
 	}
 	n := reflect.New(v.Type()).Elem()
 	switch v.Kind() {

@@ -65,10 +65,10 @@ func reportsGeneration(pod *corev1.Pod) bool {
 // nothing in general, because the runtime reports any one of the names that the
 // image's id has; so it is believed only if it is that of an image that the spec
 // named in between (Via), the image is another one than the recorded container's,
-// and there were no more starts than such names. All
-// else is accepted: the kubelet only ever starts what the spec names. A crash that
-// overtook the update of a crashing container may then end the update a moment
-// early; the kubelet makes the container unready when it restarts it.
+// and there were no more starts than such names. All else is accepted: the kubelet
+// only ever starts what the spec names. A crash that overtook the update of a
+// crashing container may then end the update a moment early; the kubelet makes the
+// container unready when it restarts it.
 //
 // Where the kubelet does not tell what it has seen, the same rules hold without
 // that certainty. A revert may then count as done while the kubelet still acts on

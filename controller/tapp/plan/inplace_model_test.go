@@ -153,7 +153,7 @@ func TestInPlaceIsNotDoneTooEarly(t *testing.T) {
 // TestInPlaceComesToItsEnd: once the kubelet is at rest, an update is done. It
 // does not hang, whatever the order of events.
 func TestInPlaceComesToItsEnd(t *testing.T) {
-	any := func(t *rapid.T) string {
+	anyImage := func(t *rapid.T) string {
 		return rapid.SampledFrom([]string{"a:0", "a:1", "a:2", "docker.io/library/a:0"}).Draw(t, "image")
 	}
 	for name, names := range map[string]func(string) (string, string){"honest": honest, "by id": byID, "one digest": oneDigest} {
@@ -162,7 +162,7 @@ func TestInPlaceComesToItsEnd(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, generations %t, crashes %t", name, generations, crashes), func(t *testing.T) {
 					rapid.Check(t, func(t *rapid.T) {
 						k := newOneContainer(generations, names)
-						runOneContainer(t, k, crashes, any, func() {})
+						runOneContainer(t, k, crashes, anyImage, func() {})
 						if done, reason, why := InPlaceDone(k.pod); !done {
 							t.Fatalf("%s: %s; recorded %s", reason, why, k.pod.Annotations)
 						}

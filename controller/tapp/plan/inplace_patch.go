@@ -85,7 +85,7 @@ func InPlacePatch(pod, want *corev1.Pod, h Hashes, now time.Time) (patch []byte,
 // imagesPatch holds the images that differ. They are compared as text: that is
 // how the kubelet compares them.
 func imagesPatch(pod, want *corev1.Pod) (*specPatch, error) {
-	init, err := imagePatches(pod.Spec.InitContainers, want.Spec.InitContainers)
+	first, err := imagePatches(pod.Spec.InitContainers, want.Spec.InitContainers)
 	if err != nil {
 		return nil, fmt.Errorf("spec.initContainers%w", err)
 	}
@@ -93,7 +93,7 @@ func imagesPatch(pod, want *corev1.Pod) (*specPatch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("spec.containers%w", err)
 	}
-	return &specPatch{InitContainers: init, Containers: regular}, nil
+	return &specPatch{InitContainers: first, Containers: regular}, nil
 }
 
 func imagePatches(have, want []corev1.Container) ([]imagePatch, error) {

@@ -107,7 +107,7 @@ func (d *decision) observe() {
 	}
 	d.instances = slices.DeleteFunc(d.instances, func(i *instance) bool {
 		// A pod that is not ours, under a name that we do not need.
-		return !i.wanted && (i.state == foreign || i.state == adoptee)
+		return !i.wanted && i.state == foreign
 	})
 }
 

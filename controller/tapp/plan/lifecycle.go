@@ -16,10 +16,9 @@ func (d *decision) settleOwnership() {
 	for _, i := range d.instances {
 		switch i.state {
 		case adoptee:
-			if i.wanted {
-				i.act(Action{Op: OpAdopt, Pod: i.pod, Patch: adoption(d.tapp, i.pod), Reason: "PodWithoutController",
-					Why: "the pod has no controller, and has the name and the labels of the instance"})
-			}
+			// Also above replicas: what an earlier TApp of this name left is ours to remove.
+			i.act(Action{Op: OpAdopt, Pod: i.pod, Patch: adoption(d.tapp, i.pod), Reason: "PodWithoutController",
+				Why: "the pod has no controller, and has the name and the labels of the instance"})
 		case stray:
 			i.act(Action{Op: OpRelease, Pod: i.pod, Patch: release(d.tapp, i.pod), Reason: ReasonSelectorMismatch,
 				Why: fmt.Sprintf("the labels of the pod no longer match the selector %s", d.selector)})

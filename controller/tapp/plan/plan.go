@@ -172,8 +172,6 @@ type Instance struct {
 type Problem struct {
 	// Field path, for example spec.templates[3].
 	Field string
-	// ID is the instance that suffers; empty: all, or none.
-	ID string
 	// Reason in CamelCase.
 	Reason string
 	// Why is one sentence that says what is wrong and what to do.

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
@@ -37,6 +39,38 @@ func TestPodLacksContainer(t *testing.T) {
 		wantOps(t, p, test.want...)
 		if test.policy == tappv1.InPlaceOnly && !slices.ContainsFunc(p.Problems, func(x Problem) bool { return x.Reason == ReasonInPlaceOnly }) {
 			t.Errorf("problems %v", p.Problems)
+		}
+	}
+}
+
+// certainlyDone says yes only where InPlaceDone does, and spares it a look in the
+// cases that are a plan's bread and butter.
+func TestCertainlyDone(t *testing.T) {
+	for about, test := range map[string]struct {
+		change func(*corev1.Pod)
+		want   bool
+	}{
+		"restarted, and ready":          {func(*corev1.Pod) {}, true},
+		"no record":                     {func(p *corev1.Pod) { p.Annotations = nil }, true},
+		"reported in full":              {func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Image = "docker.io/library/web:2" }, true},
+		"reported by another name":      {func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Image = "mirror/web:2" }, false},
+		"not seen":                      {func(p *corev1.Pod) { p.Generation++ }, false},
+		"a kubelet that does not tell":  {func(p *corev1.Pod) { p.Status.ObservedGeneration = 0 }, false},
+		"the container of before":       {func(p *corev1.Pod) { p.Status.ContainerStatuses[0].ContainerID = "containerd://web-0-app-1" }, false},
+		"no container yet":              {func(p *corev1.Pod) { p.Status.ContainerStatuses[0].ContainerID = "" }, false},
+		"no status":                     {func(p *corev1.Pod) { p.Status.ContainerStatuses = nil }, false},
+		"not ready":                     {func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = false }, false},
+		"not started":                   {func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Started = new(false) }, false},
+		"a sidecar among the init ones": {func(p *corev1.Pod) { p.Spec.InitContainers[0].RestartPolicy = new(corev1.ContainerRestartPolicyAlways) }, false},
+	} {
+		s := story(1, podStory{IDs: "0", From: "image", Patched: "default", Kubelet: "done"})
+		pod := s.input(t).Pods[0]
+		test.change(pod)
+		if got := certainlyDone(pod); got != test.want {
+			t.Errorf("%s: %t", about, got)
+		}
+		if done, _, why := InPlaceDone(pod); !done && certainlyDone(pod) {
+			t.Errorf("%s: %s", about, why)
 		}
 	}
 }

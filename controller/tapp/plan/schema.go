@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// schemaText is the frozen schema of the hash scheme v1. TestSchemaKnows... holds
-// it against the Kubernetes types.
+// schemaText is the frozen schema of the hash scheme v1. TestSchemaFitsTheTypes
+// holds it against the Kubernetes types.
 //
 //go:embed hash_v1.schema
 var schemaText string

@@ -32,7 +32,8 @@ type jsonField struct {
 	mergeKey string
 }
 
-var jsonFieldsCache sync.Map // reflect.Type -> []jsonField
+// jsonFieldsCache keeps []jsonField by reflect.Type.
+var jsonFieldsCache sync.Map //nolint:gochecknoglobals // what a type is never changes
 
 // jsonFields of a struct type, in the order of their declaration.
 func jsonFields(t reflect.Type) []jsonField {
@@ -105,11 +106,11 @@ func valueTree(v reflect.Value) (any, error) {
 		q := v.Interface().(resource.Quantity)
 		return q.String(), nil
 	case t == intOrStringType:
-		if i := v.Interface().(intstr.IntOrString); i.Type == intstr.Int {
+		i := v.Interface().(intstr.IntOrString)
+		if i.Type == intstr.Int {
 			return int64(i.IntVal), nil
-		} else {
-			return i.StrVal, nil
 		}
+		return i.StrVal, nil
 	case t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(marshalerType):
 		return marshalerTree(v)
 	}

@@ -1,0 +1,89 @@
+package controller
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/urfave/cli/v2"
+)
+
+func TestValidate(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Config)
+		want   string // a part of the error; empty: none
+	}{
+		"defaults":                 {func(*Config) {}, ""},
+		"no worker":                {func(c *Config) { c.Workers = 0 }, "--worker is 0"},
+		"no requests":              {func(c *Config) { c.KubeAPIQPS = 0 }, "--kube-api-qps is 0"},
+		"no burst":                 {func(c *Config) { c.KubeAPIBurst = -1 }, "--kube-api-burst is -1"},
+		"nodes lost at once":       {func(c *Config) { c.NodeLostAfter = 0 }, "--node-lost-after"},
+		"renewing too late":        {func(c *Config) { c.Election.RenewDeadline = 15 * time.Second }, "--leader-elect-lease-duration (15s) must be longer"},
+		"retrying too late":        {func(c *Config) { c.Election.RetryPeriod = 9 * time.Second }, "--leader-elect-renew-deadline (10s) must be longer"},
+		"no lease":                 {func(c *Config) { c.Election.Name = "" }, "--leader-elect-resource-name"},
+		"no election, no matter":   {func(c *Config) { c.Election = Election{} }, ""},
+		"all that is wrong":        {func(c *Config) { c.Workers, c.KubeAPIBurst = 0, 0 }, "--kube-api-burst"},
+		"all that is wrong, again": {func(c *Config) { c.Workers, c.KubeAPIBurst = 0, 0 }, "--worker"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := Defaults()
+			c.change(&config)
+			err := config.validate()
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestFlags: the names and defaults that manifests of tkestack/tapp rely on.
+func TestFlags(t *testing.T) {
+	command := Command("v1.2.3")
+	got := map[string]string{}
+	for _, f := range command.Flags {
+		switch f := f.(type) {
+		case *cli.BoolFlag: // its GetValue is empty
+			got[f.Name] = strconv.FormatBool(f.Value)
+		case cli.DocGenerationFlag:
+			got[f.(cli.Flag).Names()[0]] = f.GetValue()
+		}
+	}
+	for name, want := range map[string]string{
+		"kubeconfig": "", "master": "", "create-crd": "true", "delete-pod-after-app-finish": "true",
+		"kube-api-qps": "2000", "kube-api-burst": "2500", "worker": "5", "namespace": "",
+		"leader-elect": "true", "leader-elect-lease-duration": "15s", "leader-elect-renew-deadline": "10s",
+		"leader-elect-retry-period": "2s", "leader-elect-resource-name": "tapp-controller", "leader-elect-resource-namespace": "",
+		"node-lost-after": "5m0s", "metrics-address": ":8080", "logging-format": "text", "v": "0", "version": "false",
+	} {
+		if value, ok := got[name]; !ok || value != want {
+			t.Errorf("flag --%s: got %q (%v), want %q", name, value, ok, want)
+		}
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		out  string
+		err  string
+	}{
+		{[]string{"--version"}, "v1.2.3\n", ""},
+		{[]string{"--worker=0"}, "", "--worker is 0"},
+		{[]string{"--logging-format=xml"}, "", "give text or json"},
+		{[]string{"-v=-1"}, "", "-v is -1"},
+		{[]string{"run"}, "", `"run" is no flag`},
+		{[]string{"--kubeconfig=/does/not/exist", "--metrics-address="}, "", "finding the API server"},
+	} {
+		var out bytes.Buffer
+		app := &cli.App{Name: "tapp", Writer: &out, ErrWriter: &bytes.Buffer{}, Commands: []*cli.Command{Command("v1.2.3")}, ExitErrHandler: func(*cli.Context, error) {}}
+		err := app.RunContext(t.Context(), append([]string{"tapp", "controller"}, c.args...))
+		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%v: got error %v, want %q", c.args, err, c.err)
+		}
+		if c.err == "" && out.String() != c.out {
+			t.Errorf("%v: printed %q, want %q", c.args, out.String(), c.out)
+		}
+	}
+}
