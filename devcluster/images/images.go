@@ -111,11 +111,11 @@ func Push(ctx context.Context, o Options) error {
 		if err != nil {
 			return fmt.Errorf("image %s: %w", r.reference, err)
 		}
-		new, err := push(ctx, o.Registry, r.reference, image)
+		fresh, err := push(ctx, o.Registry, r.reference, image)
 		if err != nil {
 			return fmt.Errorf("push %s to %s: %w", r.reference, o.Registry, err)
 		}
-		if new {
+		if fresh {
 			pushed++
 		}
 	}

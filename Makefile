@@ -1,0 +1,143 @@
+# TApp. `make` alone lists the targets.
+
+SHELL         := bash
+.SHELLFLAGS   := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS     += --no-print-directory
+
+# Nodes of the cluster: NODES real ones, which need Linux and root (NODES=sim: none), and SIM simulated ones. Unset: as the
+# cluster is, or 2 and 20.
+NODES ?=
+SIM   ?=
+SIZE   = $(if $(NODES),--nodes $(NODES)) $(if $(SIM),--sim $(SIM))
+# Where the cluster of `make up` and `make demo` has its state.
+STATE ?= $(CURDIR)/.devcluster
+
+GO       = 1.26
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+TOOL     = go tool -modfile=tools/go.mod
+REPORT   = go run ./test/report -count '$(or $(COUNT),dist/count)'
+# Every module of this repository.
+MODULES  = . devcluster tools
+PACKAGES = ./...
+
+##@ Use
+
+.PHONY: build
+build: need-go ## Build bin/tapp.
+	@go build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/tapp .
+
+.PHONY: demo
+demo: build up ## Start a cluster and show on it what TApp does (first time: 6 to 10 minutes to build Kubernetes).
+	@STATE='$(STATE)' bash test/demo/demo.sh
+
+.PHONY: up
+up: bin/devcluster ## Start or repair the cluster: NODES real nodes (or NODES=sim for none), SIM simulated ones.
+	@bin/devcluster up --dir '$(STATE)' $(SIZE)
+
+.PHONY: down
+down: bin/devcluster ## End the cluster and the demo's controller, and remove their traces.
+	@bash test/demo/stop.sh '$(STATE)'
+	@bin/devcluster down --dir '$(STATE)'
+
+.PHONY: status
+status: bin/devcluster ## Say how the cluster is.
+	@bin/devcluster status --dir '$(STATE)'
+
+##@ Change
+
+.PHONY: generate
+generate: need-go ## Generate deepcopy functions and CRDs from the types in crd/.
+	@crds=$$(mktemp -d); trap "rm -rf '$$crds'" EXIT; \
+	  $(TOOL) controller-gen object crd:generateEmbeddedObjectMeta=true paths=./crd/... output:crd:dir="$$crds"; \
+	  (cd tools && go run ./crdgen "$$crds"/*.yaml); \
+	  rm -f crd/bases/*.yaml; mv "$$crds"/*.yaml crd/bases/
+
+.PHONY: verify
+verify: generate tidy lint ## Fail if anything generated, go.mod, go.sum or the formatting is not up to date.
+	@git diff --exit-code || { echo 'verify: the changes above are missing; commit them'; exit 1; }
+
+.PHONY: tidy
+tidy: need-go ## Tidy go.mod and go.sum of all modules.
+	@for module in $(MODULES); do (cd $$module && go mod tidy); done
+
+.PHONY: lint
+lint: need-go ## Run the linters, which encode the conventions of CONTRIBUTING.md.
+	@$(TOOL) golangci-lint run ./...
+	@cd devcluster && go tool -modfile=../tools/go.mod golangci-lint run --config ../.golangci.yml ./...
+
+.PHONY: fmt
+fmt: need-go ## Format the code.
+	@$(TOOL) golangci-lint fmt
+
+##@ Test
+
+.PHONY: test
+test: need-go need-cc ## Test everything: vet, lint, unit tests, the cluster's own tests, and TApp on a real cluster.
+	@bash test/all.sh
+
+.PHONY: vet
+vet: need-go ## Run go vet.
+	@go vet -tags cluster ./...
+	@cd devcluster && go vet ./...
+
+.PHONY: unit
+unit: need-go need-cc ## Run the unit tests, with the race detector.
+	@mkdir -p dist
+	@go test -json -race -timeout 15m $(PACKAGES) | $(REPORT)
+
+.PHONY: devcluster-test
+devcluster-test: need-go ## Run the unit tests of the cluster's own module.
+	@mkdir -p dist
+	@(cd devcluster && go test -json ./...) | $(REPORT)
+
+.PHONY: shell-test
+shell-test: build bin/devcluster ## Test the controller against a real API server that fails, on simulated nodes.
+	@$(call on_cluster,shell,--nodes sim,./test/shell/...)
+
+.PHONY: e2e
+e2e: build bin/devcluster ## Test TApp on a cluster of its own, with real nodes, which is taken down at the end.
+	@$(call on_cluster,e2e,$(SIZE),./test/e2e/...)
+
+# $(call on_cluster,NAME,FLAGS,PACKAGES) tests packages on a cluster of their own.
+define on_cluster
+mkdir -p dist
+test/cluster.sh '$(STATE)/$(1)' $(2) -- bash -o pipefail -c "go test -json -tags cluster -count 1 -timeout 25m $(RUN) $(3) | $(REPORT)"
+endef
+
+.PHONY: bench
+bench: build bin/devcluster ## Measure the planner, and the controller beside a bare client on simulated nodes.
+	@go test -run '^$$' -bench . -benchmem ./controller/tapp/plan
+	@test/cluster.sh '$(STATE)/bench' --nodes sim $(if $(SIM),--sim $(SIM)) -- go run ./test/bench --kubeconfig '$(STATE)/bench/kubeconfig' $(BENCH)
+
+.PHONY: clean
+clean: ## Remove what was built here. (The cluster: make down.)
+	@rm -rf bin dist
+
+# What is needed, or in one line what is missing.
+
+.PHONY: bin/devcluster
+bin/devcluster: need-go
+	@cd devcluster && go build -o ../bin/devcluster .
+
+.PHONY: need-go
+need-go:
+	@command -v go >/dev/null || { echo 'Go is missing: install Go $(GO) or newer (https://go.dev/doc/install), and put it on the PATH' >&2; exit 1; }
+	@have=$$(go env GOVERSION 2>/dev/null || GOTOOLCHAIN=local go version | cut -d ' ' -f 3); \
+	  [ "$$(printf '%s\n' '$(GO)' "$${have#go}" | sort -V | head -n 1)" = '$(GO)' ] || \
+	  { echo "Go is too old: this is $${have#go}, install Go $(GO) or newer (https://go.dev/doc/install)" >&2; exit 1; }
+
+# The race detector needs a C compiler.
+.PHONY: need-cc
+need-cc:
+	@if command -v "$${CC:-gcc}" >/dev/null; then exit 0; fi; \
+	  if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
+	    echo 'A C compiler is missing, which the race detector needs: install gcc and the headers of libc (Debian: apt-get install gcc libc6-dev)' >&2; exit 1; \
+	  fi; \
+	  echo 'Installing gcc, which the race detector needs'; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends gcc libc6-dev
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' Makefile
+	@printf '\nVariables: NODES (a number, or sim), SIM, STATE, RUN (flags of go test for e2e), BENCH (flags of test/bench)\n'

@@ -1,0 +1,106 @@
+// Package architecture says which room of the module may import which, and finds
+// the imports that it does not allow. Tests are free to import what they need.
+package architecture
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// module is the path of this module.
+const module = "tkestack.io/tapp"
+
+// room is a package and what it may import.
+type room struct {
+	// name is the package's path below the module. "/..." at the end stands for the
+	// package and all below it, here and in may.
+	name string
+	// may are the packages of this module that it may import.
+	may []string
+	// only are the modules that it may import from; nil: all that go.mod has.
+	only []string
+}
+
+var rooms = []room{
+	{name: ".", may: []string{"controller", "webhook", "plugin"}},
+
+	{name: "crd/tapp/v1", only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "crd/bases", only: []string{"k8s.io/apiextensions-apiserver", "sigs.k8s.io/yaml"}},
+	{name: "crd/client", may: []string{"crd/tapp/v1"}},
+
+	// The kinds never import each other, nor the controller.
+	{name: "controller", may: []string{"controller/loop", "controller/tapp", "crd/..."}},
+	{name: "controller/loop"},
+	{name: "controller/tapp", may: []string{"controller/tapp/plan", "controller/loop", "crd/..."}},
+
+	// The pure core: no client, no log, no metric, no clock.
+	{name: "controller/tapp/plan", may: []string{"crd/tapp/v1"}, only: []string{
+		"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference",
+	}},
+
+	{name: "webhook/...", may: []string{"webhook/...", "crd/...", "controller/tapp/plan", "certs/..."}},
+	{name: "plugin/...", may: []string{"plugin/...", "crd/...", "controller/tapp/plan"}},
+	{name: "certs/...", may: []string{"certs/..."}, only: []string{"github.com/cert-manager/cert-manager"}},
+
+	// Nothing of the product imports its tests: no other room may name test.
+	{name: "test/...", may: []string{"test/...", "controller/...", "crd/...", "webhook/...", "plugin/..."}},
+}
+
+// check judges the imports of every package: import path to the paths it imports.
+func check(rooms []room, imports map[string][]string) []string {
+	var wrong []string
+	for importer, imported := range imports {
+		r, ok := roomOf(rooms, importer)
+		if !ok {
+			wrong = append(wrong, fmt.Sprintf("%s is in no room: say in the table what it may import", importer))
+			continue
+		}
+		for _, path := range imported {
+			if why := r.refuses(path); why != "" {
+				wrong = append(wrong, fmt.Sprintf("%s imports %s: %s", importer, path, why))
+			}
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
+}
+
+func roomOf(rooms []room, path string) (room, bool) {
+	i := slices.IndexFunc(rooms, func(r room) bool { return matches(r.name, path) })
+	if i < 0 {
+		return room{}, false
+	}
+	return rooms[i], true
+}
+
+func (r room) refuses(path string) string {
+	if inModule(path) {
+		if !slices.ContainsFunc(r.may, func(name string) bool { return matches(name, path) }) {
+			return fmt.Sprintf("of this module it may import %v", r.may)
+		}
+		return ""
+	}
+	standard := !strings.Contains(strings.Split(path, "/")[0], ".")
+	if r.only != nil && !standard && !slices.ContainsFunc(r.only, func(m string) bool { return within(m, path) }) {
+		return fmt.Sprintf("of other modules it may import %v", r.only)
+	}
+	return ""
+}
+
+// matches says whether the name of a room stands for the package with this path.
+func matches(name, path string) bool {
+	if name == "." {
+		return path == module
+	}
+	if parent, all := strings.CutSuffix(name, "/..."); all {
+		return within(module+"/"+parent, path)
+	}
+	return path == module+"/"+name
+}
+
+func inModule(path string) bool { return within(module, path) }
+
+func within(parent, path string) bool {
+	return path == parent || strings.HasPrefix(path, parent+"/")
+}

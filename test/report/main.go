@@ -1,0 +1,171 @@
+// Command report reads what `go test -json` writes and prints what a person wants
+// to see of it: a line per package, all that a failed test printed, and, while a
+// long test is silent, a line that shows that it moves.
+//
+//	go test -json ./... | report -count dist/count
+//
+// Counts of several runs add up in the file given by -count.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// event is one line of `go test -json` (go doc test2json).
+type event struct {
+	Action, Package, Test, Output string
+	ImportPath                    string // of build output
+}
+
+// count of tests, with their subtests.
+type count struct{ Passed, Failed, Skipped int }
+
+func main() {
+	file := flag.String("count", "", "add the counts to those in `FILE`")
+	silence := flag.Duration("silence", 30*time.Second, "show that it moves after this long without a line")
+	flag.Parse()
+	r := &report{out: os.Stdout, output: map[string][]string{}, started: time.Now()}
+	err := r.read(os.Stdin, *silence)
+	if *file != "" && err == nil {
+		err = add(*file, r.count)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "report:", err)
+	}
+	if err != nil || r.failed {
+		os.Exit(1)
+	}
+}
+
+type report struct {
+	out     io.Writer
+	started time.Time
+	count   count
+	failed  bool
+	output  map[string][]string // by package and test, until its end is known
+	running []string
+}
+
+func (r *report) read(in io.Reader, silence time.Duration) error {
+	events, failure := make(chan event), make(chan error, 1)
+	go func() {
+		defer close(events)
+		lines := bufio.NewScanner(in)
+		lines.Buffer(nil, 16<<20)
+		for lines.Scan() {
+			e := event{}
+			if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+				e = event{Action: "build-output", Output: lines.Text() + "\n"} // not from a test: as it is
+			}
+			events <- e
+		}
+		failure <- lines.Err()
+	}()
+	for {
+		select {
+		case e, ok := <-events:
+			if !ok {
+				return <-failure
+			}
+			r.take(e)
+		case <-time.After(silence):
+			now := "compiling"
+			if len(r.running) > 0 {
+				now = "now " + strings.Join(r.running, ", ")
+			}
+			fmt.Fprintf(r.out, "... %v, %d tests passed, %s\n", time.Since(r.started).Round(time.Second), r.count.Passed, now)
+		}
+	}
+}
+
+func (r *report) take(e event) {
+	id := e.Package + " " + e.Test
+	switch e.Action {
+	case "build-output":
+		fmt.Fprint(r.out, e.Output)
+	case "build-fail":
+		r.failed = true
+	case "run", "cont":
+		if !strings.Contains(e.Test, "/") {
+			r.running = append(r.running, e.Test)
+		}
+	case "pause":
+		r.ends(e.Test)
+	case "output":
+		r.output[id] = append(r.output[id], e.Output)
+	case "pass", "skip", "fail":
+		r.end(e, id)
+	}
+}
+
+func (r *report) end(e event, id string) {
+	r.ends(e.Test)
+	output := r.output[id]
+	delete(r.output, id)
+	if e.Action == "fail" {
+		r.failed = true
+	}
+	if e.Test == "" {
+		r.endPackage(e, output)
+		return
+	}
+	switch e.Action {
+	case "pass":
+		r.count.Passed++
+	case "skip":
+		r.count.Skipped++
+	case "fail":
+		r.count.Failed++
+		fmt.Fprint(r.out, strings.Join(output, ""))
+	}
+}
+
+// endPackage prints the line of the package; of a failed one, all that it and its
+// unfinished tests have printed.
+func (r *report) endPackage(e event, output []string) {
+	if e.Action != "fail" {
+		for _, line := range output {
+			if strings.HasPrefix(line, "ok ") {
+				fmt.Fprint(r.out, line)
+			}
+		}
+		return
+	}
+	for id, unfinished := range r.output {
+		if strings.HasPrefix(id, e.Package+" ") {
+			fmt.Fprint(r.out, strings.Join(unfinished, ""))
+			delete(r.output, id)
+		}
+	}
+	fmt.Fprint(r.out, strings.Join(output, ""))
+}
+
+func (r *report) ends(test string) {
+	r.running = slices.DeleteFunc(r.running, func(t string) bool { return t == test })
+}
+
+func add(file string, c count) error {
+	sum := count{}
+	content, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(content, &sum)
+	} else if os.IsNotExist(err) {
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	sum = count{sum.Passed + c.Passed, sum.Failed + c.Failed, sum.Skipped + c.Skipped}
+	if content, err = json.Marshal(sum); err != nil {
+		return err
+	}
+	return os.WriteFile(file, content, 0o644)
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestReport(t *testing.T) {
+	for name, test := range map[string]struct {
+		in     string
+		want   string
+		count  count
+		failed bool
+	}{
+		"all well": {
+			in: `{"Action":"run","Package":"a","Test":"T"}
+{"Action":"output","Package":"a","Test":"T","Output":"chatter\n"}
+{"Action":"pass","Package":"a","Test":"T"}
+{"Action":"output","Package":"a","Output":"PASS\n"}
+{"Action":"output","Package":"a","Output":"ok  \ta\t0.1s\n"}
+{"Action":"pass","Package":"a"}`,
+			want:  "ok  \ta\t0.1s\n",
+			count: count{Passed: 1},
+		},
+		"a failed test": {
+			in: `{"Action":"output","Package":"a","Test":"T","Output":"    t.go:1: why\n"}
+{"Action":"fail","Package":"a","Test":"T"}
+{"Action":"output","Package":"a","Output":"FAIL\ta\t0.1s\n"}
+{"Action":"fail","Package":"a"}`,
+			want:   "    t.go:1: why\nFAIL\ta\t0.1s\n",
+			count:  count{Failed: 1},
+			failed: true,
+		},
+		"a crash": {
+			in: `{"Action":"run","Package":"a","Test":"T"}
+{"Action":"output","Package":"a","Test":"T","Output":"panic: why\n"}
+{"Action":"fail","Package":"a"}`,
+			want:   "panic: why\n",
+			failed: true,
+		},
+		"code that does not compile": {
+			in: `{"ImportPath":"a","Action":"build-output","Output":"a.go:1: why\n"}
+{"ImportPath":"a","Action":"build-fail"}`,
+			want:   "a.go:1: why\n",
+			failed: true,
+		},
+		"text of another program": {in: `go: downloading x`, want: "go: downloading x\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := &strings.Builder{}
+			r := &report{out: out, output: map[string][]string{}}
+			if err := r.read(strings.NewReader(test.in), time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			if out.String() != test.want || r.count != test.count || r.failed != test.failed {
+				t.Errorf("printed %q, counted %+v, failed %v", out, r.count, r.failed)
+			}
+		})
+	}
+}
+
+func TestAdd(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "count")
+	for range 2 {
+		if err := add(file, count{Passed: 2, Skipped: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	content, err := os.ReadFile(file)
+	if want := `{"Passed":4,"Failed":0,"Skipped":2}`; err != nil || string(content) != want {
+		t.Errorf("the file holds %s, %v", content, err)
+	}
+}

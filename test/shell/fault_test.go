@@ -1,0 +1,266 @@
+//go:build cluster
+
+package shell
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/gen"
+)
+
+// quick has pods end at once.
+func quick(t *corev1.PodTemplateSpec) {
+	none := int64(0)
+	t.Spec.TerminationGracePeriodSeconds = &none
+}
+
+func app(name string, opts ...gen.Option) *tappv1.TApp {
+	return gen.TApp(name, append([]gen.Option{gen.Default(gen.Simulated(), quick)}, opts...)...)
+}
+
+// TestWritesThatFail: one write in three is refused, or its answer is lost.
+func TestWritesThatFail(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	w := r.watchPods()
+	r.start(wrapped(func(next http.RoundTripper) http.RoundTripper {
+		faults := []func(http.RoundTripper) http.RoundTripper{
+			refuse(isWrite, 500, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"injected"}`),
+			refuse(isWrite, 429, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429,"message":"injected"}`),
+			func(next http.RoundTripper) http.RoundTripper {
+				return transport(func(r *http.Request) (*http.Response, error) {
+					if response, err := next.RoundTrip(r); err == nil {
+						_ = response.Body.Close()
+					}
+					return nil, errCut
+				})
+			},
+		}
+		return transport(func(r *http.Request) (*http.Response, error) {
+			if isWrite(r) && rand.IntN(3) == 0 {
+				return faults[rand.IntN(len(faults))](next).RoundTrip(r)
+			}
+			return next.RoundTrip(r)
+		})
+	}))
+	r.create(app("a", gen.Replicas(20), gen.MaxUnavailable("5")))
+	r.settled("a")
+	w.expect(5)
+	r.edit("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t) })
+	r.settled("a")
+	for i := range 20 {
+		if name := fmt.Sprint("a-", i); w.lives(name) != 1 {
+			t.Errorf("pod %s had %d lives", name, w.lives(name))
+		}
+	}
+}
+
+// TestConflicts: somebody else writes to the same pods all the time. Nobody's
+// writes are lost, and none of ours meets a conflict.
+func TestConflicts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.start()
+	r.create(app("a", gen.Replicas(10), gen.MaxUnavailable("100%")))
+	r.settled("a")
+	stop := make(chan struct{})
+	written := make(chan int)
+	go func() {
+		n := 0
+		defer func() { written <- n }()
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			patch := fmt.Sprintf(`{"metadata":{"annotations":{"other":"%d"}}}`, n)
+			for i := range 10 {
+				if _, err := r.kube.CoreV1().Pods(r.ns).Patch(r.Context(), fmt.Sprint("a-", i), types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+			n++
+		}
+	}()
+	r.edit("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"), gen.Label("color", "blue"))(t) })
+	r.settled("a")
+	close(stop)
+	last := fmt.Sprint(<-written - 1)
+	for name, p := range r.pods() {
+		if p.Annotations["other"] != last || p.Labels["color"] != "blue" || p.Spec.Containers[0].Image != "demo:v2" {
+			t.Errorf("pod %s: annotation %q, label %q, image %s", name, p.Annotations["other"], p.Labels["color"], p.Spec.Containers[0].Image)
+		}
+	}
+	if n := c.metric("tapp_api_requests_total", map[string]string{"code": "409"}); n != 0 {
+		t.Errorf("%v conflicts", n)
+	}
+}
+
+// TestNameTakenByAnother: a pod of somebody else has the name of an instance. It
+// is not touched, an event says who it belongs to, and the others go on.
+func TestNameTakenByAnother(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start()
+	someone, err := r.kube.CoreV1().ConfigMaps(r.ns).Create(r.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "someone"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	controls := true
+	other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a-1"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "other"}}}}
+	other.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "someone", UID: someone.UID, Controller: &controls}}
+	other, err = r.kube.CoreV1().Pods(r.ns).Create(r.Context(), other, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.create(app("a"))
+	r.eventually("the others run, and an event tells", func() string {
+		pods, events := r.pods(), r.events("FailedCreate")
+		if pods["a-0"] == nil || pods["a-2"] == nil {
+			return "the others are missing"
+		}
+		if !slices.ContainsFunc(events, func(m string) bool { return strings.Contains(m, "belongs to ConfigMap someone") }) {
+			return fmt.Sprintf("events %q", events)
+		}
+		return ""
+	})
+	if now := r.pods()["a-1"]; now == nil || now.UID != other.UID || now.DeletionTimestamp != nil {
+		t.Error("the other pod was touched")
+	}
+}
+
+// TestQuota: an exhausted quota costs one try a round, and an event says it in
+// the API server's words.
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.start()
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "few"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("2")}}}
+	if _, err := r.kube.CoreV1().ResourceQuotas(r.ns).Create(r.Context(), quota, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("the quota is known", func() string {
+		q, err := r.kube.CoreV1().ResourceQuotas(r.ns).Get(r.Context(), "few", metav1.GetOptions{})
+		if err != nil || len(q.Status.Hard) == 0 {
+			return fmt.Sprint("no status: ", err)
+		}
+		return ""
+	})
+	r.create(app("a", gen.Replicas(200)))
+	r.eventually("two pods run, and an event tells", func() string {
+		if n := len(r.pods()); n != 2 {
+			return fmt.Sprintf("%d pods", n)
+		}
+		if m := r.events("FailedCreate"); !slices.ContainsFunc(m, func(m string) bool { return strings.Contains(m, "exceeded quota: few") }) {
+			return fmt.Sprintf("events %q", m)
+		}
+		return ""
+	})
+	time.Sleep(5 * time.Second)
+	tries := c.metric("tapp_api_requests_total", map[string]string{"verb": "create", "resource": "pods", "code": "403"})
+	rounds := c.metric("tapp_sync_errors_total", nil)
+	if tries > rounds+5 {
+		t.Errorf("%v tries in %v failed rounds; want one each, but for those that were under way when the quota was met", tries, rounds)
+	}
+	if _, err := r.kube.CoreV1().ResourceQuotas(r.ns).Patch(r.Context(), "few", types.MergePatchType, []byte(`{"spec":{"hard":{"pods":"1000"}}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.settled("a")
+}
+
+// TestStaleCache: the watch of pods stalls without an error. The controller does
+// not act on what it knows to be old, and does not wait for ever either: it reads
+// live.
+func TestStaleCache(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	w := r.watchPods()
+	s := newStall()
+	c := r.start(wrapped(s.wrap))
+	r.create(app("a"))
+	r.settled("a")
+	s.set(true)
+	r.edit("a", func(t *tappv1.TApp) { gen.Replicas(6)(t) })
+	r.eventually("six instances run", func() string { return missing(r, 6) })
+	r.edit("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t); gen.MaxUnavailable("100%")(t) })
+	r.settled("a")
+	if n := c.metric("tapp_stale_cache_repairs_total", nil); n < 2 {
+		t.Errorf("%v repairs, want some", n)
+	}
+	if n := c.metric("tapp_api_requests_total", map[string]string{"code": "409"}); n != 0 {
+		t.Errorf("%v conflicts: it acted on what it knew to be old", n)
+	}
+	s.set(false)
+	r.edit("a", func(t *tappv1.TApp) { gen.Replicas(5)(t) })
+	r.settled("a")
+	for i := range 6 {
+		if name := fmt.Sprint("a-", i); w.lives(name) != 1 {
+			t.Errorf("pod %s had %d lives", name, w.lives(name))
+		}
+	}
+}
+
+func missing(r *rig, n int) string {
+	ready := 0
+	for _, p := range r.pods() {
+		if inService(p) {
+			ready++
+		}
+	}
+	if ready != n {
+		return fmt.Sprintf("%d run", ready)
+	}
+	return ""
+}
+
+// TestClaimsFoundAgain: claims that are there already are taken as they are, also
+// those that tkestack/tapp made, which lack our label.
+func TestClaimsFoundAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start()
+	claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")}},
+	}}
+	old := claim.DeepCopy()
+	old.Name = "data-a-1"
+	old, err := r.kube.CoreV1().PersistentVolumeClaims(r.ns).Create(r.Context(), old, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.create(app("a", func(t *tappv1.TApp) { t.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim} }))
+	r.eventually("claims and pods are there", func() string {
+		claims, err := r.kube.CoreV1().PersistentVolumeClaims(r.ns).List(r.Context(), metav1.ListOptions{LabelSelector: tappv1.LabelInstanceID})
+		if err != nil {
+			return err.Error()
+		}
+		if len(claims.Items) != 3 || len(r.pods()) != 3 {
+			return fmt.Sprintf("%d labelled claims, %d pods", len(claims.Items), len(r.pods()))
+		}
+		return ""
+	})
+	now, err := r.kube.CoreV1().PersistentVolumeClaims(r.ns).Get(r.Context(), "data-a-1", metav1.GetOptions{})
+	if err != nil || now.UID != old.UID || now.Labels[tappv1.LabelInstanceID] != "1" {
+		t.Errorf("got %+v and error %v, want the old claim with its label", now, err)
+	}
+	if v := r.pods()["a-1"].Spec.Volumes; !slices.ContainsFunc(v, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == "data-a-1"
+	}) {
+		t.Errorf("the pod has the volumes %+v", v)
+	}
+}
