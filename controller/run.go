@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/klog/v2"
@@ -69,13 +70,13 @@ func Run(ctx context.Context, c Config) error {
 				return errorUnlessEnded(ctx, err)
 			}
 		}
-		return c.workAndWatch(ctx, clients, tapps, watchdog, host)
+		return c.workAndWatch(ctx, clients, tapps, watchdog, noteLeading(registry, tapps.Run), host)
 	})
 	return parts.wait()
 }
 
 // workAndWatch keeps the caches current for longer than it works.
-func (c *Config) workAndWatch(ctx context.Context, clients *clients, tapps *tapp.Controller, watchdog *leaderelection.HealthzAdaptor, host string) error {
+func (c *Config) workAndWatch(ctx context.Context, clients *clients, tapps *tapp.Controller, watchdog *leaderelection.HealthzAdaptor, do work, host string) error {
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	var caches sync.WaitGroup
 	caches.Go(func() { tapps.Watch(watching) })
@@ -83,13 +84,23 @@ func (c *Config) workAndWatch(ctx context.Context, clients *clients, tapps *tapp
 	defer stopWatching()
 
 	if !c.Election.Enabled {
-		t := newTerm(ctx, c.Grace, tapps.Run)
+		t := newTerm(ctx, c.Grace, do)
 		stop := context.AfterFunc(ctx, t.end)
 		defer stop()
 		t.begin()
 		return nil
 	}
-	return c.Election.campaign(ctx, clients.leases, host+"_"+uuid.NewString(), c.Grace, watchdog, tapps.Run)
+	return c.Election.campaign(ctx, clients.leases, host+"_"+uuid.NewString(), c.Grace, watchdog, do)
+}
+
+// noteLeading has a metric say which replica works.
+func noteLeading(registerer prometheus.Registerer, do work) work {
+	leading := promauto.With(registerer).NewGauge(prometheus.GaugeOpts{Name: "tapp_leader", Help: "1 while this replica is the one that works."})
+	return func(ctx, underWay context.Context) {
+		leading.Set(1)
+		defer leading.Set(0)
+		do(ctx, underWay)
+	}
 }
 
 func (c *Config) newTApps(clients *clients, registry *prometheus.Registry, host string) (*tapp.Controller, error) {

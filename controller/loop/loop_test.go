@@ -67,6 +67,7 @@ func TestErrorsBackOff(t *testing.T) {
 				stop := start(t, l)
 				l.Enqueue(key("a"))
 				time.Sleep(c.window)
+				synctest.Wait()
 				stop()
 				if syncs < c.min || syncs > c.max {
 					t.Errorf("%d syncs in %v, want %d to %d", syncs, c.window, c.min, c.max)
@@ -91,6 +92,7 @@ func TestSuccessEndsBackOff(t *testing.T) {
 		stop := start(t, l)
 		l.Enqueue(key("a"))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if syncs != 8 {
 			t.Fatalf("%d syncs, want 8", syncs)
 		}
@@ -132,7 +134,7 @@ func TestPanicHarmsNoOther(t *testing.T) {
 		l := &Loop{Metrics: NewMetrics(registry), Sync: func(_ context.Context, k Key) (time.Duration, error) {
 			if k.Name == "bad" {
 				var m map[string]int
-				m["a"] = 1
+				m["a"] = 1 //nolint:staticcheck // it panics, which the test is about
 			}
 			good.Add(1)
 			return 0, nil
@@ -200,6 +202,7 @@ func TestFirstEventGoesAtOnce(t *testing.T) {
 		l := &Loop{Sync: func(context.Context, Key) (time.Duration, error) {
 			waited = append(waited, time.Since(began))
 			time.Sleep(10 * time.Second)
+			synctest.Wait()
 			return 0, nil
 		}}
 		stop := start(t, l)
@@ -207,6 +210,7 @@ func TestFirstEventGoesAtOnce(t *testing.T) {
 			began = time.Now()
 			l.Enqueue(key("a"))
 			time.Sleep(time.Minute)
+			synctest.Wait()
 		}
 		stop()
 		for _, w := range waited {
@@ -232,6 +236,7 @@ func TestStopLetsSyncsFinishAndTakesNoMore(t *testing.T) {
 		stop := start(t, l)
 		l.Enqueue(key("a"))
 		time.Sleep(time.Second)
+		synctest.Wait()
 		l.Enqueue(key("b")) // waits for the one worker
 		time.Sleep(time.Second)
 		stop()

@@ -18,7 +18,7 @@ import (
 const (
 	// applyMost is how long one plan is carried out. A plan grows old: what is left
 	// of it then is planned anew, and the status and events move on.
-	applyMost = 5 * time.Second
+	applyMost = 10 * time.Second
 	// staleAgain is when to look again after a write that came too late, if no
 	// event tells earlier.
 	staleAgain = time.Second
@@ -32,6 +32,7 @@ type applied struct {
 	mu      sync.Mutex
 	done    map[plan.Op]int
 	stale   int
+	failed  int
 	skipped int
 }
 
@@ -48,13 +49,16 @@ func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, m *memory, actio
 		a := &actions[i]
 		writes = append(writes, write{class: classOf(a), do: func() error { return c.act(ctx, w, a, out) }})
 	}
-	deadline := c.Clock.Now().Add(applyMost)
-	out.skipped = newSlowStart(func() bool {
+	now := c.Clock.Now()
+	deadline := now.Add(applyMost)
+	start := newSlowStart(m.momentum.at(now), func() bool {
 		return ctx.Err() != nil || c.stopping.Load() || c.Clock.Now().After(deadline) || c.outdated(t)
-	}).run(writes)
+	})
+	out.skipped = start.run(writes)
+	m.momentum.keep(start, out.failed == 0, c.Clock.Now())
 
 	switch {
-	case out.errs.join() != nil: // the backoff decides
+	case out.failed > 0: // the backoff decides
 	case out.skipped > 0:
 		out.again = time.Millisecond
 	case out.stale > 0:
@@ -115,9 +119,12 @@ func (c *Controller) act(ctx context.Context, w *writer, a *plan.Action, out *ap
 
 	out.mu.Lock()
 	defer out.mu.Unlock()
-	if result == "stale" {
+	switch result {
+	case "stale":
 		out.stale++
-	} else if err == nil {
+	case "failed":
+		out.failed++
+	case "done":
 		out.done[a.Op]++
 	}
 	return err
@@ -133,7 +140,7 @@ func (a *applied) summary() string {
 	for _, part := range []struct {
 		name string
 		n    int
-	}{{"stale", a.stale}, {"skipped", a.skipped}} {
+	}{{"stale", a.stale}, {"failed", a.failed}, {"skipped", a.skipped}} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%s:%d", part.name, part.n))
 		}

@@ -184,7 +184,7 @@ func TestApplyCollects(t *testing.T) {
 	if n := len(s.asked()); n != 1 {
 		t.Errorf("%d requests, want 1", n)
 	}
-	if got.skipped != 999 || got.again != 0 || got.summary() != "skipped:999" {
+	if got.skipped != 999 || got.again != 0 || got.summary() != "failed:1 skipped:999" {
 		t.Errorf("skipped %d, again %v, %q", got.skipped, got.again, got.summary())
 	}
 	if err := got.errs.join(); err == nil || err.Error() != `cannot create instance 0: pods "a-0" is forbidden: exceeded quota` {

@@ -1,6 +1,7 @@
 package tapp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -225,7 +226,10 @@ func (r *recorder) take(all bool) []*corev1.Event {
 		s.interval = min(max(2*s.interval, tellSecond), tellMax)
 		s.due = now.Add(tellMax)
 	}
-	slices.SortFunc(out, func(a, b *corev1.Event) int { return a.FirstTimestamp.Compare(b.FirstTimestamp.Time) })
+	slices.SortFunc(out, func(a, b *corev1.Event) int {
+		return cmp.Or(a.FirstTimestamp.Compare(b.FirstTimestamp.Time),
+			cmp.Compare(a.InvolvedObject.Name, b.InvolvedObject.Name), cmp.Compare(a.Message, b.Message))
+	})
 	return out
 }
 

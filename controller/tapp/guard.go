@@ -25,7 +25,7 @@ import (
 // and longer, lest a watch that is stuck turn every sync into a list.
 const (
 	patience    = 5 * time.Second
-	patienceMax = time.Minute
+	patienceMax = 20 * time.Second
 )
 
 // guard remembers the writes for one TApp that the caches may lack.

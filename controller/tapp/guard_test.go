@@ -68,15 +68,15 @@ func TestGuardNeverWaitsForEver(t *testing.T) {
 	var g guard
 	g.wrotePod("120")
 	var live []time.Duration
-	for second := range 200 {
+	for second := range 100 {
 		if v := g.check(s, "ns", now.Add(time.Duration(second)*time.Second)); v.live {
 			live = append(live, time.Duration(second)*time.Second)
 		} else if v.wait <= 0 {
 			t.Fatalf("after %d s: neither live nor a time to wait", second)
 		}
 	}
-	// 5 s, then 10, 20, 40, 60 s apart.
-	want := []time.Duration{5 * time.Second, 15 * time.Second, 35 * time.Second, 75 * time.Second, 135 * time.Second, 195 * time.Second}
+	// 5 s, then 10, then always 20 s apart.
+	want := []time.Duration{5 * time.Second, 15 * time.Second, 35 * time.Second, 55 * time.Second, 75 * time.Second, 95 * time.Second}
 	if len(live) != len(want) {
 		t.Fatalf("live views after %v, want %v", live, want)
 	}

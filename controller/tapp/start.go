@@ -1,10 +1,15 @@
 package tapp
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // Writes of one sync start slowly: one at first, twice as many whenever all that
 // were allowed came through, at most writersAtOnce. So an error that all of them
-// would meet, such as an exhausted quota, is met once and not a thousand times.
+// would meet, such as an exhausted quota, is met once and not a thousand times. A
+// rollout is many syncs in a row: one that follows a faultless one goes on with as
+// many as that one ended with.
 //
 // What an error concerns decides what follows: see reach. What did not get its
 // turn comes again with the next plan.
@@ -13,6 +18,8 @@ const (
 	// mostInARow is after how many errors in a row a class is given up. Less would
 	// let a single bad instance keep those behind it from ever being tried.
 	mostInARow = 3
+	// momentumLasts is for how long after a faultless sync the next one goes on.
+	momentumLasts = 10 * time.Second
 )
 
 // write is one write of a sync. Those of a class are expected to fail alike.
@@ -34,8 +41,8 @@ type slowStart struct {
 	inARow  map[string]int // errors of a class since its last success; mostInARow: given up
 }
 
-func newSlowStart(over func() bool) *slowStart {
-	s := &slowStart{over: over, allowed: 1, inARow: map[string]int{}}
+func newSlowStart(allowed int, over func() bool) *slowStart {
+	s := &slowStart{over: over, allowed: max(1, allowed), inARow: map[string]int{}}
 	s.free.L = &s.mu
 	return s
 }
@@ -90,4 +97,25 @@ func (s *slowStart) end(class string, r reach) {
 		s.halted = true
 	}
 	s.free.Signal()
+}
+
+// momentum is how many writes at once a sync ended with, if all of them came
+// through.
+type momentum struct {
+	allowed int
+	until   time.Time
+}
+
+func (m *momentum) at(now time.Time) int {
+	if now.After(m.until) {
+		return 1
+	}
+	return m.allowed
+}
+
+func (m *momentum) keep(s *slowStart, faultless bool, now time.Time) {
+	*m = momentum{}
+	if faultless {
+		*m = momentum{allowed: s.allowed, until: now.Add(momentumLasts)}
+	}
 }

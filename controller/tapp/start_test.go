@@ -78,7 +78,7 @@ func TestSlowStart(t *testing.T) {
 					writes[n].class = "same"
 				}
 			}
-			skipped := newSlowStart(func() bool { return false }).run(writes)
+			skipped := newSlowStart(1, func() bool { return false }).run(writes)
 			// Writes that were under way when the first one failed have been tried too.
 			if tried < c.tried || tried > c.tried+writersAtOnce-1 && c.tried < 1000 || tried+skipped != 1000 {
 				t.Errorf("%d tried and %d skipped, want %d and %d", tried, skipped, c.tried, c.skipped)
@@ -114,7 +114,7 @@ func TestSlowStartDoubles(t *testing.T) {
 				return nil
 			}})
 		}
-		newSlowStart(func() bool { return false }).run(writes)
+		newSlowStart(1, func() bool { return false }).run(writes)
 		if got, want := fmt.Sprint(perSecond), "map[0:1 1:2 2:4 3:8 4:16 5:32 6:64 7:64 8:64]"; got != want {
 			t.Errorf("began per second %s, want %s", got, want)
 		}
@@ -123,7 +123,7 @@ func TestSlowStartDoubles(t *testing.T) {
 
 func TestSlowStartEndsWhenOver(t *testing.T) {
 	done := 0
-	s := newSlowStart(func() bool { return done == 10 })
+	s := newSlowStart(1, func() bool { return done == 10 })
 	writes := make([]write, 100)
 	for n := range writes {
 		writes[n].do = func() error { s.mu.Lock(); defer s.mu.Unlock(); done++; return errTaken } // reachOne: one at a time
@@ -153,5 +153,21 @@ func TestFailuresAreBounded(t *testing.T) {
 	}
 	if (&failures{}).join() != nil {
 		t.Error("no failure is no error")
+	}
+}
+
+func TestMomentum(t *testing.T) {
+	var m momentum
+	now := time.Now()
+	if m.at(now) != 1 {
+		t.Error("the first sync starts slowly")
+	}
+	m.keep(&slowStart{allowed: 40}, true, now)
+	if m.at(now.Add(time.Second)) != 40 || m.at(now.Add(momentumLasts+time.Second)) != 1 {
+		t.Error("one that follows soon goes on, one that follows late does not")
+	}
+	m.keep(&slowStart{allowed: 40}, false, now)
+	if m.at(now) != 1 {
+		t.Error("after a fault it starts slowly")
 	}
 }

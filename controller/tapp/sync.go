@@ -20,6 +20,7 @@ import (
 type memory struct {
 	uid      types.UID
 	guard    guard
+	momentum momentum
 	status   statusThrottle
 	problems told
 }

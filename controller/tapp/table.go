@@ -68,7 +68,7 @@ func create(ctx context.Context, w *writer, a *plan.Action) error {
 		return w.meetPod(ctx, a.Pod.Name)
 	}
 	if err != nil {
-		return err
+		return unlessTerminating(err)
 	}
 	w.guard.wrotePod(pod.ResourceVersion)
 	if a.Status == nil {
@@ -179,7 +179,7 @@ func createClaim(ctx context.Context, w *writer, a *plan.Action) error {
 		if err == nil {
 			w.guard.wroteClaim(claim.ResourceVersion)
 		}
-		return err
+		return unlessTerminating(err)
 	}
 	label := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, tappv1.LabelInstanceID, a.ID)
 	claim, err = w.claims.Patch(ctx, a.Claim.Name, types.MergePatchType, label, metav1.PatchOptions{})
@@ -191,4 +191,13 @@ func createClaim(ctx context.Context, w *writer, a *plan.Action) error {
 	}
 	w.guard.wroteClaim(claim.ResourceVersion)
 	return fmt.Errorf("%w: claim %s exists already", errStale, claim.Name)
+}
+
+// unlessTerminating makes less of an error that says that the namespace is being
+// deleted: the TApp is about to go with it, and there is nothing to tell.
+func unlessTerminating(err error) error {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return fmt.Errorf("%w: %s", errStale, err.Error())
+	}
+	return err
 }

@@ -83,7 +83,14 @@ func TestAPIServerAway(t *testing.T) {
 	l.set(true)
 	r.edit("a", func(t *tappv1.TApp) { gen.Replicas(20)(t); gen.Default(gen.Image("demo:v2"))(t) })
 	r.create(app("b"))
-	time.Sleep(20 * time.Second)
+	r.eventually("it stops working", func() string { return when(c.metric("tapp_leader", nil) != 0, "it still leads") })
+	r.eventually("the lease expires", func() string {
+		lease, err := r.kube.CoordinationV1().Leases(r.ns).Get(r.Context(), "lease", metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		return when(time.Since(lease.Spec.RenewTime.Time) < 10*time.Second, "not yet")
+	})
 	if len(r.pods()) != 10 {
 		t.Errorf("%d pods while the API server is away", len(r.pods()))
 	}
@@ -112,7 +119,7 @@ func TestAPIServerAway(t *testing.T) {
 func TestLeaseLostToAnother(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.start(r.elected)
+	c := r.start(r.elected)
 	r.create(app("a"))
 	r.settled("a")
 	theft := fmt.Sprintf(`{"spec":{"holderIdentity":"thief","leaseDurationSeconds":12,"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro))
@@ -120,7 +127,7 @@ func TestLeaseLostToAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	stolen := time.Now()
-	time.Sleep(6 * time.Second) // the leader has noticed by now: its renew deadline is 4 s
+	r.eventually("it stops working", func() string { return when(c.metric("tapp_leader", nil) != 0, "it still leads") })
 	r.edit("a", func(t *tappv1.TApp) { gen.Replicas(5)(t) })
 	r.eventually("it works again", func() string { return when(len(r.pods()) < 5, "not yet") })
 	if took := time.Since(stolen); took < 11*time.Second {

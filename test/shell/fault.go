@@ -24,8 +24,6 @@ func isWrite(r *http.Request) bool {
 	return r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "/leases")
 }
 
-func isPodWrite(r *http.Request) bool { return isWrite(r) && strings.Contains(r.URL.Path, "/pods") }
-
 func isPodWatch(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods") && r.URL.Query().Get("watch") == "true"
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -170,7 +169,9 @@ func TestQuota(t *testing.T) {
 		}
 		return ""
 	})
-	time.Sleep(5 * time.Second)
+	r.eventually("it tried some times", func() string {
+		return when(c.metric("tapp_sync_errors_total", nil) < 9, "not yet")
+	})
 	tries := c.metric("tapp_api_requests_total", map[string]string{"verb": "create", "resource": "pods", "code": "403"})
 	rounds := c.metric("tapp_sync_errors_total", nil)
 	if tries > rounds+5 {

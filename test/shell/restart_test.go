@@ -5,7 +5,6 @@ package shell
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"tkestack.io/tapp/controller"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
@@ -87,8 +86,8 @@ func story(r *rig, w *witness) {
 	w.expect(0, "a-2")
 	r.edit("a", func(t *tappv1.TApp) { gen.Replicas(2)(t) })
 	r.settled("a")
-	time.Sleep(100 * time.Millisecond) // the witness is a watch of its own
-	if len(r.pods()) != 2 || w.lives("a-0") != 1 || w.lives("a-1") != 2 || w.lives("a-2") != 1 {
-		r.Errorf("%d pods are left; lives: %d %d %d, want 1 2 1", len(r.pods()), w.lives("a-0"), w.lives("a-1"), w.lives("a-2"))
-	}
+	r.eventually("two pods are left, and only a-1 was made anew", func() string { // the witness is a watch of its own
+		got := fmt.Sprint(len(r.pods()), w.lives("a-0"), w.lives("a-1"), w.lives("a-2"))
+		return when(got != "2 1 2 1", got)
+	})
 }

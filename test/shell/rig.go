@@ -18,6 +18,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -170,16 +171,13 @@ func wrapped(wrap func(http.RoundTripper) http.RoundTripper) func(*controller.Co
 // eventually waits until a condition holds; it returns what is missing, or "".
 func (r *rig) eventually(what string, missing func() string) {
 	r.Helper()
-	deadline := time.Now().Add(patient)
-	for {
-		m := missing()
-		if m == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			r.Fatalf("%s: %s", what, m)
-		}
-		time.Sleep(50 * time.Millisecond)
+	var m string
+	err := wait.PollUntilContextTimeout(r.Context(), 50*time.Millisecond, patient, true, func(context.Context) (bool, error) {
+		m = missing()
+		return m == "", nil
+	})
+	if err != nil {
+		r.Fatalf("%s: %s", what, m)
 	}
 }
 

@@ -16,15 +16,7 @@ import (
 // waits nor spends, so that a good template gets through however broken the
 // last one was.
 func (d *decision) rollOut() {
-	wanted, available := 0, 0
-	for _, i := range d.instances {
-		if i.running() {
-			wanted++
-		}
-		if i.available {
-			available++
-		}
-	}
+	wanted, available := d.running()
 	for _, forced := range []bool{true, false} {
 		budget := d.rolling
 		if forced {
@@ -54,6 +46,19 @@ func (d *decision) rollOut() {
 			}
 		}
 	}
+}
+
+// running counts the instances that are to run, and those that are available.
+func (d *decision) running() (wanted, available int) {
+	for _, i := range d.instances {
+		if i.running() {
+			wanted++
+		}
+		if i.available {
+			available++
+		}
+	}
+	return wanted, available
 }
 
 func (d *decision) whyNoBudget(forced bool) string {
