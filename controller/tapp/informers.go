@@ -31,11 +31,11 @@ func (c *Controller) makeInformers() error {
 	}
 	c.lister = client.NewLister(c.tapps)
 	pods, claims := c.Watching.Core.Pods(c.Namespace), c.Watching.Core.PersistentVolumeClaims(c.Namespace)
-	if c.pods, err = newInformer(c.Watching.Core, &corev1.Pod{}, pods.Watch,
+	if c.pods, err = newInformer(c.Watching.Core, &corev1.Pod{}, newCompactor().compact, pods.Watch,
 		func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) }); err != nil {
 		return err
 	}
-	if c.claims, err = newInformer(c.Watching.Core, &corev1.PersistentVolumeClaim{}, claims.Watch,
+	if c.claims, err = newInformer(c.Watching.Core, &corev1.PersistentVolumeClaim{}, trim, claims.Watch,
 		func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return claims.List(ctx, o) }); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (c *Controller) informers() []cache.SharedIndexInformer {
 func newInformer[T interface {
 	cache.Object
 	runtime.Object
-}](c any, example T, watches cache.WatchFuncWithContext, lists cache.ListWithContextFunc) (cache.TypedSharedIndexInformer[T], error) {
+}](c any, example T, transform cache.TransformFunc, watches cache.WatchFuncWithContext, lists cache.ListWithContextFunc) (cache.TypedSharedIndexInformer[T], error) {
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.LabelSelector = tappv1.LabelInstanceID
@@ -64,19 +64,7 @@ func newInformer[T interface {
 	}
 	informer := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, c), example,
 		cache.SharedIndexInformerOptions{Indexers: cache.Indexers{byStem: indexByStem}})
-	return cache.NewTypedSharedIndexInformer[T](informer), informer.SetTransform(trim)
-}
-
-// trim drops what nobody here reads from an object that is about to be cached:
-// the bookkeeping of server-side and client-side apply, often half of the bytes.
-func trim(object any) (any, error) {
-	m, err := meta.Accessor(object)
-	if err != nil {
-		return object, nil // a tombstone
-	}
-	m.SetManagedFields(nil)
-	delete(m.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
-	return object, nil
+	return cache.NewTypedSharedIndexInformer[T](informer), informer.SetTransform(transform)
 }
 
 func indexByStem(object any) ([]string, error) {

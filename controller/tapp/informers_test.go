@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"tkestack.io/tapp/controller/loop"
@@ -68,17 +66,5 @@ func TestEventsEnqueue(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestTrim(t *testing.T) {
-	pod := somePod("a-1", "u", "1")
-	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
-	pod.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "kept": "yes"}
-	if _, err := trim(pod); err != nil || pod.ManagedFields != nil || len(pod.Annotations) != 1 {
-		t.Errorf("got %v and error %v", pod.ObjectMeta, err)
-	}
-	if _, err := trim(cache.DeletedFinalStateUnknown{}); err != nil {
-		t.Errorf("a tombstone is left alone: %v", err)
 	}
 }

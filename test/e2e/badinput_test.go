@@ -108,7 +108,7 @@ func TestGoodSpecTurnsBad(t *testing.T) {
 	untouched(t, map[string]*corev1.Pod{"app-1": before["app-1"]}, after)
 }
 
-// A quota costs a few tries, not one for each instance (slow start), is told of in
+// A quota is tried with a few instances, not with each (slow start), is told of in
 // the API server's own words, and needs nobody's help when it is raised.
 func TestQuota(t *testing.T) {
 	t.Parallel()
@@ -120,14 +120,16 @@ func TestQuota(t *testing.T) {
 	hasEvent(t, ns, "app", warning, "FailedCreate", "exceeded quota: pods")
 	settled(t, ns, "neighbour")
 	denied := audit.Filter{Resource: "pods", Verbs: []string{"create"}}
-	tries := 0
+	// Each sync that follows tries again, as it should; but one or two instances, not
+	// all eleven that are left.
+	tried := map[string]int{}
 	for _, r := range audit.Select(ourRequests(t, log, ns), denied) {
 		if r.Code == 403 {
-			tries++
+			tried[r.Name]++
 		}
 	}
-	if tries == 0 || tries > 6 {
-		t.Errorf("%d tries were denied when the first event was told, want 1 to 6", tries)
+	if len(tried) == 0 || len(tried) > 3 {
+		t.Errorf("denied creates: %v, want those of 1 to 3 instances", tried)
 	}
 	setQuota(t, ns, "12")
 	settled(t, ns, "app")
