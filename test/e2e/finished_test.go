@@ -47,8 +47,8 @@ func TestFinishedApp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ns := namespace(t)
-			tapp := gen.TApp("job", gen.Default(ends(c.policy, "1s", "0")),
-				gen.Pool("one", ends(c.policy, "4s", c.code)), gen.Use("one", 1))
+			tapp := gen.TApp("job", gen.Pool("one", gen.RestartPolicy(c.policy)), gen.Use("one", 1),
+				gen.Default(ends(c.policy, "1s", "0")))
 			create(t, ns, tapp)
 			podWhere(t, ns, "job-0", "has ended", func(p *corev1.Pod) string { return unless(isFinished(p), "runs") })
 			tappWhere(t, ns, "job", "instance 0 has ended", func(tapp *tappv1.TApp) string {
@@ -58,6 +58,7 @@ func TestFinishedApp(t *testing.T) {
 				return unless(tapp.Status.AppStatus == tappv1.AppRunning || tapp.Status.Statuses["1"] != running, "the app should be running")
 			})
 			uid := pod(t, ns, "job-0").UID // it stays while another one runs
+			change(t, ns, "job", gen.Pool("one", ends(c.policy, "1s", c.code)))
 			instancesAre(t, ns, "job", map[string]tappv1.InstanceStatus{"0": succ, "1": c.status, "2": succ})
 			noPods(t, ns)
 			tapp = instancesAre(t, ns, "job", map[string]tappv1.InstanceStatus{"0": succ, "1": c.status, "2": succ})
