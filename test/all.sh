@@ -11,7 +11,7 @@ export COUNT=$PWD/dist/count
 finish() {
 	local code=$? passed=0 failed=0 skipped=0
 	if [ -f "$COUNT" ]; then
-		read -r passed failed skipped < <(tr -c '0-9\n' ' ' <"$COUNT")
+		read -r passed failed skipped < <(tr -c "0-9" " " <"$COUNT") || true # no newline at its end
 	fi
 	echo "$passed passed, $failed failed, $skipped skipped in $((SECONDS / 60)) min $((SECONDS % 60)) s"
 	exit $code

@@ -1,3 +1,5 @@
+//go:build cluster
+
 package kwok
 
 import (
@@ -20,11 +22,11 @@ import (
 // TestLive plays pods through their lives on a running cluster, and says how fast. The line "bare client" is the API
 // server's own limit: as many status writes as a phase makes KWOK do, of pods that KWOK leaves alone.
 //
-//	DEVCLUSTER_KUBECONFIG=.devcluster/kubeconfig go test ./kwok -run Live -v [PODS=1000]
+//	DEVCLUSTER_KUBECONFIG=.devcluster/kubeconfig [PODS=1000] go test -tags cluster ./kwok -run Live -v
 func TestLive(t *testing.T) {
 	kubeconfig := os.Getenv("DEVCLUSTER_KUBECONFIG")
 	if kubeconfig == "" {
-		t.Skip("no DEVCLUSTER_KUBECONFIG")
+		t.Fatal("set DEVCLUSTER_KUBECONFIG to the kubeconfig of a running cluster: make up NODES=sim")
 	}
 	n := 1000
 	if text := os.Getenv("PODS"); text != "" {

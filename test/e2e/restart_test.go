@@ -122,7 +122,7 @@ var impatient = []string{
 // process.
 func TestAPIServerOutage(t *testing.T) {
 	if _, err := exec.LookPath(suite.devcluster); err != nil {
-		t.Skipf("the cluster was not started by devcluster: %v", err)
+		t.Fatalf("the cluster has to be one that devcluster started (make e2e), so that its API server can be stopped: %v", err)
 	}
 	stopController(t)
 	restartController(t, impatient...)
