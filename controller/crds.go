@@ -3,7 +3,9 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -23,7 +25,32 @@ import (
 const (
 	fieldManager       = "tapp-controller"
 	establishedTimeout = time.Minute
+	awayRetry          = 2 * time.Second
 )
+
+// ensureCRDs is applyCRDs with patience for an API server that is away.
+func ensureCRDs(ctx context.Context, client dynamic.Interface) error {
+	for {
+		err := applyCRDs(ctx, client)
+		if err == nil || !isAway(err) {
+			return err
+		}
+		klog.FromContext(ctx).Error(err, "The API server is away; trying again", "after", awayRetry)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(awayRetry):
+		}
+	}
+}
+
+// isAway says whether an error is that of an API server which cannot be reached,
+// or is not up yet.
+func isAway(err error) bool {
+	var request *url.Error
+	return errors.As(err, &request) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) ||
+		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
+}
 
 // applyCRDs applies the CustomResourceDefinitions that are built in, and waits
 // until the API server serves them.

@@ -66,7 +66,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	parts.run(func(ctx context.Context) error {
 		if c.CreateCRD {
-			if err := applyCRDs(ctx, clients.dynamic); err != nil {
+			if err := ensureCRDs(ctx, clients.dynamic); err != nil {
 				return errorUnlessEnded(ctx, err)
 			}
 		}

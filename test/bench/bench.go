@@ -16,9 +16,10 @@ import (
 	"tkestack.io/tapp/crd/client"
 )
 
+// In full, as the kubelets report them: the names are compared.
 const (
-	oldImage = "demo:v1"
-	newImage = "demo:v2"
+	oldImage = "docker.io/library/demo:v1"
+	newImage = "docker.io/library/demo:v2"
 )
 
 // bench holds what all measurements share.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os/exec"
 	"syscall"
 	"time"
@@ -12,9 +13,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
+
+// readyAddress is where the controller says that it is ready.
+const readyAddress = "127.0.0.1:18091"
 
 // usage of the controller's process over its whole life.
 type usage struct {
@@ -24,7 +29,7 @@ type usage struct {
 
 // tapp has the controller do what bare does.
 func (b *bench) tapp(ctx context.Context, namespace string, n int) (r result, err error) {
-	stop, err := b.startController(namespace)
+	stop, err := b.startController(ctx, namespace)
 	if err != nil {
 		return r, err
 	}
@@ -69,12 +74,16 @@ func (b *bench) tapp(ctx context.Context, namespace string, n int) (r result, er
 }
 
 // startController runs the binary, and returns how to stop it.
-func (b *bench) startController(namespace string) (func() (usage, error), error) {
+func (b *bench) startController(ctx context.Context, namespace string) (func() (usage, error), error) {
 	var log bytes.Buffer
-	cmd := exec.Command(b.binary, "controller", "--kubeconfig", b.kubeconfig, "--namespace", namespace, "--leader-elect=false", "--metrics-address=")
+	cmd := exec.Command(b.binary, "controller", "--kubeconfig", b.kubeconfig, "--namespace", namespace, "--leader-elect=false", "--metrics-address", readyAddress)
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting the controller: %w", err)
+	}
+	if err := awaitReady(ctx); err != nil {
+		_ = cmd.Process.Kill()
+		return nil, fmt.Errorf("%w\n%s", err, log.String())
 	}
 	return func() (usage, error) {
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -89,4 +98,24 @@ func (b *bench) startController(namespace string) (func() (usage, error), error)
 		}
 		return u, nil
 	}, nil
+}
+
+// awaitReady returns when the controller's caches are filled: how long it takes to
+// start is not what is measured.
+func awaitReady(ctx context.Context) error {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+readyAddress+"/readyz", nil)
+		if err != nil {
+			return false, err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return false, nil // it does not listen yet
+		}
+		return resp.StatusCode == http.StatusOK, resp.Body.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the controller to be ready: %w", err)
+	}
+	return nil
 }
