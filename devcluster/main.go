@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"tkestack.io/tapp/devcluster/cluster"
+	"tkestack.io/tapp/devcluster/debian"
 	"tkestack.io/tapp/devcluster/process"
 	"tkestack.io/tapp/devcluster/progress"
 	"tkestack.io/tapp/devcluster/state"
@@ -30,11 +31,14 @@ usage: devcluster COMMAND [flags]
   stop COMPONENT   end one: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok, registry, node1, ...
   start COMPONENT  start it again
   build            build the programs only
+  push ARCHIVE NAME...  make the registry of a cluster with real nodes serve an image archive (OCI layout) by these names
+  need PROGRAM     print the path of prometheus or promtool, installing the system's package if needed
 
 flags:
   --dir DIR     state directory (default: .devcluster beside the module's directory)
   --nodes N     up: real nodes, which need Linux and root; "sim" for none (default: as it is, or 2)
   --sim N       up: simulated nodes (default: as it is, or 20)
+  --cert-manager  up: with cert-manager, from now on
 `
 
 func main() {
@@ -57,14 +61,19 @@ func main() {
 
 // command is what the user asks for.
 type command struct {
-	name, argument  string
+	name            string
+	arguments       []string
 	dir, nodes, sim string
+	certManager     bool
 }
 
 func run(ctx context.Context, args []string) error {
 	cmd, err := parse(args)
 	if err != nil {
 		return err
+	}
+	if cmd.name == "need" {
+		return need(ctx, cmd.arguments[0])
 	}
 	module, moduleErr := findModule()
 	if cmd.dir == "" {
@@ -97,11 +106,23 @@ func run(ctx context.Context, args []string) error {
 	case "status":
 		return c.Status(ctx)
 	case "stop":
-		return c.Stop(ctx, cmd.argument)
+		return c.Stop(ctx, cmd.arguments[0])
 	case "start":
-		return c.Start(ctx, cmd.argument)
+		return c.Start(ctx, cmd.arguments[0])
+	case "push":
+		return c.Push(ctx, cmd.arguments[0], cmd.arguments[1:])
 	}
 	return fmt.Errorf("unknown command %q; see devcluster --help", cmd.name)
+}
+
+// need prints nothing but the path to the standard output, for scripts.
+func need(ctx context.Context, program string) error {
+	path, err := debian.Need(ctx, program, func(pkg string) { fmt.Fprintln(os.Stderr, "Installing the Debian package "+pkg) })
+	if err != nil {
+		return err
+	}
+	fmt.Println(path)
+	return nil
 }
 
 // parse accepts flags before and after the words.
@@ -112,6 +133,7 @@ func parse(args []string) (command, error) {
 	flags.StringVar(&cmd.dir, "dir", "", "")
 	flags.StringVar(&cmd.nodes, "nodes", "", "")
 	flags.StringVar(&cmd.sim, "sim", "", "")
+	flags.BoolVar(&cmd.certManager, "cert-manager", false, "")
 	var words []string
 	for {
 		if err := flags.Parse(args); err != nil {
@@ -125,16 +147,21 @@ func parse(args []string) (command, error) {
 	if len(words) == 0 || words[0] == "help" {
 		return cmd, flag.ErrHelp
 	}
-	cmd.name = words[0]
-	want := 1
-	if cmd.name == "stop" || cmd.name == "start" {
-		want = 2
-	}
-	if len(words) != want {
-		return cmd, fmt.Errorf("%s takes %d arguments; see devcluster --help", cmd.name, want-1)
-	}
-	if want == 2 {
-		cmd.argument = words[1]
+	cmd.name, cmd.arguments = words[0], words[1:]
+	n := len(cmd.arguments)
+	switch cmd.name {
+	case "push":
+		if n < 2 {
+			return cmd, errors.New("push takes an archive and at least one name; see devcluster --help")
+		}
+	case "stop", "start", "need":
+		if n != 1 {
+			return cmd, fmt.Errorf("%s takes 1 argument; see devcluster --help", cmd.name)
+		}
+	default:
+		if n != 0 {
+			return cmd, fmt.Errorf("%s takes no arguments; see devcluster --help", cmd.name)
+		}
 	}
 	return cmd, nil
 }
@@ -145,8 +172,9 @@ func (cmd command) size(dir state.Dir) (cluster.Size, error) {
 	if record, ok, err := dir.Load(); err != nil {
 		return size, err
 	} else if ok {
-		size = cluster.Size{Nodes: record.Nodes, Simulated: record.Simulated}
+		size = cluster.Size{Nodes: record.Nodes, Simulated: record.Simulated, CertManager: record.CertManager}
 	}
+	size.CertManager = size.CertManager || cmd.certManager
 	var err error
 	switch cmd.nodes {
 	case "":

@@ -1,5 +1,5 @@
-// Package addon is what a cluster has beside the control plane and nodes: the image registry, CoreDNS, and KWOK with its
-// simulated nodes.
+// Package addon is what a cluster has beside the control plane and nodes: the image registry, CoreDNS, KWOK with its
+// simulated nodes, and if wanted cert-manager.
 package addon
 
 import (
@@ -8,7 +8,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -33,6 +32,8 @@ import (
 const (
 	Registry  = "registry"
 	Simulator = "kwok"
+	// CertManager is a process only in a cluster without real nodes.
+	CertManager = "cert-manager"
 )
 
 // Addons are those of one cluster.
@@ -57,21 +58,7 @@ func (a Addons) StartRegistry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
-	return poll.Until(ctx, Registry, 15*time.Second, 20*time.Millisecond, func(ctx context.Context) error {
-		if err := a.Processes.Died(Registry); err != nil {
-			return poll.Stop(err)
-		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/v2/", nil)
-		if err != nil {
-			return poll.Stop(err)
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			return err
-		}
-		return response.Body.Close()
-	})
+	return a.waitHTTP(ctx, Registry, "http://"+address+"/v2/", 15*time.Second)
 }
 
 //go:embed coredns.yaml
@@ -87,15 +74,26 @@ func (a Addons) ApplyCoreDNS(ctx context.Context) error {
 	if err := manifest.Execute(&text, map[string]any{"Image": images.CoreDNS, "ClusterIP": a.Slot.DNS(), "Label": node.Label}); err != nil {
 		return fmt.Errorf("manifest of CoreDNS: %w", err)
 	}
-	const rbac, core = "/apis/rbac.authorization.k8s.io/v1/", "/api/v1/namespaces/kube-system/"
-	collections := map[string]string{
-		"ServiceAccount": core + "serviceaccounts/", "ConfigMap": core + "configmaps/", "Service": core + "services/",
-		"Deployment":  "/apis/apps/v1/namespaces/kube-system/deployments/",
-		"ClusterRole": rbac + "clusterroles/", "ClusterRoleBinding": rbac + "clusterrolebindings/",
+	if err := a.apply(ctx, "kube-system", text.Bytes()); err != nil {
+		return fmt.Errorf("apply CoreDNS: %w", err)
 	}
-	for _, document := range documents(text.Bytes()) {
+	return nil
+}
+
+// apply creates or changes the objects of a YAML stream, in its order; those that have a namespace are in the given one.
+func (a Addons) apply(ctx context.Context, namespace string, stream []byte) error {
+	const rbac = "/apis/rbac.authorization.k8s.io/v1/"
+	core := "/api/v1/namespaces/" + namespace + "/"
+	collections := map[string]string{
+		"Namespace":      "/api/v1/namespaces/",
+		"ServiceAccount": core + "serviceaccounts/", "ConfigMap": core + "configmaps/", "Service": core + "services/",
+		"Deployment":  "/apis/apps/v1/namespaces/" + namespace + "/deployments/",
+		"ClusterRole": rbac + "clusterroles/", "ClusterRoleBinding": rbac + "clusterrolebindings/",
+		"CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/",
+	}
+	for _, document := range documents(stream) {
 		if err := a.API.Apply(ctx, collections[document.Kind]+document.Metadata.Name, document.text); err != nil {
-			return fmt.Errorf("apply CoreDNS: %w", err)
+			return err
 		}
 	}
 	return nil
@@ -103,7 +101,11 @@ func (a Addons) ApplyCoreDNS(ctx context.Context) error {
 
 // WaitCoreDNS waits until names resolve.
 func (a Addons) WaitCoreDNS(ctx context.Context) error {
-	return poll.Until(ctx, "CoreDNS", 60*time.Second, 50*time.Millisecond, func(ctx context.Context) error {
+	return a.waitDeployment(ctx, "CoreDNS", "kube-system", "coredns")
+}
+
+func (a Addons) waitDeployment(ctx context.Context, what, namespace, name string) error {
+	return poll.Until(ctx, what, 90*time.Second, 50*time.Millisecond, func(ctx context.Context) error {
 		var deployment struct {
 			Metadata struct {
 				Generation int64 `json:"generation"`
@@ -113,7 +115,7 @@ func (a Addons) WaitCoreDNS(ctx context.Context) error {
 				AvailableReplicas  int   `json:"availableReplicas"`
 			} `json:"status"`
 		}
-		if err := a.API.Get(ctx, "/apis/apps/v1/namespaces/kube-system/deployments/coredns", &deployment); err != nil {
+		if err := a.API.Get(ctx, "/apis/apps/v1/namespaces/"+namespace+"/deployments/"+name, &deployment); err != nil {
 			return err
 		}
 		if deployment.Status.ObservedGeneration < deployment.Metadata.Generation || deployment.Status.AvailableReplicas == 0 {

@@ -32,7 +32,7 @@ var bundles = []struct {
 	calls []string
 }{
 	{"kube", []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kubectl"}},
-	{"addons", []string{"helm", "kwok", "coredns", "crane"}},
+	{"addons", []string{"helm", "kwok", "coredns", "certmanager", "crane"}},
 }
 
 // Builder compiles the programs of one source module.
@@ -71,8 +71,11 @@ func (p Programs) Link(bin string) error {
 	return nil
 }
 
-// CoreDNS is the file that is the program coredns, when its first argument says so.
-func (p Programs) CoreDNS() string { return filepath.Join(string(p), "addons") }
+// Addons is the file that is the program coredns or certmanager, when its first argument says so.
+func (p Programs) Addons() string { return filepath.Join(string(p), "addons") }
+
+// CertManagerCRDs is a directory with the CustomResourceDefinitions of cert-manager.
+func (p Programs) CertManagerCRDs() string { return filepath.Join(string(p), "cert-manager-crds") }
 
 func link(target, path string) error {
 	if old, err := os.Readlink(path); err == nil && old == target {

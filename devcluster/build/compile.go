@@ -3,6 +3,7 @@ package build
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"tkestack.io/tapp/devcluster/state"
 )
 
 // fixedFlags: the tag is on the programs' files so that `go vet ./...` and the like do not compile Kubernetes by accident.
@@ -59,8 +62,34 @@ func (b *Builder) compile(ctx context.Context, dir string) error {
 			return err
 		}
 	}
+	if err := b.copyCRDs(ctx, Programs(temporary).CertManagerCRDs()); err != nil {
+		return err
+	}
 	if err := os.Rename(temporary, dir); err != nil {
 		return fmt.Errorf("build: %w", err)
+	}
+	return nil
+}
+
+// copyCRDs keeps the manifests that belong to cert-manager's program beside it: they are in the source of its module, which
+// need not be there any more when a cluster starts.
+func (b *Builder) copyCRDs(ctx context.Context, to string) error {
+	module, err := b.golang(ctx, "list", "-m", "-f", "{{.Dir}}", "github.com/cert-manager/cert-manager")
+	if err != nil {
+		return err
+	}
+	from, err := filepath.Glob(filepath.Join(module, "deploy", "crds", "cert-manager.io_*.yaml"))
+	if err != nil || len(from) == 0 {
+		return errors.Join(fmt.Errorf("build: no CustomResourceDefinitions of cert-manager in %s", module), err)
+	}
+	for _, path := range from {
+		text, err := os.ReadFile(path) //nolint:gosec // a file of the module cache
+		if err != nil {
+			return fmt.Errorf("build: %w", err)
+		}
+		if err := state.WriteFile(filepath.Join(to, filepath.Base(path)), text, 0o644); err != nil {
+			return err
+		}
 	}
 	return nil
 }

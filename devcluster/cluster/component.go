@@ -22,6 +22,8 @@ func (c *Cluster) components(p parts) []string {
 	names := append(controlplane.Names(), addon.Simulator)
 	if p.record.Nodes > 0 {
 		names = append(names, addon.Registry)
+	} else if p.record.CertManager {
+		names = append(names, addon.CertManager) // beside real nodes it is a pod
 	}
 	for _, n := range c.nodes(p) {
 		names = append(names, n.Name())
@@ -124,6 +126,8 @@ func (c *Cluster) startProcess(ctx context.Context, p parts, api *kubeapi.Client
 		return ensure(p.plane.Scheduler())
 	case addon.Registry:
 		return c.addons(p, api).StartRegistry(ctx)
+	case addon.CertManager:
+		return c.addons(p, api).StartCertManager(ctx)
 	}
 	return c.addons(p, api).StartSimulator(ctx)
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tkestack.io/tapp/devcluster/addon"
+	"tkestack.io/tapp/devcluster/build"
 	"tkestack.io/tapp/devcluster/controlplane"
 	"tkestack.io/tapp/devcluster/kubeapi"
 	"tkestack.io/tapp/devcluster/node"
@@ -16,7 +17,7 @@ import (
 )
 
 // populate gives a control plane its nodes, and waits until the cluster is fit for use.
-func (c *Cluster) populate(ctx context.Context, p parts, api *kubeapi.Client) error {
+func (c *Cluster) populate(ctx context.Context, p parts, api *kubeapi.Client, programs build.Programs) error {
 	group, ctx := errgroup.WithContext(ctx)
 	addons := c.addons(p, api)
 	group.Go(func() error { return c.simulate(ctx, p, api, addons) })
@@ -25,6 +26,11 @@ func (c *Cluster) populate(ctx context.Context, p parts, api *kubeapi.Client) er
 	})
 	if p.record.Nodes > 0 {
 		group.Go(func() error { return c.startNodes(ctx, p, api, addons) })
+	}
+	if p.record.CertManager {
+		group.Go(func() error {
+			return c.step("cert-manager is ready", func() error { return addons.EnsureCertManager(ctx, programs.CertManagerCRDs(), p.record.Nodes > 0) })
+		})
 	}
 	return group.Wait()
 }

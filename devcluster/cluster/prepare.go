@@ -74,7 +74,7 @@ func (c *Cluster) prepare(ctx context.Context, size Size, programs build.Program
 			return record, err
 		}
 	}
-	record.Nodes, record.Simulated = size.Nodes, size.Simulated
+	record.Nodes, record.Simulated, record.CertManager = size.Nodes, size.Simulated, size.CertManager
 	return record, c.Dir.Save(record)
 }
 
@@ -103,7 +103,7 @@ func (c *Cluster) claim(ctx context.Context, size Size) (state.Record, error) {
 		return state.Record{}, err
 	}
 	defer unlock()
-	record := state.Record{Nodes: size.Nodes, Simulated: size.Simulated, Boot: process.Boot()}
+	record := state.Record{Nodes: size.Nodes, Simulated: size.Simulated, CertManager: size.CertManager, Boot: process.Boot()}
 	if record.Slot, err = slot.Find(ctx, c.Dir.Preferred(), c.Dir.Taken()); err != nil {
 		return record, err
 	}

@@ -21,10 +21,11 @@ import (
 	"tkestack.io/tapp/devcluster/state"
 )
 
-// Size is how large a cluster shall be.
+// Size is how large a cluster shall be, and with what.
 type Size struct {
-	Nodes     int // real nodes; 0: simulated nodes only
-	Simulated int
+	Nodes       int // real nodes; 0: simulated nodes only
+	Simulated   int
+	CertManager bool
 }
 
 // Up makes the cluster run, with the given size.
@@ -56,7 +57,7 @@ func (c *Cluster) Up(ctx context.Context, size Size) error {
 	if err := c.start(ctx, p, api, programs); err != nil {
 		return err
 	}
-	if err := c.populate(ctx, p, api); err != nil {
+	if err := c.populate(ctx, p, api, programs); err != nil {
 		return err
 	}
 	c.Out.Line("The cluster is up after %.1fs. To use it:\n  export KUBECONFIG=%s PATH=%s:$PATH", c.Out.Elapsed().Seconds(), c.Dir.Kubeconfig(), c.Dir.Bin())
@@ -125,7 +126,7 @@ func (c *Cluster) start(ctx context.Context, p parts, api *kubeapi.Client, progr
 				return err
 			}
 			return images.Push(ctx, images.Options{
-				Registry: node.Registry(p.record.Slot), CacheDir: filepath.Join(cache, "images"), ModuleDir: c.Module, CoreDNSBinary: programs.CoreDNS(),
+				Registry: node.Registry(p.record.Slot), CacheDir: filepath.Join(cache, "images"), ModuleDir: c.Module, Addons: programs.Addons(),
 			})
 		})
 	})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -24,6 +25,35 @@ var programs = map[string]string{
 	"iptables":                "iptables",
 	"nsenter":                 "util-linux",
 	"mount":                   "mount",
+}
+
+// optional are programs that only some tests need.
+var optional = map[string]string{
+	"prometheus": "prometheus",
+	"promtool":   "prometheus",
+}
+
+// Need returns the path of a program that some tests need, and installs its package first where that is possible.
+func Need(ctx context.Context, program string, installing func(pkg string)) (string, error) {
+	if path, err := exec.LookPath(program); err == nil {
+		return path, nil
+	}
+	pkg, known := optional[program]
+	if !known {
+		return "", fmt.Errorf("no program %q to install; there are %s", program, strings.Join(slices.Sorted(maps.Keys(optional)), ", "))
+	}
+	if _, err := exec.LookPath("apt-get"); err != nil || os.Geteuid() != 0 {
+		return "", fmt.Errorf("%s is missing: install the package %s (Debian, as root: apt-get install -y --no-install-recommends %s)", program, pkg, pkg)
+	}
+	installing(pkg)
+	if err := Install(ctx, []string{pkg}); err != nil {
+		return "", err
+	}
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return "", fmt.Errorf("the package %s is installed: %w", pkg, err)
+	}
+	return path, nil
 }
 
 // plugins has the CNI plugins, which are not on the search path.

@@ -33,8 +33,9 @@ import (
 
 // References that the cluster itself uses.
 const (
-	Pause   = "registry.k8s.io/pause:3.10"
-	CoreDNS = "registry.k8s.io/coredns/coredns:v1.15.0"
+	Pause       = "registry.k8s.io/pause:3.10"
+	CoreDNS     = "registry.k8s.io/coredns/coredns:v1.15.0"
+	CertManager = "quay.io/jetstack/cert-manager-controller:v1.20.3"
 )
 
 // References of the demo server.
@@ -61,11 +62,11 @@ const DemoPort = 8080
 
 // Options says where images come from and go to.
 type Options struct {
-	Registry      string       // host:port, plain HTTP
-	CacheDir      string       // keeps the compiled programs
-	ModuleDir     string       // the devcluster module, whose demo and pause programs are compiled
-	CoreDNSBinary string       // static; empty: no CoreDNS image
-	Log           func(string) // one line for each slow or lasting step; may be nil
+	Registry  string       // host:port, plain HTTP
+	CacheDir  string       // keeps the compiled programs
+	ModuleDir string       // the devcluster module, whose demo and pause programs are compiled
+	Addons    string       // the static program that is coredns and certmanager; empty: no images of these
+	Log       func(string) // one line for each slow or lasting step; may be nil
 }
 
 func (o Options) validate() error {
@@ -78,13 +79,15 @@ func (o Options) validate() error {
 	return errors.Join(errs...)
 }
 
-// References lists what Push makes; CoreDNS is among them only if there is a binary for it.
-func References(withCoreDNS bool) []string {
+// References lists what Push makes; those of the addons are among them only if there is a binary for them.
+func References(withAddons bool) []string {
+	addons := ""
+	if withAddons {
+		addons = "-"
+	}
 	var all []string
-	for _, r := range recipes("-") {
-		if r.reference != CoreDNS || withCoreDNS {
-			all = append(all, r.reference)
-		}
+	for _, r := range recipes(addons) {
+		all = append(all, r.reference)
 	}
 	return all
 }
@@ -99,7 +102,7 @@ func Push(ctx context.Context, o Options) error {
 	}
 	programs := map[string]*layer{}
 	pushed := 0
-	for _, r := range recipes(o.CoreDNSBinary) {
+	for _, r := range recipes(o.Addons) {
 		if programs[r.program] == nil {
 			l, err := o.layer(ctx, r.program)
 			if err != nil {
@@ -133,7 +136,7 @@ func (o Options) layer(ctx context.Context, program string) (*layer, error) {
 		}
 		return newLayer(binary, "bin/"+filepath.Base(program))
 	}
-	return newLayer(program, "coredns")
+	return newLayer(program, "addons")
 }
 
 // push tells whether the registry lacked the image.
@@ -168,6 +171,13 @@ func repository(reference string) string {
 	return reference
 }
 
+func (r recipe) entrypoint(l *layer) []string {
+	if r.call == "" {
+		return []string{"/" + l.name}
+	}
+	return []string{"/" + l.name, r.call}
+}
+
 func (r recipe) image(l *layer) (v1.Image, error) {
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	image, err := mutate.Append(base, mutate.Addendum{Layer: l, MediaType: types.OCIUncompressedLayer})
@@ -181,7 +191,7 @@ func (r recipe) image(l *layer) (v1.Image, error) {
 	config = config.DeepCopy()
 	config.OS, config.Architecture = "linux", runtime.GOARCH // a runtime refuses images that do not say so
 	config.Config = v1.Config{
-		Entrypoint: []string{"/" + l.name},
+		Entrypoint: r.entrypoint(l),
 		Env:        append([]string{"PATH=/bin:/"}, r.env...),
 		User:       r.user,
 		WorkingDir: "/",

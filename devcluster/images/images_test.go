@@ -28,7 +28,7 @@ func TestPush(t *testing.T) {
 		t.Fatal(err)
 	}
 	var lines []string
-	o := Options{Registry: host, CacheDir: t.TempDir(), ModuleDir: "..", CoreDNSBinary: coreDNS, Log: func(s string) { lines = append(lines, s) }}
+	o := Options{Registry: host, CacheDir: t.TempDir(), ModuleDir: "..", Addons: coreDNS, Log: func(s string) { lines = append(lines, s) }}
 	if err := Push(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}

@@ -15,15 +15,18 @@ const (
 type recipe struct {
 	reference string
 	program   string // demo, pause, or a binary's path
+	call      string // its first argument, where the program is several in one
 	user      string // numeric, so that runAsNonRoot can be checked
 	env       []string
 }
 
 // recipes lists all images, in the order in which a cluster needs them.
-func recipes(coreDNS string) []recipe {
+func recipes(addons string) []recipe {
 	all := []recipe{{reference: Pause, program: pause, user: "65535"}}
-	if coreDNS != "" {
-		all = append(all, recipe{reference: CoreDNS, program: coreDNS, user: "0"}) // port 53
+	if addons != "" {
+		all = append(all,
+			recipe{reference: CoreDNS, program: addons, call: "coredns", user: "0"}, // port 53
+			recipe{reference: CertManager, program: addons, call: "certmanager", user: "65532"})
 	}
 	for _, reference := range []string{Nginx177, Nginx178, Nginx179, Nginx181, Nginx125, Nginx127, NginxLatest} {
 		_, version, _ := strings.Cut(reference, ":")

@@ -40,6 +40,7 @@ const (
 	Scheduler         = "kube-scheduler"
 	Proxy             = "kube-proxy"
 	Simulator         = "kwok"
+	CertManager       = "cert-manager" // where it is no pod
 
 	serviceAccounts = "service-accounts"
 )
@@ -78,6 +79,7 @@ func (f Files) EnsureCluster(server []netip.Addr) error {
 			{Name: Admin, CommonName: Admin, Organizations: []string{masters}},
 			{Name: Operator, CommonName: Operator, Organizations: []string{masters}},
 			{Name: Simulator, CommonName: Simulator, Organizations: []string{masters}},
+			{Name: CertManager, CommonName: CertManager, Organizations: []string{masters}},
 			{Name: ControllerManager, CommonName: "system:kube-controller-manager"},
 			{Name: Scheduler, CommonName: "system:kube-scheduler"},
 			{Name: Proxy, CommonName: "system:kube-proxy"},
@@ -93,7 +95,7 @@ func (f Files) EnsureCluster(server []netip.Addr) error {
 			}
 		}
 	}
-	for _, user := range []string{Admin, Operator, ControllerManager, Scheduler, Proxy, Simulator} {
+	for _, user := range []string{Admin, Operator, ControllerManager, Scheduler, Proxy, Simulator, CertManager} {
 		if err := f.writeKubeconfig(user); err != nil {
 			return err
 		}

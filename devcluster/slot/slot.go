@@ -74,6 +74,7 @@ const (
 	Scheduler
 	Simulator
 	Registry
+	CertManager
 	ports // how many there are
 )
 

@@ -17,7 +17,9 @@ type Record struct {
 	Slot      slot.Slot `json:"slot"`
 	Nodes     int       `json:"nodes"`     // real nodes; 0 = simulated nodes only
 	Simulated int       `json:"simulated"` // simulated nodes
-	Boot      string    `json:"boot"`      // nothing of an earlier boot of the machine is alive
+	// CertManager tells whether cert-manager belongs to the cluster.
+	CertManager bool   `json:"certManager,omitempty"`
+	Boot        string `json:"boot"` // nothing of an earlier boot of the machine is alive
 }
 
 const recordFile = "cluster.json"

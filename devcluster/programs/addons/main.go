@@ -1,8 +1,8 @@
 //go:build programs
 
-// Command addons is what a cluster needs beside Kubernetes, in one file: helm, kwok (simulated nodes), coredns (as a pod)
-// and crane (the image registry). The name by which it is called decides; where there is only one name (in an image), the
-// first argument does.
+// Command addons is what a cluster needs beside Kubernetes, in one file: helm, kwok (simulated nodes), coredns and
+// certmanager (as pods) and crane (the image registry). The name by which it is called decides; where there is only one name
+// (in an image), the first argument does.
 package main
 
 import (
@@ -57,6 +57,8 @@ func run(ctx context.Context, name string) error {
 	case "coredns":
 		coremain.Run()
 		return nil
+	case "certmanager":
+		return runCertManager(ctx)
 	case "crane":
 		logs.Warn.SetOutput(os.Stderr)
 		return crane.Root.ExecuteContext(ctx)

@@ -1,0 +1,28 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+
+	"tkestack.io/tapp/devcluster/images"
+	"tkestack.io/tapp/devcluster/node"
+)
+
+// Push makes the cluster's registry serve an image archive under the given names.
+func (c *Cluster) Push(ctx context.Context, archive string, names []string) error {
+	p, err := c.load()
+	if err != nil {
+		return err
+	}
+	if p.record.Nodes == 0 {
+		return errors.New("this cluster has simulated nodes only, which pull no images, and no registry")
+	}
+	digest, err := images.PushArchive(ctx, node.Registry(p.record.Slot), archive, names)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		c.Out.Line("pushed %s: %s", name, digest)
+	}
+	return nil
+}
