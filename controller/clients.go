@@ -10,6 +10,7 @@ import (
 
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -32,10 +33,12 @@ const writeTimeout = 60 * time.Second
 type clients struct {
 	tapps client.Interface
 	core  corev1client.CoreV1Interface
+	apps  appsv1client.AppsV1Interface
 	// watching has no rate limit and no timeout, and patience with an API server
 	// that is away.
 	watchingTApps client.Interface
 	watchingCore  corev1client.CoreV1Interface
+	watchingApps  appsv1client.AppsV1Interface
 	events        corev1client.EventsGetter
 	leases        coordinationv1client.CoordinationV1Interface
 	dynamic       dynamic.Interface
@@ -82,6 +85,8 @@ func (c *Config) newClients(m *requestMetrics) (*clients, error) {
 	for _, make := range []func() error{
 		func() (err error) { out.tapps, err = client.New(working); return },
 		func() (err error) { out.core, err = corev1client.NewForConfig(working); return },
+		func() (err error) { out.apps, err = appsv1client.NewForConfig(working); return },
+		func() (err error) { out.watchingApps, err = appsv1client.NewForConfig(watching); return },
 		func() (err error) { out.watchingTApps, err = client.New(watching); return },
 		func() (err error) { out.watchingCore, err = corev1client.NewForConfig(watching); return },
 		func() (err error) { out.events, err = corev1client.NewForConfig(events); return },

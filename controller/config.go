@@ -45,10 +45,16 @@ type Config struct {
 	REST *rest.Config
 	// Listener replaces MetricsAddress if not nil.
 	Listener net.Listener
-	// Registry takes the metrics; nil: one that Run makes.
-	Registry *prometheus.Registry
+	// Registry takes the metrics; nil: one of its own.
+	Registry Registry
 	// Wrap is put around the transport of all API requests if not nil.
 	Wrap func(http.RoundTripper) http.RoundTripper
+}
+
+// Registry takes metrics, and hands them to who serves them.
+type Registry interface {
+	prometheus.Registerer
+	prometheus.Gatherer
 }
 
 // Election of the one replica that works.
@@ -59,7 +65,10 @@ type Election struct {
 	LeaseDuration time.Duration
 	// RenewDeadline is after how long without success a leader gives up.
 	RenewDeadline time.Duration
-	// RetryPeriod is how long to wait between tries.
+	// RetryPeriod is how long to wait between tries. A replica that does not lead
+	// waits 1 to 2.2 times as long, so that it may see the last renewal that much too
+	// late, and its expiry too: a leader that dies is replaced after LeaseDuration
+	// and at most 4.4 periods, one that stops after at most 2.2.
 	RetryPeriod time.Duration
 	// Namespace and Name of the Lease; no namespace: the one that this runs in.
 	Namespace string
@@ -81,7 +90,7 @@ func Defaults() Config {
 			Enabled:       true,
 			LeaseDuration: 15 * time.Second,
 			RenewDeadline: 10 * time.Second,
-			RetryPeriod:   2 * time.Second,
+			RetryPeriod:   time.Second,
 			Name:          "tapp-controller",
 		},
 	}

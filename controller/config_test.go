@@ -54,7 +54,7 @@ func TestFlags(t *testing.T) {
 		"kubeconfig": "", "master": "", "create-crd": "true", "delete-pod-after-app-finish": "true",
 		"kube-api-qps": "2000", "kube-api-burst": "2500", "worker": "5", "namespace": "",
 		"leader-elect": "true", "leader-elect-lease-duration": "15s", "leader-elect-renew-deadline": "10s",
-		"leader-elect-retry-period": "2s", "leader-elect-resource-name": "tapp-controller", "leader-elect-resource-namespace": "",
+		"leader-elect-retry-period": "1s", "leader-elect-resource-name": "tapp-controller", "leader-elect-resource-namespace": "",
 		"node-lost-after": "5m0s", "metrics-address": ":8080", "logging-format": "text", "v": "0", "version": "false",
 	} {
 		if value, ok := got[name]; !ok || value != want {
@@ -73,7 +73,7 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"--worker=0"}, "", "--worker is 0"},
 		{[]string{"--logging-format=xml"}, "", "give text or json"},
 		{[]string{"-v=-1"}, "", "-v is -1"},
-		{[]string{"run"}, "", `"run" is no flag`},
+		{[]string{"run"}, "", "\"run\" is no flag; `tapp controller` takes flags only"},
 		{[]string{"--kubeconfig=/does/not/exist", "--metrics-address="}, "", "finding the API server"},
 	} {
 		var out bytes.Buffer

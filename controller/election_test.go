@@ -2,10 +2,14 @@ package controller
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
@@ -55,36 +59,69 @@ func TestTermThatNeverBegan(t *testing.T) {
 	}
 }
 
-// TestLeaseIsGivenUpAfterTheWork: whatever makes client-go give up the lease.
-func TestLeaseIsGivenUpAfterTheWork(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var order []string
-		term := newTerm(t.Context(), time.Hour, func(_, underWay context.Context) {
-			<-underWay.Done()
-			time.Sleep(3 * time.Second)
-			order = append(order, "work ended")
+// TestGiveUp: an API server that fails for a moment does not keep the lease from
+// the next one; one that stays away does not keep this process from ending.
+func TestGiveUp(t *testing.T) {
+	const me, other = "me", "other"
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "lease", nil)
+	for name, c := range map[string]struct {
+		holder   string
+		failures []error // of the first requests
+		always   error   // of all that follow
+		took     time.Duration
+		holds    string
+		err      string
+	}{
+		"at once":            {holder: me},
+		"a renewal raced":    {holder: me, failures: []error{nil, conflict}, took: giveUpRetry},
+		"away for a moment":  {holder: me, failures: []error{errors.New("refused"), errors.New("refused")}, took: 2 * giveUpRetry},
+		"another one has it": {holder: other, holds: other},
+		"gone":               {holder: me, always: apierrors.NewNotFound(schema.GroupResource{}, "lease"), holds: me},
+		"away until the end": {holder: me, always: errors.New("refused"), took: giveUpMost, holds: me, err: "giving up the lease: refused"},
+		"nobody has it yet":  {holder: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				lock := &fakeLock{holder: c.holder, failures: c.failures, always: c.always}
+				began := time.Now()
+				err := giveUp(t.Context(), lock)
+				if took := time.Since(began); took != c.took || lock.holder != c.holds {
+					t.Errorf("after %v the lease is held by %q; want %v, %q", took, lock.holder, c.took, c.holds)
+				}
+				if got := fmt.Sprint(err); got != c.err && (err != nil || c.err != "") {
+					t.Errorf("got error %q, want %q", got, c.err)
+				}
+			})
 		})
-		go term.begin()
-		synctest.Wait()
-		lock := &patientLock{term: term, Interface: recordingLock{do: func(holder string) { order = append(order, "lease of "+holder) }}}
-		if err := lock.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
-			t.Fatal(err)
-		}
-		if err := lock.Update(t.Context(), resourcelock.LeaderElectionRecord{}); err != nil {
-			t.Fatal(err)
-		}
-		if len(order) != 3 || order[0] != "lease of me" || order[1] != "work ended" || order[2] != "lease of " {
-			t.Errorf("got %q", order)
-		}
-	})
+	}
 }
 
-type recordingLock struct {
+type fakeLock struct {
 	resourcelock.Interface
-	do func(holder string)
+	holder   string
+	failures []error
+	always   error
 }
 
-func (l recordingLock) Update(_ context.Context, r resourcelock.LeaderElectionRecord) error {
-	l.do(r.HolderIdentity)
-	return nil
+func (l *fakeLock) fail() error {
+	if len(l.failures) == 0 {
+		return l.always
+	}
+	err := l.failures[0]
+	l.failures = l.failures[1:]
+	return err
+}
+
+func (l *fakeLock) Identity() string { return "me" }
+
+func (l *fakeLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	return &resourcelock.LeaderElectionRecord{HolderIdentity: l.holder}, nil, l.fail()
+}
+
+func (l *fakeLock) Update(_ context.Context, r resourcelock.LeaderElectionRecord) error {
+	err := l.fail()
+	if err == nil {
+		l.holder = r.HolderIdentity
+	}
+	return err
 }

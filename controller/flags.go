@@ -1,55 +1,26 @@
 package controller
 
 import (
-	"fmt"
-	"os"
-	"runtime/debug"
+	"context"
 
 	"github.com/urfave/cli/v2"
-	"k8s.io/klog/v2"
-)
 
-// gcPercent trades a little CPU for memory: what a controller holds is its caches,
-// and the collector's default would let it take twice as much.
-const gcPercent = 50
+	"tkestack.io/tapp/process"
+)
 
 // Command is `tapp controller`. Flags that tkestack/tapp had keep their names.
 func Command(version string) *cli.Command {
 	c := Defaults()
 	c.Version = version
-	var log logging
-	var printVersion bool
-	return &cli.Command{
-		Name:  "controller",
-		Usage: "run the controllers",
-		Flags: append(append(c.flags(), c.Election.flags()...),
-			&cli.IntFlag{Name: "v", Usage: "log `level`: 2 tells of syncs, 3 of writes, 4 of what was skipped", Destination: &log.verbosity},
-			&cli.StringFlag{Name: "logging-format", Usage: "text or json", Destination: &log.format, Value: "text"},
-			&cli.BoolFlag{Name: "version", Usage: "print the version and exit", Destination: &printVersion},
-		),
-		Action: func(ctx *cli.Context) error {
-			if printVersion {
-				_, err := fmt.Fprintln(ctx.App.Writer, version)
-				return err
-			}
-			if ctx.NArg() > 0 {
-				return fmt.Errorf("%q is no flag; a controller takes flags only", ctx.Args().First())
-			}
-			logger, err := log.start(ctx.App.ErrWriter)
-			if err != nil {
-				return err
-			}
-			defer klog.Flush()
-			if os.Getenv("GOGC") == "" {
-				debug.SetGCPercent(gcPercent)
-			}
-			return Run(klog.NewContext(ctx.Context, logger), c)
-		},
-	}
+	return process.Command(process.Spec{
+		Name: "controller", Usage: "run the controllers", Version: version, Flags: c.Flags(),
+		Run: func(ctx context.Context) error { return Run(ctx, c) },
+	})
 }
 
-func (c *Config) flags() []cli.Flag {
-	return []cli.Flag{
+// Flags fill the configuration.
+func (c *Config) Flags() []cli.Flag {
+	return append([]cli.Flag{
 		&cli.StringFlag{Name: "kubeconfig", Usage: "`path` of a kubeconfig; by default KUBECONFIG, the user's own, or the cluster that this runs in", Destination: &c.Kubeconfig},
 		&cli.StringFlag{Name: "master", Usage: "`address` of the API server, instead of the kubeconfig's", Destination: &c.Master},
 		&cli.BoolFlag{Name: "create-crd", Usage: "apply the CustomResourceDefinitions at the start", Destination: &c.CreateCRD, Value: c.CreateCRD},
@@ -60,7 +31,7 @@ func (c *Config) flags() []cli.Flag {
 		&cli.IntFlag{Name: "worker", Usage: "`number` of TApps that are worked on at a time", Destination: &c.Workers, Value: c.Workers},
 		&cli.StringFlag{Name: "namespace", Usage: "look after the TApps of this `namespace` only", Destination: &c.Namespace},
 		&cli.StringFlag{Name: "metrics-address", Usage: "`address` of /metrics, /healthz and /readyz; empty serves none", Destination: &c.MetricsAddress, Value: c.MetricsAddress},
-	}
+	}, c.Election.flags()...)
 }
 
 func (e *Election) flags() []cli.Flag {

@@ -81,21 +81,3 @@ func TestPatience(t *testing.T) {
 		}
 	})
 }
-
-func TestEndpoints(t *testing.T) {
-	var unhealthy error
-	ready := false
-	h := endpoints(prometheus.NewRegistry(), func(*http.Request) error { return unhealthy }, func() bool { return ready })
-	code := func(path string) int {
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-		return w.Code
-	}
-	if code("/healthz") != 200 || code("/readyz") != 503 || code("/metrics") != 200 || code("/other") != 404 {
-		t.Error("at the start: healthy, not ready, with metrics")
-	}
-	ready, unhealthy = true, errors.New("the lease expired")
-	if code("/healthz") != 500 || code("/readyz") != 200 {
-		t.Error("then: ready, and unhealthy")
-	}
-}

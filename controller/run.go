@@ -4,159 +4,176 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"net/http"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/klog/v2"
 
 	"tkestack.io/tapp/controller/loop"
 	"tkestack.io/tapp/controller/tapp"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/process"
 )
 
 // watchdogMargin is how long a leader may hold on to an expired lease before
 // /healthz has the kubelet restart it.
 const watchdogMargin = 20 * time.Second
 
-// Run looks after TApps until ctx ends: then it finishes the writes under way,
-// gives up the lease, and returns nil.
+// Run looks after TApps, and serves metrics and health, until ctx ends: then it
+// finishes the writes under way, gives up the lease, and returns nil.
 func Run(ctx context.Context, c Config) error {
-	if err := c.validate(); err != nil {
-		return err
+	if c.Registry == nil {
+		c.Registry = prometheus.NewRegistry()
 	}
-	klog.FromContext(ctx).Info("Starting", "version", c.Version)
-
-	registry := c.Registry
-	if registry == nil {
-		registry = prometheus.NewRegistry()
-	}
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	clients, err := c.newClients(newRequestMetrics(registry))
+	process.NewMetrics(c.Registry, c.Version)
+	replica, err := New(c)
 	if err != nil {
 		return err
+	}
+	listener := c.Listener
+	if listener == nil {
+		if listener, err = process.Listen(c.MetricsAddress); err != nil {
+			return err
+		}
+	}
+	parts := process.NewParts(ctx)
+	// The server starts first: a pod whose CRDs are still being applied is alive.
+	if listener != nil {
+		handler := process.Endpoints(c.Registry, process.Health{Healthy: replica.Healthy, Ready: replica.Ready})
+		parts.Run(func(ctx context.Context) error { return process.Serve(ctx, listener, handler) })
+	}
+	parts.Run(replica.Run)
+	return parts.Wait()
+}
+
+// Replica is one of the replicas of the controllers. It keeps its caches current
+// for as long as it runs, and works while it is the leader.
+type Replica struct {
+	config   Config
+	clients  *clients
+	host     string
+	tapps    *tapp.Controller
+	leading  prometheus.Gauge
+	watchdog *leaderelection.HealthzAdaptor
+}
+
+// New makes a replica and registers its metrics. Nothing is asked of the API
+// server before it runs.
+func New(c Config) (*Replica, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	if c.Registry == nil {
+		c.Registry = prometheus.NewRegistry()
+	}
+	clients, err := c.newClients(newRequestMetrics(c.Registry))
+	if err != nil {
+		return nil, err
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		return fmt.Errorf("reading the host's name: %w", err)
+		return nil, fmt.Errorf("reading the host's name: %w", err)
 	}
-	tapps, err := c.newTApps(clients, registry, host)
+	tapps, err := c.newTApps(clients, host)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	watchdog := leaderelection.NewLeaderHealthzAdaptor(watchdogMargin)
-
-	// The server starts first: a pod whose CRDs are still being applied is alive.
-	listener := c.Listener
-	if listener == nil && c.MetricsAddress != "" {
-		if listener, err = net.Listen("tcp", c.MetricsAddress); err != nil {
-			return fmt.Errorf("listening for metrics and health: %w", err)
-		}
-	}
-	parts := newParts(ctx)
-	if listener != nil {
-		handler := endpoints(registry, watchdog.Check, tapps.HasSynced)
-		parts.run(func(ctx context.Context) error { return serve(ctx, listener, handler) })
-	}
-	parts.run(func(ctx context.Context) error {
-		if c.CreateCRD {
-			if err := ensureCRDs(ctx, clients.dynamic); err != nil {
-				return errorUnlessEnded(ctx, err)
-			}
-		}
-		return c.workAndWatch(ctx, clients, tapps, watchdog, noteLeading(registry, tapps.Run), host)
-	})
-	return parts.wait()
+	c.Registry.MustRegister(tapps)
+	return &Replica{
+		config: c, clients: clients, host: host, tapps: tapps,
+		leading: promauto.With(c.Registry).NewGauge(prometheus.GaugeOpts{Name: "tapp_leader",
+			Help: "1 while this replica is the one that works."}),
+		watchdog: leaderelection.NewLeaderHealthzAdaptor(watchdogMargin),
+	}, nil
 }
 
-// workAndWatch keeps the caches current for longer than it works.
-func (c *Config) workAndWatch(ctx context.Context, clients *clients, tapps *tapp.Controller, watchdog *leaderelection.HealthzAdaptor, do work, host string) error {
+// Healthy is nil unless the replica holds on to a lease that has expired.
+func (r *Replica) Healthy(request *http.Request) error { return r.watchdog.Check(request) }
+
+// Ready is nil once the caches are filled, also those of a standby.
+func (r *Replica) Ready() error {
+	if !r.tapps.HasSynced() {
+		return errors.New("the caches are not filled yet")
+	}
+	return nil
+}
+
+// TApps of a namespace from the cache, or of all by an empty one. They are shared:
+// copy before writing to one.
+func (r *Replica) TApps(_ context.Context, namespace string) ([]*tappv1.TApp, error) {
+	if err := r.Ready(); err != nil {
+		return nil, err
+	}
+	return r.tapps.Lister().TApps(namespace).List(labels.Everything())
+}
+
+// Pods from the cache that a TApp owns, may adopt, or that have the names of its
+// instances. They are shared: copy before writing to one.
+func (r *Replica) Pods(_ context.Context, t *tappv1.TApp) ([]*corev1.Pod, error) {
+	if err := r.Ready(); err != nil {
+		return nil, err
+	}
+	return r.tapps.Pods(t)
+}
+
+// Run looks after TApps until ctx ends: then it finishes the writes under way,
+// gives up the lease, and returns nil.
+func (r *Replica) Run(ctx context.Context) error {
+	klog.FromContext(ctx).Info("Starting the controllers", "version", r.config.Version)
+	if r.config.CreateCRD {
+		if err := ensureCRDs(ctx, r.clients.dynamic); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+	}
+	// The caches are current for longer than it works.
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	var caches sync.WaitGroup
-	caches.Go(func() { tapps.Watch(watching) })
+	caches.Go(func() { r.tapps.Watch(watching) })
 	defer caches.Wait()
 	defer stopWatching()
 
-	if !c.Election.Enabled {
-		t := newTerm(ctx, c.Grace, do)
-		stop := context.AfterFunc(ctx, t.end)
-		defer stop()
-		t.begin()
-		return nil
+	if e := r.config.Election; e.Enabled {
+		return e.campaign(ctx, candidate{
+			leases: r.clients.leases, identity: r.host + "_" + uuid.NewString(),
+			grace: r.config.Grace, watchdog: r.watchdog, do: r.work,
+		})
 	}
-	return c.Election.campaign(ctx, clients.leases, host+"_"+uuid.NewString(), c.Grace, watchdog, do)
+	t := newTerm(ctx, r.config.Grace, r.work)
+	stop := context.AfterFunc(ctx, t.end)
+	defer stop()
+	t.begin()
+	return nil
 }
 
-// noteLeading has a metric say which replica works.
-func noteLeading(registerer prometheus.Registerer, do work) work {
-	leading := promauto.With(registerer).NewGauge(prometheus.GaugeOpts{Name: "tapp_leader", Help: "1 while this replica is the one that works."})
-	return func(ctx, underWay context.Context) {
-		leading.Set(1)
-		defer leading.Set(0)
-		do(ctx, underWay)
-	}
+// work is what the leader does.
+func (r *Replica) work(ctx, underWay context.Context) {
+	r.leading.Set(1)
+	defer r.leading.Set(0)
+	r.tapps.Run(ctx, underWay)
 }
 
-func (c *Config) newTApps(clients *clients, registry *prometheus.Registry, host string) (*tapp.Controller, error) {
+func (c *Config) newTApps(clients *clients, host string) (*tapp.Controller, error) {
 	o := tapp.Options{
-		TApps: clients.tapps, Core: clients.core, Events: clients.events,
+		TApps: clients.tapps, Core: clients.core, Apps: clients.apps, Events: clients.events,
 		Namespace: c.Namespace, Workers: c.Workers,
 		Policy:  tapp.Policy{DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: c.NodeLostAfter},
-		Metrics: tapp.NewMetrics(registry), Queue: loop.NewMetrics(registry), Host: host,
+		Metrics: tapp.NewMetrics(c.Registry), Queue: loop.NewMetrics(c.Registry), Host: host,
 	}
-	o.Watching.TApps, o.Watching.Core = clients.watchingTApps, clients.watchingCore
+	o.Watching.TApps, o.Watching.Core, o.Watching.Apps = clients.watchingTApps, clients.watchingCore, clients.watchingApps
 	tapps, err := tapp.New(o)
 	if err != nil {
 		return nil, fmt.Errorf("making the TApp controller: %w", err)
 	}
 	return tapps, nil
-}
-
-// parts of a program: when one of them ends, so do the others.
-type parts struct {
-	ctx    context.Context
-	cancel context.CancelFunc
-	group  sync.WaitGroup
-	mu     sync.Mutex
-	errs   []error
-}
-
-func newParts(ctx context.Context) *parts {
-	p := &parts{}
-	p.ctx, p.cancel = context.WithCancel(ctx)
-	return p
-}
-
-func (p *parts) run(part func(context.Context) error) {
-	p.group.Go(func() {
-		defer p.cancel()
-		if err := part(p.ctx); err != nil {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.errs = append(p.errs, err)
-		}
-	})
-}
-
-func (p *parts) wait() error {
-	p.group.Wait()
-	return errors.Join(p.errs...)
-}
-
-// errorUnlessEnded leaves out the errors that ending causes.
-func errorUnlessEnded(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
-
-func leaseMeta(namespace, name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }

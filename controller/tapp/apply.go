@@ -84,10 +84,15 @@ func classOf(a *plan.Action) string {
 
 // objectOf an action: the name that errors contain.
 func objectOf(a *plan.Action) string {
-	if a.Pod == nil {
+	switch {
+	case a.Revision != nil:
+		return a.Revision.Name
+	case a.Claim != nil:
 		return a.Claim.Name
+	case a.Pod != nil:
+		return a.Pod.Name
 	}
-	return a.Pod.Name
+	return ""
 }
 
 // act carries out one action and tells of it.

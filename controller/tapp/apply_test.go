@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -84,6 +85,23 @@ func TestWrites(t *testing.T) {
 			}
 			return 200, someClaim("d-a-1", "31")
 		}, []string{"POST", `PATCH /api/v1/namespaces/ns/persistentvolumeclaims/d-a-1 {"metadata":{"labels":{"tapp_instance_key":"1"}}}`}, "stale", "", "31"},
+		"update a claim": {plan.Action{Op: plan.OpUpdateClaim, ID: "1", Claim: someClaim("d-a-1", "30"), Patch: []byte(`{"a":1}`)}, answer(200, someClaim("d-a-1", "31")),
+			[]string{`PATCH /api/v1/namespaces/ns/persistentvolumeclaims/d-a-1 {"a":1}`}, "", "", "31"},
+		"delete a claim": {plan.Action{Op: plan.OpDeleteClaim, ID: "1", Claim: someClaim("d-a-1", "30")}, answer(200, someClaim("d-a-1", "31")),
+			[]string{`DELETE /api/v1/namespaces/ns/persistentvolumeclaims/d-a-1 {"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"","resourceVersion":"30"}}`}, "", "", ""},
+		"delete a claim that has changed": {plan.Action{Op: plan.OpDeleteClaim, ID: "1", Claim: someClaim("d-a-1", "30")}, fails(409, metav1.StatusReasonConflict, "version"),
+			[]string{"DELETE"}, "stale", "", ""},
+		"record a revision": {plan.Action{Op: plan.OpCreateRevision, Revision: someRevision("a-1")}, answer(201, someRevision("a-1")),
+			[]string{"POST " + revisions}, "", "", ""},
+		"record a revision that is there": {plan.Action{Op: plan.OpCreateRevision, Revision: someRevision("a-1")}, revisionExists(someRevision("a-1")),
+			[]string{"POST", "GET " + revisions + "/a-1"}, "", "", ""},
+		"record a revision that is another's": {plan.Action{Op: plan.OpCreateRevision, Revision: someRevision("a-1")}, revisionExists(&appsv1.ControllerRevision{
+			TypeMeta: metav1.TypeMeta{Kind: "ControllerRevision", APIVersion: "apps/v1"}, ObjectMeta: metav1.ObjectMeta{Name: "a-1"}}),
+			[]string{"POST", "GET"}, "the revision a-1 exists already, and does not belong to the TApp; delete it to make room", "", ""},
+		"update a revision": {plan.Action{Op: plan.OpUpdateRevision, Revision: someRevision("a-1"), Patch: []byte(`{"revision":3}`)}, answer(200, someRevision("a-1")),
+			[]string{"PATCH " + revisions + `/a-1 {"revision":3}`}, "", "", ""},
+		"delete a revision": {plan.Action{Op: plan.OpDeleteRevision, Revision: someRevision("a-1")}, fails(404, metav1.StatusReasonNotFound, "gone"),
+			[]string{"DELETE " + revisions + `/a-1 {"kind":"DeleteOptions","apiVersion":"apps/v1","preconditions":{"uid":"r1"}}`}, "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &stub{answer: c.answer}
@@ -108,6 +126,23 @@ func TestWrites(t *testing.T) {
 	}
 }
 
+const revisions = "/apis/apps/v1/namespaces/ns/controllerrevisions"
+
+func someRevision(name string) *appsv1.ControllerRevision {
+	return &appsv1.ControllerRevision{TypeMeta: metav1.TypeMeta{Kind: "ControllerRevision", APIVersion: "apps/v1"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "r1", ResourceVersion: "30",
+			OwnerReferences: []metav1.OwnerReference{{Kind: "TApp", Name: "a", UID: "uid-a", Controller: new(true)}}}}
+}
+
+func revisionExists(is *appsv1.ControllerRevision) func(string, string, string) (int, any) {
+	return func(method, _, _ string) (int, any) {
+		if method == http.MethodPost {
+			return status(409, metav1.StatusReasonAlreadyExists, "exists")
+		}
+		return 200, is
+	}
+}
+
 func someClaim(name, version string) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{TypeMeta: metav1.TypeMeta{Kind: "PersistentVolumeClaim", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: version}}
@@ -116,7 +151,8 @@ func someClaim(name, version string) *corev1.PersistentVolumeClaim {
 func TestEveryOperationIsKnown(t *testing.T) {
 	known := operations()
 	for _, op := range []plan.Op{plan.OpCreate, plan.OpReplace, plan.OpCreateClaim, plan.OpDelete, plan.OpForceDelete, plan.OpDrain,
-		plan.OpUpdateInPlace, plan.OpUndrain, plan.OpRelabel, plan.OpAdopt, plan.OpRelease} {
+		plan.OpUpdateInPlace, plan.OpUndrain, plan.OpRelabel, plan.OpAdopt, plan.OpRelease, plan.OpUpdateClaim, plan.OpDeleteClaim,
+		plan.OpCreateRevision, plan.OpUpdateRevision, plan.OpDeleteRevision} {
 		if known[op].write == nil || known[op].verb == "" || known[op].failure == "" {
 			t.Errorf("%s is missing in the table", op)
 		}

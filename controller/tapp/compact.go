@@ -5,9 +5,11 @@ import (
 	"slices"
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -21,6 +23,14 @@ func trim(object any) (any, error) {
 	m.SetManagedFields(nil)
 	delete(m.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
 	return object, nil
+}
+
+// withoutData is trim for revisions: what they hold is for people who roll back.
+func withoutData(object any) (any, error) {
+	if r, ok := object.(*appsv1.ControllerRevision); ok {
+		r.Data = runtime.RawExtension{}
+	}
+	return trim(object)
 }
 
 // mostModels bounds what a compactor remembers.

@@ -12,11 +12,12 @@
 //
 // What it does to the API, and needs permission for:
 //
-//	tapps                   get list watch
+//	tapps                   get list watch patch
 //	tapps/status            patch
 //	pods                    get list watch create patch delete
 //	pods/status             patch
-//	persistentvolumeclaims  get list watch create patch
+//	persistentvolumeclaims  list watch create patch delete
+//	controllerrevisions     get list watch create patch delete
 //	nodes                   get
 //	events                  create
 package tapp
@@ -28,7 +29,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -48,6 +51,7 @@ type Options struct {
 	// TApps and Core read and write.
 	TApps client.Interface
 	Core  corev1client.CoreV1Interface
+	Apps  appsv1client.ControllerRevisionsGetter
 	// Events may have a rate limit of its own, so that telling of writes does not
 	// slow the writes.
 	Events corev1client.EventsGetter
@@ -55,6 +59,7 @@ type Options struct {
 	Watching struct {
 		TApps client.Interface
 		Core  corev1client.CoreV1Interface
+		Apps  appsv1client.ControllerRevisionsGetter
 	}
 	// Namespace to look after; empty: all.
 	Namespace string
@@ -85,7 +90,13 @@ type Controller struct {
 	lister client.Lister
 	pods   cache.TypedSharedIndexInformer[*corev1.Pod]
 	claims cache.TypedSharedIndexInformer[*corev1.PersistentVolumeClaim]
+	// revisions without their data
+	revisions cache.TypedSharedIndexInformer[*appsv1.ControllerRevision]
 
+	statusMetrics statusMetrics
+
+	// working is true while Run plans and writes.
+	working atomic.Bool
 	// stopping is true from when Run was told to end: no further write starts.
 	stopping atomic.Bool
 	mu       sync.Mutex
@@ -97,7 +108,7 @@ func New(o Options) (*Controller, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	c := &Controller{Options: o, operations: operations(), memories: map[loop.Key]*memory{}}
+	c := &Controller{Options: o, operations: operations(), memories: map[loop.Key]*memory{}, statusMetrics: newStatusMetrics()}
 	c.recorder = newRecorder(o.Events, o.Host, o.Clock, o.Metrics)
 	c.loop = &loop.Loop{
 		Name: "tapp", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,
@@ -135,6 +146,8 @@ func (c *Controller) Run(ctx, work context.Context) {
 	c.memories = map[loop.Key]*memory{}
 	c.mu.Unlock()
 	c.stopping.Store(false)
+	c.working.Store(true)
+	defer c.working.Store(false)
 	stop := context.AfterFunc(ctx, func() { c.stopping.Store(true) })
 	defer stop()
 

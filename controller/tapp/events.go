@@ -235,8 +235,11 @@ func (r *recorder) take(all bool) []*corev1.Event {
 
 func (r *recorder) event(about topic, s *series, now time.Time) *corev1.Event {
 	message := s.why
-	if len(s.ids) > 0 {
+	switch {
+	case len(s.ids) > 0:
 		message = fmt.Sprintf("%s %s: %s", about.title, instances(s.ids), s.why)
+	case about.title != "":
+		message = about.title + ": " + s.why
 	}
 	if len(message) > mostMessage {
 		message = strings.ToValidUTF8(message[:mostMessage-3], "") + "..."

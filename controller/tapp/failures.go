@@ -149,8 +149,11 @@ func (f *failures) join() error {
 	var errs []error
 	for _, c := range f.causes {
 		err := c.err
-		if len(c.ids) > 0 {
+		switch {
+		case len(c.ids) > 0:
 			err = fmt.Errorf("cannot %s %s: %w", c.doing, instances(c.ids), c.err)
+		case c.doing != "":
+			err = fmt.Errorf("cannot %s: %w", c.doing, c.err)
 		}
 		errs = append(errs, err)
 	}

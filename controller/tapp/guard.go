@@ -34,6 +34,7 @@ type guard struct {
 	tapp    string // the newest resourceVersion of the TApp that we wrote
 	pod     string // of any of its pods
 	claim   string // of any of its claims
+	history string // of any of its revisions
 	deleted []deletion
 
 	since    time.Time     // when the caches were first found lacking; zero: not yet
@@ -49,9 +50,10 @@ type deletion struct {
 	force bool
 }
 
-func (g *guard) wroteTApp(version string)  { g.raise(&g.tapp, version) }
-func (g *guard) wrotePod(version string)   { g.raise(&g.pod, version) }
-func (g *guard) wroteClaim(version string) { g.raise(&g.claim, version) }
+func (g *guard) wroteTApp(version string)     { g.raise(&g.tapp, version) }
+func (g *guard) wrotePod(version string)      { g.raise(&g.pod, version) }
+func (g *guard) wroteClaim(version string)    { g.raise(&g.claim, version) }
+func (g *guard) wroteRevision(version string) { g.raise(&g.history, version) }
 
 func (g *guard) raise(mark *string, version string) {
 	g.mu.Lock()
@@ -68,7 +70,7 @@ func (g *guard) deletedPod(d deletion) {
 }
 
 // stores of the caches.
-type stores struct{ tapps, pods, claims cache.Store }
+type stores struct{ tapps, pods, claims, revisions cache.Store }
 
 // verdict of the guard.
 type verdict struct {
@@ -107,14 +109,15 @@ func (g *guard) clear() {
 }
 
 func (g *guard) forget() {
-	g.tapp, g.pod, g.claim, g.deleted = "", "", "", nil
+	g.tapp, g.pod, g.claim, g.history, g.deleted = "", "", "", "", nil
 	g.since, g.patience = time.Time{}, 0
 }
 
 func (g *guard) seen(s stores, namespace string) bool {
 	if newer(g.tapp, s.tapps.LastStoreSyncResourceVersion()) ||
 		newer(g.pod, s.pods.LastStoreSyncResourceVersion()) ||
-		newer(g.claim, s.claims.LastStoreSyncResourceVersion()) {
+		newer(g.claim, s.claims.LastStoreSyncResourceVersion()) ||
+		newer(g.history, s.revisions.LastStoreSyncResourceVersion()) {
 		return false
 	}
 	for n := len(g.deleted) - 1; n >= 0; n-- {

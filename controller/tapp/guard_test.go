@@ -10,10 +10,11 @@ import (
 
 func newStores() stores {
 	store := func() cache.Store { return cache.NewStore(cache.MetaNamespaceKeyFunc) }
-	s := stores{tapps: store(), pods: store(), claims: store()}
+	s := stores{tapps: store(), pods: store(), claims: store(), revisions: store()}
 	s.tapps.Bookmark("100")
 	s.pods.Bookmark("100")
 	s.claims.Bookmark("100")
+	s.revisions.Bookmark("100")
 	return s
 }
 
@@ -22,9 +23,10 @@ func TestGuardWaitsForEachResource(t *testing.T) {
 		wrote func(*guard)
 		store func(stores) cache.Store
 	}{
-		"tapp":  {func(g *guard) { g.wroteTApp("120") }, func(s stores) cache.Store { return s.tapps }},
-		"pod":   {func(g *guard) { g.wrotePod("120") }, func(s stores) cache.Store { return s.pods }},
-		"claim": {func(g *guard) { g.wroteClaim("120") }, func(s stores) cache.Store { return s.claims }},
+		"tapp":     {func(g *guard) { g.wroteTApp("120") }, func(s stores) cache.Store { return s.tapps }},
+		"pod":      {func(g *guard) { g.wrotePod("120") }, func(s stores) cache.Store { return s.pods }},
+		"revision": {func(g *guard) { g.wroteRevision("120") }, func(s stores) cache.Store { return s.revisions }},
+		"claim":    {func(g *guard) { g.wroteClaim("120") }, func(s stores) cache.Store { return s.claims }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, now := newStores(), time.Now()

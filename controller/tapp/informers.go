@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,9 @@ import (
 // it may adopt, and those of others that take its names.
 const byStem = "stem"
 
+// byTApp indexes revisions by the namespace and the name of their TApp.
+const byTApp = "tapp"
+
 // makeInformers makes the caches. The API server filters pods and claims by the
 // label that all of ours carry: a cluster has many times more of others.
 func (c *Controller) makeInformers() error {
@@ -31,39 +35,59 @@ func (c *Controller) makeInformers() error {
 	}
 	c.lister = client.NewLister(c.tapps)
 	pods, claims := c.Watching.Core.Pods(c.Namespace), c.Watching.Core.PersistentVolumeClaims(c.Namespace)
-	if c.pods, err = newInformer(c.Watching.Core, &corev1.Pod{}, newCompactor().compact, pods.Watch,
-		func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) }); err != nil {
+	instances := source{client: c.Watching.Core, label: tappv1.LabelInstanceID, index: cache.Indexers{byStem: indexByStem}}
+	instances.watches = pods.Watch
+	instances.lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) }
+	if c.pods, err = newInformer(instances, &corev1.Pod{}, newCompactor().compact); err != nil {
 		return err
 	}
-	if c.claims, err = newInformer(c.Watching.Core, &corev1.PersistentVolumeClaim{}, trim, claims.Watch,
-		func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return claims.List(ctx, o) }); err != nil {
+	instances.watches = claims.Watch
+	instances.lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return claims.List(ctx, o) }
+	if c.claims, err = newInformer(instances, &corev1.PersistentVolumeClaim{}, trim); err != nil {
 		return err
 	}
-	return errors.Join(handle(c.tapps, c.enqueue), handle(c.pods, c.enqueuePod), handle(c.claims, c.enqueueClaim))
+	revisions := c.Watching.Apps.ControllerRevisions(c.Namespace)
+	if c.revisions, err = newInformer(source{
+		client: c.Watching.Apps, label: tappv1.LabelTApp, index: cache.Indexers{byTApp: indexByTApp},
+		lists:   func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return revisions.List(ctx, o) },
+		watches: revisions.Watch,
+	}, &appsv1.ControllerRevision{}, withoutData); err != nil {
+		return err
+	}
+	return errors.Join(handle(c.tapps, c.enqueue), handle(c.pods, c.enqueuePod), handle(c.claims, c.enqueueClaim), handle(c.revisions, c.enqueueRevision))
 }
 
 func (c *Controller) informers() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{c.tapps, c.pods, c.claims}
+	return []cache.SharedIndexInformer{c.tapps, c.pods, c.claims, c.revisions}
 }
 
-// newInformer makes an informer of the objects with an instance id. It is not
-// taken from client-go's factory, which would link a client of every API group.
+// source of a cache: the objects that have a label.
+type source struct {
+	client  any // that lists and watches use
+	label   string
+	index   cache.Indexers
+	lists   cache.ListWithContextFunc
+	watches cache.WatchFuncWithContext
+}
+
+// newInformer makes an informer. It is not taken from client-go's factory, which
+// would link a client of every API group.
 func newInformer[T interface {
 	cache.Object
 	runtime.Object
-}](c any, example T, transform cache.TransformFunc, watches cache.WatchFuncWithContext, lists cache.ListWithContextFunc) (cache.TypedSharedIndexInformer[T], error) {
+}](s source, example T, transform cache.TransformFunc) (cache.TypedSharedIndexInformer[T], error) {
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.LabelSelector = tappv1.LabelInstanceID
-			return lists(ctx, o)
+			o.LabelSelector = s.label
+			return s.lists(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.LabelSelector = tappv1.LabelInstanceID
-			return watches(ctx, o)
+			o.LabelSelector = s.label
+			return s.watches(ctx, o)
 		},
 	}
-	informer := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, c), example,
-		cache.SharedIndexInformerOptions{Indexers: cache.Indexers{byStem: indexByStem}})
+	informer := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, s.client), example,
+		cache.SharedIndexInformerOptions{Indexers: s.index})
 	return cache.NewTypedSharedIndexInformer[T](informer), informer.SetTransform(transform)
 }
 
@@ -76,6 +100,15 @@ func indexByStem(object any) ([]string, error) {
 		return []string{m.GetNamespace() + "/" + s}, nil
 	}
 	return nil, nil
+}
+
+// indexByTApp indexes revisions by the TApp that their label names.
+func indexByTApp(object any) ([]string, error) {
+	m, err := meta.Accessor(object)
+	if err != nil {
+		return nil, err
+	}
+	return []string{m.GetNamespace() + "/" + m.GetLabels()[tappv1.LabelTApp]}, nil
 }
 
 // stem is a name without the instance id at its end.
@@ -123,6 +156,13 @@ func (c *Controller) enqueueClaim(n cache.ObjectName) {
 		if _, s, ok = strings.Cut(s, "-"); ok {
 			c.enqueueKnown(n.Namespace, s)
 		}
+	}
+}
+
+// enqueueRevision is for events of revisions, whose names are <tapp>-<hash>.
+func (c *Controller) enqueueRevision(n cache.ObjectName) {
+	if at := strings.LastIndexByte(n.Name, '-'); at > 0 {
+		c.enqueueKnown(n.Namespace, n.Name[:at])
 	}
 }
 

@@ -42,7 +42,7 @@ func (c *Controller) readNodes(ctx context.Context, names []string) (map[string]
 			case apierrors.IsNotFound(err):
 				out[name] = plan.NodeState{}
 			case err != nil:
-				errs.add("read nodes", "", fmt.Errorf("reading node %s: %w", name, err))
+				errs.add("read a node", "", fmt.Errorf("%s: %w", name, err))
 			default:
 				out[name] = nodeState(node)
 			}

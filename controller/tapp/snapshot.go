@@ -3,8 +3,10 @@ package tapp
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +22,8 @@ type view struct {
 	tapp   *tappv1.TApp
 	pods   []*corev1.Pod
 	claims []*corev1.PersistentVolumeClaim
+	// revisions may lack their data.
+	revisions []*appsv1.ControllerRevision
 }
 
 // cached view of a TApp.
@@ -35,6 +39,9 @@ func (c *Controller) cached(t *tappv1.TApp) (*view, error) {
 			return nil, fmt.Errorf("reading the cache of claims: %w", err)
 		}
 		v.claims = append(v.claims, claims...)
+	}
+	if v.revisions, err = c.revisions.GetTypedIndexer().ByTypedIndex(byTApp, t.Namespace+"/"+t.Name); err != nil {
+		return nil, fmt.Errorf("reading the cache of revisions: %w", err)
 	}
 	return v, nil
 }
@@ -64,6 +71,13 @@ func (c *Controller) live(ctx context.Context, k loop.Key, uid types.UID) (*view
 			v.pods = append(v.pods, &pods.Items[i])
 		}
 	}
+	revisions, err := c.Apps.ControllerRevisions(k.Namespace).List(ctx, metav1.ListOptions{LabelSelector: tappv1.LabelTApp + "=" + k.Name})
+	if err != nil {
+		return nil, fmt.Errorf("listing revisions live: %w", err)
+	}
+	for i := range revisions.Items {
+		v.revisions = append(v.revisions, &revisions.Items[i])
+	}
 	if len(t.Spec.VolumeClaimTemplates) == 0 {
 		return v, nil
 	}
@@ -83,27 +97,21 @@ func (c *Controller) live(ctx context.Context, k loop.Key, uid types.UID) (*view
 
 // same says whether two views show the same versions of the same objects.
 func (v *view) same(w *view) bool {
-	if v.tapp.ResourceVersion != w.tapp.ResourceVersion || len(v.pods) != len(w.pods) || len(v.claims) != len(w.claims) {
-		return false
-	}
-	versions := make(map[types.UID]string, len(v.pods)+len(v.claims))
+	return v.tapp.ResourceVersion == w.tapp.ResourceVersion && maps.Equal(v.versions(), w.versions())
+}
+
+func (v *view) versions() map[types.UID]string {
+	out := make(map[types.UID]string, len(v.pods)+len(v.claims)+len(v.revisions))
 	for _, p := range v.pods {
-		versions[p.UID] = p.ResourceVersion
+		out[p.UID] = p.ResourceVersion
 	}
 	for _, c := range v.claims {
-		versions[c.UID] = c.ResourceVersion
+		out[c.UID] = c.ResourceVersion
 	}
-	for _, p := range w.pods {
-		if versions[p.UID] != p.ResourceVersion {
-			return false
-		}
+	for _, r := range v.revisions {
+		out[r.UID] = r.ResourceVersion
 	}
-	for _, c := range w.claims {
-		if versions[c.UID] != c.ResourceVersion {
-			return false
-		}
-	}
-	return true
+	return out
 }
 
 // mayAdopt reads the TApp live: a cache that is behind could have us adopt pods

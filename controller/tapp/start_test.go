@@ -140,11 +140,11 @@ func TestFailuresAreBounded(t *testing.T) {
 			apierrors.NewForbidden(corev1.Resource("pods"), fmt.Sprint("a-", n), errors.New("exceeded quota")))
 	}
 	for n := range 20 {
-		f.add("read", "", fmt.Errorf("reading node %d", n))
+		f.add("read a node", "", fmt.Errorf("node %d", n))
 	}
 	err := f.join()
 	want := "cannot create instances 0-999: pods \"a-0\" is forbidden: exceeded quota\n" +
-		"reading node 0\nreading node 1\nreading node 2\nreading node 3\nand 16 other errors"
+		"cannot read a node: node 0\ncannot read a node: node 1\ncannot read a node: node 2\ncannot read a node: node 3\nand 16 other errors"
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

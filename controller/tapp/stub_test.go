@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -67,12 +68,16 @@ func (s *stub) newController(t *testing.T) *Controller {
 	if err != nil {
 		t.Fatal(err)
 	}
+	apps, err := appsv1client.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
 	tapps, err := client.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{TApps: tapps, Core: core, Events: core, Workers: 1, Host: "host", Metrics: NewMetrics(prometheus.NewRegistry())}
-	o.Watching.TApps, o.Watching.Core = tapps, core
+	o := Options{TApps: tapps, Core: core, Apps: apps, Events: core, Workers: 1, Host: "host", Metrics: NewMetrics(prometheus.NewRegistry())}
+	o.Watching.TApps, o.Watching.Core, o.Watching.Apps = tapps, core, apps
 	c, err := New(o)
 	if err != nil {
 		t.Fatal(err)

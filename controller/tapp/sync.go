@@ -3,6 +3,7 @@ package tapp
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,9 +44,15 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 	began := c.Clock.Now()
 	p, err := c.compute(ctx, v)
 
-	done := c.apply(ctx, v.tapp, m, p.Actions)
+	// The status tells of what was observed and not of what is being done about it,
+	// so that neither write waits for the other.
+	var rest time.Duration
+	var statusErr error
+	var telling sync.WaitGroup
+	telling.Go(func() { rest, statusErr = c.putStatus(ctx, v.tapp, m, &p.Status) })
+	done := c.apply(ctx, v.tapp, m, append(p.History, p.Actions...))
 	c.tellProblems(v.tapp, m, p.Problems)
-	rest, statusErr := c.putStatus(ctx, v.tapp, m, &p.Status)
+	telling.Wait()
 	if len(p.Actions) == 0 && rest == 0 && meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionReady) {
 		c.recorder.settled(v.tapp)
 	}
@@ -86,14 +93,14 @@ func (c *Controller) snapshot(ctx context.Context, t *tappv1.TApp, m *memory) (*
 }
 
 func (c *Controller) stores() stores {
-	return stores{tapps: c.tapps.GetStore(), pods: c.pods.GetStore(), claims: c.claims.GetStore()}
+	return stores{tapps: c.tapps.GetStore(), pods: c.pods.GetStore(), claims: c.claims.GetStore(), revisions: c.revisions.GetStore()}
 }
 
 // compute makes the plan, and makes it again with evidence when it asks for
 // some. Evidence that cannot be had is an error, and the plan goes on without.
 func (c *Controller) compute(ctx context.Context, v *view) (plan.Plan, error) {
 	began := time.Now()
-	in := plan.Input{TApp: v.tapp, Pods: v.pods, Claims: v.claims, Now: c.Clock.Now(), Policy: c.Policy}
+	in := plan.Input{TApp: v.tapp, Pods: v.pods, Claims: v.claims, Revisions: v.revisions, Now: c.Clock.Now(), Policy: c.Policy}
 	p := plan.Compute(in)
 	c.Metrics.planDuration.Observe(time.Since(began).Seconds())
 	if len(p.Evidence) == 0 {

@@ -9,9 +9,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"tkestack.io/tapp/controller/tapp/plan"
+	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
@@ -30,6 +32,8 @@ func operations() map[plan.Op]operation {
 		plan.OpCreate:        {create, "create", "created", "SuccessfulCreate", "FailedCreate"},
 		plan.OpReplace:       {replace, "replace", "replaced the ended pods of", "SuccessfulCreate", "FailedCreate"},
 		plan.OpCreateClaim:   {createClaim, "create the claims of", "created claims of", "SuccessfulCreate", "FailedCreate"},
+		plan.OpUpdateClaim:   {updateClaim, "update the claims of", "updated the claims of", "SuccessfulUpdate", "FailedUpdate"},
+		plan.OpDeleteClaim:   {deleteClaim, "delete the claims of", "deleted the claims of", "SuccessfulDelete", "FailedDelete"},
 		plan.OpDelete:        {deletePod, "delete the pods of", "deleted the pods of", "SuccessfulDelete", "FailedDelete"},
 		plan.OpForceDelete:   {forceDelete, "delete by force the pods of", "deleted by force the pods of", "SuccessfulDelete", "FailedDelete"},
 		plan.OpDrain:         {patchStatus, "drain", "", "", "FailedUpdate"},
@@ -38,15 +42,22 @@ func operations() map[plan.Op]operation {
 		plan.OpRelabel:       {patch, "relabel", "relabelled", "SuccessfulUpdate", "FailedUpdate"},
 		plan.OpAdopt:         {adopt, "adopt the pods of", "adopted the pods of", "SuccessfulAdopt", "FailedAdopt"},
 		plan.OpRelease:       {patch, "release the pods of", "released the pods of", "SuccessfulRelease", "FailedRelease"},
+
+		plan.OpCreateRevision: {createRevision, "record the revision", "", "", "FailedHistory"},
+		plan.OpUpdateRevision: {updateRevision, "update the revision", "", "", "FailedHistory"},
+		plan.OpPruneTemplates: {pruneTemplates, "drop unused templates", "dropped unused templates", "SuccessfulPrune", "FailedPrune"},
+		plan.OpDeleteRevision: {deleteRevision, "delete an old revision", "", "", "FailedHistory"},
 	}
 }
 
 // writer makes the writes of one sync, and notes them in the guard.
 type writer struct {
-	tapp   *tappv1.TApp
-	guard  *guard
-	pods   corev1client.PodInterface
-	claims corev1client.PersistentVolumeClaimInterface
+	tapp    *tappv1.TApp
+	guard   *guard
+	pods    corev1client.PodInterface
+	claims  corev1client.PersistentVolumeClaimInterface
+	history appsv1client.ControllerRevisionInterface
+	tapps   client.TAppInterface
 	// mayAdopt reads the TApp live, once a sync.
 	mayAdopt func() error
 	metrics  *Metrics
@@ -55,7 +66,7 @@ type writer struct {
 func (c *Controller) newWriter(ctx context.Context, t *tappv1.TApp, g *guard) *writer {
 	return &writer{
 		tapp: t, guard: g, metrics: c.Metrics,
-		pods: c.Core.Pods(t.Namespace), claims: c.Core.PersistentVolumeClaims(t.Namespace),
+		pods: c.Core.Pods(t.Namespace), claims: c.Core.PersistentVolumeClaims(t.Namespace), history: c.Apps.ControllerRevisions(t.Namespace), tapps: c.TApps.TApps(t.Namespace),
 		mayAdopt: sync.OnceValue(func() error { return c.mayAdopt(ctx, t) }),
 	}
 }
@@ -169,28 +180,6 @@ func (w *writer) patch(ctx context.Context, name string, data []byte, subresourc
 	}
 	w.guard.wrotePod(pod.ResourceVersion)
 	return nil
-}
-
-// createClaim POSTs a claim. One that exists already is taken as it is, and
-// labelled: only then the cache has it. Those of tkestack/tapp lack the label.
-func createClaim(ctx context.Context, w *writer, a *plan.Action) error {
-	claim, err := w.claims.Create(ctx, a.Claim, metav1.CreateOptions{})
-	if !apierrors.IsAlreadyExists(err) {
-		if err == nil {
-			w.guard.wroteClaim(claim.ResourceVersion)
-		}
-		return unlessTerminating(err)
-	}
-	label := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, tappv1.LabelInstanceID, a.ID)
-	claim, err = w.claims.Patch(ctx, a.Claim.Name, types.MergePatchType, label, metav1.PatchOptions{})
-	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: claim %s went away just now", errStale, a.Claim.Name)
-	}
-	if err != nil {
-		return err
-	}
-	w.guard.wroteClaim(claim.ResourceVersion)
-	return fmt.Errorf("%w: claim %s exists already", errStale, claim.Name)
 }
 
 // unlessTerminating makes less of an error that says that the namespace is being

@@ -8,9 +8,11 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
@@ -27,7 +29,9 @@ type cluster struct {
 	tapp   *tappv1.TApp
 	pods   map[string]*corev1.Pod
 	claims map[string]*corev1.PersistentVolumeClaim
-	nodes  map[string]NodeState
+	// history are the revisions by name.
+	history map[string]*appsv1.ControllerRevision
+	nodes   map[string]NodeState
 	// kubelets by the UID of the pod that they run.
 	kubelets map[types.UID]*kubelet
 	// weather says whether a write fails; nil: none does.
@@ -39,7 +43,8 @@ type cluster struct {
 func newCluster(t *rapid.T, tapp *tappv1.TApp) *cluster {
 	tapp.Name, tapp.Namespace, tapp.UID, tapp.Generation = "web", "shop", "tapp", 1
 	c := &cluster{t: t, now: now, tapp: tapp, pods: map[string]*corev1.Pod{}, claims: map[string]*corev1.PersistentVolumeClaim{},
-		nodes: map[string]NodeState{}, kubelets: map[types.UID]*kubelet{}, policy: Policy{NodeLostAfter: 5 * time.Minute}}
+		history: map[string]*appsv1.ControllerRevision{},
+		nodes:   map[string]NodeState{}, kubelets: map[types.UID]*kubelet{}, policy: Policy{NodeLostAfter: 5 * time.Minute}}
 	for _, name := range []string{"a", "b", "c"} {
 		c.nodes[name] = NodeState{Exists: true}
 	}
@@ -58,6 +63,11 @@ func (c *cluster) plan() (Input, Plan) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.claims)) {
 		in.Claims = append(in.Claims, c.claims[name].DeepCopy())
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.history)) {
+		r := c.history[name].DeepCopy()
+		r.Data = runtime.RawExtension{}
+		in.Revisions = append(in.Revisions, r)
 	}
 	p := Compute(in)
 	if len(p.Evidence) > 0 {
@@ -78,6 +88,11 @@ func (c *cluster) apply(p Plan) {
 	// not come. Otherwise all actions are carried out at once, so that any of them
 	// may fail.
 	failed := map[string]bool{}
+	for _, a := range p.History {
+		if c.weather == nil || !c.weather(a) {
+			c.remember(a)
+		}
+	}
 	for _, a := range p.Actions {
 		if failed[a.ID] || c.weather != nil && c.weather(a) {
 			failed[a.ID] = true
@@ -99,7 +114,18 @@ func (c *cluster) write(a Action) {
 	switch a.Op {
 	case OpCreateClaim:
 		if c.claims[a.Claim.Name] == nil {
-			c.claims[a.Claim.Name] = a.Claim.DeepCopy()
+			made := a.Claim.DeepCopy()
+			c.uids++
+			made.UID = types.UID(fmt.Sprintf("claim-%d", c.uids))
+			c.claims[made.Name] = made
+		}
+	case OpUpdateClaim:
+		if has := c.claims[a.Claim.Name]; has != nil && has.UID == a.UID() {
+			merge(c.t, has, a.Patch)
+		}
+	case OpDeleteClaim:
+		if has := c.claims[a.Claim.Name]; has != nil && has.UID == a.UID() {
+			delete(c.claims, a.Claim.Name)
 		}
 	case OpCreate:
 		c.create(a)
@@ -242,14 +268,14 @@ func (c *cluster) calm() Plan {
 // atRest: however late it is, there is nothing to do and nothing to write.
 func (c *cluster) atRest() {
 	c.now = c.now.Add(24 * time.Hour)
-	if _, p := c.plan(); len(p.Actions) > 0 || !equality.Semantic.DeepEqual(c.tapp.Status, p.Status) {
+	if _, p := c.plan(); len(p.Actions)+len(p.History) > 0 || !equality.Semantic.DeepEqual(c.tapp.Status, p.Status) {
 		c.t.Fatalf("L1: not at rest\n%s\nstored %+v", c.describe(p), c.tapp.Status)
 	}
 }
 
 func (c *cluster) describe(p Plan) string {
 	var b bytes.Buffer
-	for _, a := range p.Actions {
+	for _, a := range append(p.History, p.Actions...) {
 		fmt.Fprintf(&b, "%s %s %s: %s\n", a.Op, a.ID, a.Reason, a.Why)
 	}
 	for _, i := range p.Instances {

@@ -24,14 +24,18 @@ func Compute(in Input) Plan {
 		d.settleOwnership()
 		d.removeUnwanted()
 		d.followEnds()
+		d.followClaims()
 		d.createMissing()
 		d.rollOut()
+		d.keepHistory()
+		d.pruneTemplates()
 	}
 	d.findLostNodes()
 	d.reportHeld()
 	status := d.status() // also of the single instances; it may set the time of the next look
 	return Plan{
 		Actions:   d.actions(),
+		History:   d.history,
 		Status:    status,
 		Instances: d.report(),
 		Problems:  d.problems,
@@ -55,7 +59,9 @@ type decision struct {
 
 	instances []*instance // ascending by id
 	byID      map[int]*instance
-	claims    map[string]*corev1.PersistentVolumeClaim
+	claims    map[string]*corev1.PersistentVolumeClaim // by name, whosoever
+	own       []claim
+	growing   []claim // that have not the size of their template yet
 	problems  []Problem
 	evidence  set
 	// heldInPlace are the ids that policy InPlaceOnly keeps from their template.
@@ -63,6 +69,10 @@ type decision struct {
 	wait        time.Duration
 	// openGate is the second write of every create.
 	openGate []byte
+	// revision is the name of the spec's revision, and history what is to be done
+	// about revisions.
+	revision string
+	history  []Action
 }
 
 // defaulted applies the defaults to a copy. Only the spec is copied deeply:
@@ -114,6 +124,9 @@ func (d *decision) reportHeld() {
 func (d *decision) report() []Instance {
 	out := make([]Instance, 0, len(d.instances))
 	for _, i := range d.instances {
+		if !i.wanted && i.pod == nil && !i.leftBehind {
+			continue // of an instance that is no more, some claims were kept
+		}
 		out = append(out, Instance{
 			ID: i.id, Template: i.templateName, Status: i.status, Pod: i.pod,
 			Available: i.available, Current: i.current, Reason: i.reason, Why: i.why,

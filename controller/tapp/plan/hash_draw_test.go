@@ -113,7 +113,9 @@ func respellQuantity(t *rapid.T, s string) any {
 	case 0:
 		return q.AsDec().String()
 	case 1:
-		return "+" + s
+		if !strings.HasPrefix(s, "-") {
+			return "+" + s
+		}
 	case 2:
 		if s[0] != '-' {
 			return "00" + s

@@ -36,6 +36,7 @@ type instance struct {
 	wanted       bool // below replicas
 	stopped      bool // by spec.statuses
 	completed    bool // ended, and stays as it ended
+	leftBehind   bool // scaled down, its pod is gone, and its claims are to follow
 	templateName string
 	template     *template // nil: cannot be used, reason says why
 
@@ -68,10 +69,7 @@ func (i *instance) hold(reason, why string) { i.reason, i.why = reason, why }
 // observe makes an instance of every wanted id and of every pod, and puts each
 // in its state.
 func (d *decision) observe() {
-	d.claims = make(map[string]*corev1.PersistentVolumeClaim, len(d.in.Claims))
-	for _, c := range d.in.Claims {
-		d.claims[c.Name] = c
-	}
+	d.readClaims()
 	wanted := d.wantedIDs()
 	d.byID = make(map[int]*instance, max(len(wanted), len(d.in.Pods)))
 	d.instances = make([]*instance, 0, max(len(wanted), len(d.in.Pods)))
@@ -97,6 +95,10 @@ func (d *decision) observe() {
 			sorted = false
 		}
 		i.pod = pod
+	}
+	if more := d.withClaimsOnly(); len(more) > 0 {
+		d.instances = append(d.instances, more...)
+		sorted = false
 	}
 	if !sorted {
 		slices.SortFunc(d.instances, func(a, b *instance) int { return a.num - b.num })
@@ -254,6 +256,10 @@ func instanceOf(tapp, pod string) (int, bool) {
 	}
 	return parseID(id)
 }
+
+// ParseID reads a canonical instance id: "0", "1", "10", but not "01", "+1" or
+// "-1".
+func ParseID(id string) (int, bool) { return parseID(id) }
 
 // parseID reads a canonical id: "0", "1", "10", but not "01", "+1" or "-1".
 func parseID(id string) (int, bool) {

@@ -184,6 +184,7 @@ func (k *kubelet) crash(name string, at time.Time) {
 
 // runKubelets has every kubelet do all that it has to do now.
 func (c *cluster) runKubelets() (moved bool) {
+	moved = c.provision()
 	for n, name := range c.names() {
 		pod := c.pods[name]
 		if pod.DeletionTimestamp != nil {

@@ -41,7 +41,7 @@ func whyTaken(pod *corev1.Pod) string {
 	return "there is a pod of this name that does not belong to the TApp; delete it, or give it the labels of the instance"
 }
 
-type metadataPatch struct {
+type ownersPatch struct {
 	Metadata struct {
 		UID             string           `json:"uid"`
 		OwnerReferences []map[string]any `json:"ownerReferences"`
@@ -49,11 +49,16 @@ type metadataPatch struct {
 }
 
 func adoption(t *tappv1.TApp, pod *corev1.Pod) []byte {
+	return ownerPatch(pod, controllerRef(t))
+}
+
+// controllerRef is an owner reference as a patch has it.
+func controllerRef(t *tappv1.TApp) map[string]any {
 	ref := metav1.NewControllerRef(t, tappv1.GroupVersionKind())
-	return ownerPatch(pod, map[string]any{
+	return map[string]any{
 		"apiVersion": ref.APIVersion, "kind": ref.Kind, "name": ref.Name, "uid": ref.UID,
 		"controller": true, "blockOwnerDeletion": true,
-	})
+	}
 }
 
 func release(t *tappv1.TApp, pod *corev1.Pod) []byte {
@@ -61,7 +66,7 @@ func release(t *tappv1.TApp, pod *corev1.Pod) []byte {
 }
 
 func ownerPatch(pod *corev1.Pod, ref map[string]any) []byte {
-	var p metadataPatch
+	var p ownersPatch
 	p.Metadata.UID = string(pod.UID)
 	p.Metadata.OwnerReferences = []map[string]any{ref}
 	b, _ := json.Marshal(p) // strings and booleans always marshal
@@ -77,12 +82,16 @@ func (d *decision) removeUnwanted() {
 		}
 		switch {
 		case !i.wanted:
-			d.delete(i, "ScaledDown", fmt.Sprintf("spec.replicas is %d", d.replicas))
+			d.delete(i, "ScaledDown", d.whyScaledDown())
 		case i.stopped:
-			d.delete(i, "Killed", "spec.statuses says Killed")
+			d.delete(i, "Killed", whyKilled)
 		}
 	}
 }
+
+const whyKilled = "spec.statuses says Killed"
+
+func (d *decision) whyScaledDown() string { return fmt.Sprintf("spec.replicas is %d", d.replicas) }
 
 // delete deletes the instance's pod. Where its node must be remembered it first
 // waits until the stored status has it.

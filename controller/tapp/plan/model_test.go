@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
@@ -18,20 +19,23 @@ import (
 // drawSpec draws a spec that a user may begin with.
 func drawSpec(t *rapid.T) tappv1.TAppSpec {
 	s := tappv1.TAppSpec{
-		Replicas:        new(int32(rapid.IntRange(1, 5).Draw(t, "replicas"))),
-		Selector:        &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
-		Template:        templateOf("web:1"),
-		TemplatePool:    map[string]corev1.PodTemplateSpec{"blue": templateOf("blue:1")},
-		Templates:       map[string]string{},
-		Statuses:        map[string]tappv1.InstanceStatus{},
-		MinReadySeconds: pick(t, "minReadySeconds", int32(0), 0, 5),
-		NeverMigrate:    sometimes(t, "neverMigrate", 5),
-		ForceDeletePod:  sometimes(t, "forceDeletePod", 3),
+		Replicas:             new(int32(rapid.IntRange(1, 5).Draw(t, "replicas"))),
+		Selector:             &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+		Template:             templateOf("web:1"),
+		TemplatePool:         map[string]corev1.PodTemplateSpec{"blue": templateOf("blue:1")},
+		Templates:            map[string]string{},
+		Statuses:             map[string]tappv1.InstanceStatus{},
+		MinReadySeconds:      pick(t, "minReadySeconds", int32(0), 0, 5),
+		RevisionHistoryLimit: pick(t, "revisionHistoryLimit", nil, new(int32(0)), new(int32(2))),
+		NeverMigrate:         sometimes(t, "neverMigrate", 5),
+		ForceDeletePod:       sometimes(t, "forceDeletePod", 3),
 	}
 	s.Template.Spec.Containers = append(s.Template.Spec.Containers, corev1.Container{Name: "log", Image: "log:1"})
 	s.Template.Spec.RestartPolicy = pick(t, "restartPolicy", corev1.RestartPolicyAlways, "", corev1.RestartPolicyOnFailure)
 	if sometimes(t, "claims", 4) {
 		s.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
+		s.VolumeClaimTemplates[0].Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+		s.PersistentVolumeClaimRetentionPolicy = drawRetention(t)
 	}
 	u := &s.UpdateStrategy
 	u.MaxUnavailable = new(pick(t, "maxUnavailable", intstr.FromInt32(1), intstr.FromInt32(2), intstr.FromString("50%")))
@@ -71,6 +75,14 @@ func drawEdit(t *rapid.T) (string, func(*tappv1.TAppSpec)) {
 		"rolling":   func(s *tappv1.TAppSpec) { s.UpdateStrategy.Template = pick(t, "name", "", "blue", "default") },
 		"budget": func(s *tappv1.TAppSpec) {
 			s.UpdateStrategy.MaxUnavailable = new(pick(t, "budget", intstr.FromInt32(1), intstr.FromInt32(3), intstr.FromString("50%")))
+		},
+		"retention": func(s *tappv1.TAppSpec) { s.PersistentVolumeClaimRetentionPolicy = drawRetention(t) },
+		"growth": func(s *tappv1.TAppSpec) {
+			for i := range s.VolumeClaimTemplates {
+				size := s.VolumeClaimTemplates[i].Spec.Resources.Requests[corev1.ResourceStorage]
+				size.Add(resource.MustParse("1Gi"))
+				s.VolumeClaimTemplates[i].Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: size}
+			}
 		},
 		"paused": func(s *tappv1.TAppSpec) { s.Paused = !s.Paused },
 		"drain": func(s *tappv1.TAppSpec) {
@@ -223,6 +235,8 @@ func (c *cluster) assertSettled(p Plan) {
 	if pods != 0 {
 		t.Fatalf("%d pods too few\n%s", pods, c.describe(p))
 	}
+	c.assertHistory()
+	c.assertClaims()
 	for _, x := range p.Status.Conditions {
 		if x.Type == tappv1.ConditionStalled && x.Status == metav1.ConditionTrue {
 			t.Fatalf("stalled: %s", x.Message)
@@ -249,11 +263,14 @@ func TestModelRollback(t *testing.T) {
 		c := newCluster(t, &tappv1.TApp{Spec: drawSpec(t)})
 		c.policy.DeletePodAfterAppFinish = rapid.Bool().Draw(t, "deletePodAfterAppFinish")
 		c.assertSettled(c.calm())
-		before, hashes := c.tapp.Spec.DeepCopy(), c.hashes()
+		before, hashes, revision := c.tapp.Spec.DeepCopy(), c.hashes(), c.tapp.Status.CurrentRevision
 		c.live(true)
 		c.edit(func(s *tappv1.TAppSpec) { *s = *before.DeepCopy() })
 		c.live(false)
 		c.assertSettled(c.calm())
+		if c.tapp.Status.CurrentRevision != revision {
+			t.Fatalf("S6: it is on revision %s, and was on %s", c.tapp.Status.CurrentRevision, revision)
+		}
 		after := c.hashes()
 		for name, hash := range after {
 			if hashes[name] != hash {

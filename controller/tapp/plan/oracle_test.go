@@ -46,6 +46,8 @@ func judge(t rapid.TB, in Input, p Plan) {
 			o.create(a)
 		case OpCreateClaim:
 			o.mayRun(a)
+		case OpUpdateClaim, OpDeleteClaim:
+			o.touchClaim(a)
 		default:
 			o.touch(a)
 		}
@@ -75,7 +77,7 @@ func (o *oracle) order() {
 		ops[a.ID] = append(ops[a.ID], a.Op)
 	}
 	for id, list := range ops {
-		list = slices.DeleteFunc(list, func(op Op) bool { return op == OpCreateClaim })
+		list = slices.DeleteFunc(list, func(op Op) bool { return op == OpCreateClaim || op == OpUpdateClaim || op == OpDeleteClaim })
 		if len(list) > 1 && !slices.Equal(list, []Op{OpRelabel, OpUndrain}) {
 			o.t.Fatalf("instance %s: %v in one plan", id, list)
 		}
@@ -149,6 +151,28 @@ func (o *oracle) touch(a Action) {
 		o.fail(a, "not conditional on the UID: %s", payload)
 	} else if strings.Contains(payload, `"type":"Ready"`) {
 		o.fail(a, "writes Ready: %s", payload)
+	}
+}
+
+// touchClaim: S3, no claim is deleted unless the policy says so, and S7.
+func (o *oracle) touchClaim(a Action) {
+	o.t.Helper()
+	at := slices.IndexFunc(o.in.Claims, func(c *corev1.PersistentVolumeClaim) bool { return c.UID == a.UID() })
+	if at < 0 {
+		o.fail(a, "there is no such claim")
+	}
+	if owner := metav1.GetControllerOfNoCopy(o.in.Claims[at]); owner != nil && owner.UID != o.in.TApp.UID {
+		o.fail(a, "S7: of another owner")
+	}
+	num, _ := strconv.Atoi(a.ID)
+	switch _, listed := o.in.TApp.Status.Statuses[a.ID]; {
+	case a.Op == OpUpdateClaim && !strings.Contains(string(a.Patch), `"uid":"`+string(a.UID())+`"`):
+		o.fail(a, "not conditional on the UID: %s", a.Patch)
+	case a.Op == OpUpdateClaim:
+	case o.spec.PersistentVolumeClaimRetentionPolicy.WhenScaled != tappv1.DeletePersistentVolumeClaim:
+		o.fail(a, "S3: the claims are to be retained")
+	case num < int(*o.spec.Replicas) || o.pods[o.in.TApp.Name+"-"+a.ID] != nil || !listed:
+		o.fail(a, "S3: replicas are %d, the status lists it: %t", *o.spec.Replicas, listed)
 	}
 }
 

@@ -20,6 +20,7 @@ package plan
 import (
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -36,6 +37,9 @@ type Input struct {
 	// Claims of the TApp's namespace that carry the name of one of its instances,
 	// in any order.
 	Claims []*corev1.PersistentVolumeClaim
+	// Revisions of the namespace that carry the TApp's name in the label
+	// LabelTApp, in any order. Their data is not looked at, and may be left out.
+	Revisions []*appsv1.ControllerRevision
 	// Nodes is evidence about the nodes that an earlier plan asked for in
 	// Plan.Evidence, by name.
 	Nodes map[string]NodeState
@@ -72,6 +76,9 @@ type Plan struct {
 	// Actions in ascending order of instance ids; all of them may be carried out
 	// at once.
 	Actions []Action
+	// History are actions on the TApp's revisions, and on the TApp itself. They change
+	// nothing that runs, and may be carried out with the others.
+	History []Action
 	// Status from what was observed, never from hoped-for effects.
 	Status tappv1.TAppStatus
 	// Instances is what the plan says of each id, in ascending order, for people.
@@ -98,6 +105,10 @@ const (
 	OpReplace Op = "Replace"
 	// OpCreateClaim creates a claim: a POST.
 	OpCreateClaim Op = "CreateClaim"
+	// OpUpdateClaim changes the owner or the size of a claim: a patch.
+	OpUpdateClaim Op = "UpdateClaim"
+	// OpDeleteClaim deletes a claim: a DELETE.
+	OpDeleteClaim Op = "DeleteClaim"
 	// OpDelete deletes a pod within its grace period: a DELETE.
 	OpDelete Op = "Delete"
 	// OpForceDelete deletes a pod whose node is lost: a DELETE with grace period
@@ -117,21 +128,32 @@ const (
 	OpAdopt Op = "Adopt"
 	// OpRelease ends the TApp's ownership of a pod: a patch.
 	OpRelease Op = "Release"
+	// OpCreateRevision records a version of the templates: a POST.
+	OpCreateRevision Op = "CreateRevision"
+	// OpUpdateRevision makes a revision the newest one again: a patch.
+	OpUpdateRevision Op = "UpdateRevision"
+	// OpPruneTemplates drops unused templates from the TApp's spec: a patch.
+	OpPruneTemplates Op = "PruneTemplates"
+	// OpDeleteRevision forgets a version: a DELETE.
+	OpDeleteRevision Op = "DeleteRevision"
 )
 
 // Action is one step for one instance.
 type Action struct {
 	Op Op
-	// ID is the instance id.
+	// ID is the instance id; empty for a revision, which is the TApp's as a whole.
 	ID string
 	// Pod is the pod to create (Create, Replace), otherwise the observed one, which
 	// must not be changed.
 	Pod *corev1.Pod
 	// Old is the observed pod that Replace deletes.
 	Old *corev1.Pod
-	// Claim is the claim to create.
+	// Claim is the claim to create, or the observed one, which must not be changed.
 	Claim *corev1.PersistentVolumeClaim
-	// Patch is a strategic merge patch of the pod, conditional on its UID.
+	// Revision is the one to create, or the observed one, which must not be changed.
+	Revision *appsv1.ControllerRevision
+	// Patch is a strategic merge patch of the pod or claim, or a JSON merge patch of
+	// the revision or of the TApp, conditional on its UID.
 	Patch []byte
 	// Status is a strategic merge patch of the pod's status: the only write of
 	// Drain and Undrain (then conditional on the UID), and the second write of
@@ -143,10 +165,15 @@ type Action struct {
 	Why string
 }
 
-// UID of the observed pod, which deletes are conditional on.
+// UID of the observed pod, claim or revision, which deletes are conditional on.
 func (a Action) UID() types.UID {
-	if a.Old != nil {
+	switch {
+	case a.Old != nil:
 		return a.Old.UID
+	case a.Revision != nil:
+		return a.Revision.UID
+	case a.Claim != nil:
+		return a.Claim.UID
 	}
 	return a.Pod.UID
 }

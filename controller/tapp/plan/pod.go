@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -88,60 +87,6 @@ func requireNode(spec *corev1.PodSpec, node string) {
 			Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},
 		})
 	}
-}
-
-// mountClaims replaces template volumes by the instance's claims of the same
-// name.
-func (d *decision) mountClaims(pod *corev1.Pod, i *instance) {
-	for _, c := range d.tapp.Spec.VolumeClaimTemplates {
-		pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == c.Name })
-		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
-			Name: c.Name,
-			VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: d.claimName(c.Name, i)},
-			},
-		})
-	}
-}
-
-func (d *decision) claimName(template string, i *instance) string {
-	return template + "-" + d.tapp.Name + "-" + i.id
-}
-
-// createClaims creates the claims that the instance has not got. It is false
-// while one of them is being deleted: a pod that mounted it would lose it.
-func (d *decision) createClaims(i *instance) bool {
-	for _, t := range d.tapp.Spec.VolumeClaimTemplates {
-		name := d.claimName(t.Name, i)
-		if c, ok := d.claims[name]; ok {
-			if c.DeletionTimestamp != nil {
-				i.hold("ClaimTerminating", "its claim "+name+" is being deleted, and a new one is made when it is gone")
-				return false
-			}
-			continue
-		}
-		i.act(Action{Op: OpCreateClaim, Claim: d.newClaim(&t, name, i),
-			Reason: "ClaimMissing", Why: "the claim of spec.volumeClaimTemplates[" + t.Name + "] does not exist"})
-	}
-	return true
-}
-
-func (d *decision) newClaim(t *corev1.PersistentVolumeClaim, name string, i *instance) *corev1.PersistentVolumeClaim {
-	c := &corev1.PersistentVolumeClaim{ObjectMeta: *t.ObjectMeta.DeepCopy(), Spec: *t.Spec.DeepCopy()}
-	c.Name, c.GenerateName, c.Namespace = name, "", d.tapp.Namespace
-	if c.Labels == nil {
-		c.Labels = map[string]string{}
-	}
-	if d.tapp.Spec.Selector != nil {
-		for k, v := range d.tapp.Spec.Selector.MatchLabels {
-			c.Labels[k] = v
-		}
-	}
-	c.Labels[tappv1.LabelInstanceID] = i.id
-	if d.tapp.Spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted == tappv1.DeletePersistentVolumeClaim {
-		c.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d.tapp, tappv1.GroupVersionKind())}
-	}
-	return c
 }
 
 func setAnnotation(pod *corev1.Pod, key, value string) {

@@ -171,14 +171,24 @@ func (d *decision) relabel(i *instance, c change) {
 		i.hold("RelabelFailed", err.Error())
 		return
 	}
-	reason, why := "MetadataChanged", "only labels and annotations of the template changed"
+	reason := "MetadataChanged"
 	switch {
 	case c == stamp:
-		reason, why = "HashAdopted", "the pod is what its template makes, and lacks only the template's hash"
+		reason = "HashAdopted"
 	case i.current:
-		reason, why = "LabelsChanged", "the pod lost labels of its instance"
+		reason = "LabelsChanged"
 	}
-	i.act(Action{Op: OpRelabel, Pod: i.pod, Patch: patch, Reason: reason, Why: why})
+	i.act(Action{Op: OpRelabel, Pod: i.pod, Patch: patch, Reason: reason, Why: whyRelabel(i, c)})
+}
+
+func whyRelabel(i *instance, c change) string {
+	switch {
+	case c == stamp:
+		return "the pod is what its template makes, and lacks only the template's hash"
+	case i.current:
+		return "the pod lost labels of its instance"
+	}
+	return "only labels and annotations of the template changed"
 }
 
 // gateClosed says whether the gate's condition is there and not True. A pod that

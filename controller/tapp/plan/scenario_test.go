@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
@@ -41,6 +39,13 @@ type scenario struct {
 type claimStory struct {
 	Name  string `json:"name"`
 	Dying bool   `json:"dying"`
+	// Owner is "" for none, "tapp" or another UID.
+	Owner    string `json:"owner"`
+	Unknown  bool   `json:"unknown"` // without the label of its instance
+	Unbound  bool   `json:"unbound"`
+	Request  string `json:"request"`
+	Capacity string `json:"capacity"`
+	Resize   string `json:"resize"` // status.allocatedResourceStatuses.storage
 }
 
 type nodeStory struct {
@@ -105,11 +110,7 @@ func (s *scenario) input(t rapid.TB) Input {
 		in.Pods = append(in.Pods, s.tell(t, p)...)
 	}
 	for _, c := range s.Claims {
-		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: tapp.Namespace}}
-		if c.Dying {
-			claim.DeletionTimestamp = new(ago(0))
-		}
-		in.Claims = append(in.Claims, claim)
+		in.Claims = append(in.Claims, c.tell(tapp.Namespace))
 	}
 	for name, n := range s.Nodes {
 		state := NodeState{Exists: !n.Gone, OutOfService: n.OutOfService}
@@ -162,7 +163,7 @@ func (s *scenario) render(t rapid.TB, tapp *tappv1.TApp, p Plan) string {
 // made is what an action creates, in short.
 func made(a Action) string {
 	switch a.Op {
-	case OpCreateClaim:
+	case OpCreateClaim, OpUpdateClaim, OpDeleteClaim:
 		return " (" + a.Claim.Name + ")"
 	case OpCreate, OpReplace:
 		out := a.Pod.Spec.Containers[0].Image
@@ -189,7 +190,7 @@ func (s *scenario) renderWrites(t rapid.TB, b *strings.Builder, a Action) {
 	if a.Pod != nil && (a.Op == OpCreate || a.Op == OpReplace) && slices.Contains(s.Show, "pods") {
 		show("pod", a.Pod)
 	}
-	if a.Claim != nil && slices.Contains(s.Show, "claims") {
+	if a.Op == OpCreateClaim && slices.Contains(s.Show, "claims") {
 		show("claim", a.Claim)
 	}
 	if slices.Contains(s.Show, "patches") {

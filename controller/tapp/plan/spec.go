@@ -163,3 +163,10 @@ func scale(b intstr.IntOrString, total int) (int, bool) {
 	}
 	return max(1, (total*percent+99)/100), true
 }
+
+// IsBudget says whether a budget allows updates to start: a number above 0, or a
+// percentage from 1% to 100%.
+func IsBudget(b intstr.IntOrString) bool {
+	_, ok := scale(b, 100)
+	return ok
+}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,8 +28,8 @@ func (d *decision) status() tappv1.TAppStatus {
 	old := &d.in.TApp.Status
 	s := tappv1.TAppStatus{
 		ObservedGeneration: d.tapp.Generation,
-		CurrentRevision:    old.CurrentRevision,
-		UpdateRevision:     old.UpdateRevision,
+		CurrentRevision:    cmp.Or(old.CurrentRevision, d.revision),
+		UpdateRevision:     cmp.Or(d.revision, old.UpdateRevision),
 		CollisionCount:     old.CollisionCount,
 		LastProgressTime:   old.LastProgressTime,
 		Nodes:              d.nodes(),
@@ -43,7 +44,7 @@ func (d *decision) status() tappv1.TAppStatus {
 	}
 	for _, i := range d.instances {
 		i.status = d.statusOf(i)
-		if i.wanted || i.pod != nil {
+		if i.wanted || i.pod != nil || i.leftBehind {
 			s.Statuses[i.id] = i.status
 		}
 		d.count(&s, i)
@@ -74,6 +75,8 @@ func (d *decision) statusOf(i *instance) tappv1.InstanceStatus {
 	switch i.state {
 	case missing, foreign, adoptee:
 		switch {
+		case i.leftBehind:
+			return tappv1.InstanceKilling
 		case i.stopped:
 			return tappv1.InstanceKilled
 		case i.completed:
@@ -160,6 +163,7 @@ func isWaiting(i *instance) bool {
 type tally struct {
 	wanted, available, current int
 	left                       int // pods that are to go, or going
+	claims                     int // instances whose claims are to go
 	failed                     int
 	paused                     int
 	held                       *instance // the first that is stuck, or else that waits
@@ -176,6 +180,8 @@ func (d *decision) tally() tally {
 			if i.current {
 				t.current++
 			}
+		} else if i.leftBehind {
+			t.claims++
 		} else if i.pod != nil && i.state != foreign && !i.completed {
 			t.left++
 		}
@@ -195,10 +201,23 @@ func (d *decision) tally() tally {
 // conclude sets the conditions and the time of the last progress.
 func (d *decision) conclude(s *tappv1.TAppStatus) {
 	t := d.tally()
-	settled := t.available == t.wanted && t.current == t.wanted && t.left == 0
+	rolledOut := t.available == t.wanted && t.current == t.wanted
+	if rolledOut {
+		s.CurrentRevision = s.UpdateRevision
+	}
+	settled := rolledOut && t.left == 0 && t.claims == 0 && len(d.growing) == 0
 	progress := fmt.Sprintf("%d of %d instances are available, %d follow their template", t.available, t.wanted, t.current)
 	if t.left > 0 {
 		progress += fmt.Sprintf("; pods that are to go: %d", t.left)
+	}
+	if t.claims > 0 {
+		progress += fmt.Sprintf("; instances whose claims are to go: %d", t.claims)
+	}
+	infeasible := false
+	if len(d.growing) > 0 {
+		var why string
+		why, infeasible = d.whyGrowing()
+		progress += fmt.Sprintf("; claims that are to grow: %d, %s", len(d.growing), why)
 	}
 	if t.held != nil {
 		progress += fmt.Sprintf("; instance %s: %s", t.held.id, t.held.why)
@@ -233,6 +252,8 @@ func (d *decision) conclude(s *tappv1.TAppStatus) {
 			message += fmt.Sprintf(" (and %d more)", more)
 		}
 		d.set(s, tappv1.ConditionStalled, true, p.Reason, message)
+	case infeasible:
+		d.set(s, tappv1.ConditionStalled, true, "ResizeInfeasible", progress)
 	case late:
 		d.set(s, tappv1.ConditionStalled, true, reasonDeadline,
 			fmt.Sprintf("nothing moved for %d seconds: %s", *d.tapp.Spec.ProgressDeadlineSeconds, progress))

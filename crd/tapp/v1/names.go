@@ -20,6 +20,8 @@ const (
 	// LabelUniqHash is the label with the hash of the template's spec without
 	// images.
 	LabelUniqHash = "tapp_uniq_hash_key"
+	// LabelTApp is the label of ControllerRevisions with the name of their TApp.
+	LabelTApp = "tkestack.io/tapp"
 	// LabelPodIndex is the instance id under Kubernetes' own label (KEP-4017).
 	LabelPodIndex = "apps.kubernetes.io/pod-index"
 

@@ -1,0 +1,61 @@
+package tapp
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"tkestack.io/tapp/controller/tapp/plan"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// createClaim POSTs a claim. One that exists already is taken as it is, and
+// labelled: only then the cache has it. Those of tkestack/tapp lack the label.
+func createClaim(ctx context.Context, w *writer, a *plan.Action) error {
+	claim, err := w.claims.Create(ctx, a.Claim, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		if err == nil {
+			w.guard.wroteClaim(claim.ResourceVersion)
+		}
+		return unlessTerminating(err)
+	}
+	label := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, tappv1.LabelInstanceID, a.ID)
+	claim, err = w.claims.Patch(ctx, a.Claim.Name, types.MergePatchType, label, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w: claim %s went away just now", errStale, a.Claim.Name)
+	}
+	if err != nil {
+		return err
+	}
+	w.guard.wroteClaim(claim.ResourceVersion)
+	return fmt.Errorf("%w: claim %s exists already", errStale, claim.Name)
+}
+
+func updateClaim(ctx context.Context, w *writer, a *plan.Action) error {
+	claim, err := w.claims.Patch(ctx, a.Claim.Name, types.StrategicMergePatchType, a.Patch, metav1.PatchOptions{})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), isOtherUID(err):
+		return fmt.Errorf("%w: %s", errStale, err.Error())
+	case err != nil:
+		return err
+	}
+	w.guard.wroteClaim(claim.ResourceVersion)
+	return nil
+}
+
+// deleteClaim deletes this very claim, and not one whose version the plan has not
+// seen: it may have been given to somebody else by now.
+func deleteClaim(ctx context.Context, w *writer, a *plan.Action) error {
+	uid := a.UID()
+	err := w.claims.Delete(ctx, a.Claim.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &a.Claim.ResourceVersion}})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("%w: %s", errStale, err.Error())
+	}
+	return err
+}
