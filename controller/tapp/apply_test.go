@@ -71,7 +71,14 @@ func TestWrites(t *testing.T) {
 		"replace, and the deletion fails": {plan.Action{Op: plan.OpReplace, Pod: mine(""), Old: mine("40")}, fails(403, metav1.StatusReasonForbidden, "no"), []string{"DELETE"}, "no", "", ""},
 		"drain":                           {plan.Action{Op: plan.OpDrain, Pod: mine("50"), Status: []byte(`{"a":1}`)}, answer(200, mine("60")), []string{`PATCH ` + pods + `/a-1/status {"a":1}`}, "", "60", ""},
 		"update in place":                 {plan.Action{Op: plan.OpUpdateInPlace, Pod: mine("50"), Patch: []byte(`{"a":1}`)}, answer(200, mine("60")), []string{`PATCH ` + pods + `/a-1 {"a":1}`}, "", "60", ""},
-		"update what is gone":             {plan.Action{Op: plan.OpUpdateInPlace, Pod: mine("50"), Patch: []byte(`{}`)}, fails(404, metav1.StatusReasonNotFound, "gone"), []string{"PATCH"}, "stale", "", ""},
+		"resize":                          {plan.Action{Op: plan.OpResize, Pod: mine("50"), Patch: []byte(`{"a":1}`)}, answer(200, mine("60")), []string{`PATCH ` + pods + `/a-1/resize {"a":1}`}, "", "60", ""},
+		"resize beyond the node": {plan.Action{Op: plan.OpResize, Pod: mine("50"), Patch: []byte(`{"a":1}`), Refused: []byte(`{"a":2}`)}, func(_, path, _ string) (int, any) {
+			if strings.HasSuffix(path, "/resize") {
+				return status(403, metav1.StatusReasonForbidden, "node didn't have enough", metav1.StatusCause{Type: nodeCapacity})
+			}
+			return 200, mine("60")
+		}, []string{`PATCH ` + pods + `/a-1/resize {"a":1}`, `PATCH ` + pods + `/a-1 {"a":2}`}, "", "60", ""},
+		"update what is gone": {plan.Action{Op: plan.OpUpdateInPlace, Pod: mine("50"), Patch: []byte(`{}`)}, fails(404, metav1.StatusReasonNotFound, "gone"), []string{"PATCH"}, "stale", "", ""},
 		"update what is another by now": {plan.Action{Op: plan.OpRelabel, Pod: mine("50"), Patch: []byte(`{}`)},
 			fails(422, metav1.StatusReasonInvalid, "uid", metav1.StatusCause{Field: "metadata.uid"}), []string{"PATCH"}, "stale", "", ""},
 		"update to what is invalid": {plan.Action{Op: plan.OpUpdateInPlace, Pod: mine("50"), Patch: []byte(`{}`)},
@@ -151,7 +158,7 @@ func someClaim(name, version string) *corev1.PersistentVolumeClaim {
 func TestEveryOperationIsKnown(t *testing.T) {
 	known := operations()
 	for _, op := range []plan.Op{plan.OpCreate, plan.OpReplace, plan.OpCreateClaim, plan.OpDelete, plan.OpForceDelete, plan.OpDrain,
-		plan.OpUpdateInPlace, plan.OpUndrain, plan.OpRelabel, plan.OpAdopt, plan.OpRelease, plan.OpUpdateClaim, plan.OpDeleteClaim,
+		plan.OpUpdateInPlace, plan.OpUndrain, plan.OpRelabel, plan.OpAdopt, plan.OpRelease, plan.OpUpdateClaim, plan.OpDeleteClaim, plan.OpResize,
 		plan.OpCreateRevision, plan.OpUpdateRevision, plan.OpDeleteRevision} {
 		if known[op].write == nil || known[op].verb == "" || known[op].failure == "" {
 			t.Errorf("%s is missing in the table", op)

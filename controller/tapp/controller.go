@@ -16,6 +16,7 @@
 //	tapps/status            patch
 //	pods                    get list watch create patch delete
 //	pods/status             patch
+//	pods/resize             patch
 //	persistentvolumeclaims  list watch create patch delete
 //	controllerrevisions     get list watch create patch delete
 //	nodes                   get
@@ -65,7 +66,8 @@ type Options struct {
 	Namespace string
 	// Workers is how many TApps are worked on at a time.
 	Workers int
-	// Policy is what the planner goes by beside the TApps.
+	// Policy is what the planner goes by beside the TApps. What the cluster can do is
+	// asked when Run begins.
 	Policy Policy
 	// Metrics and Queue are registered by the caller.
 	Metrics *Metrics
@@ -139,7 +141,7 @@ func (c *Controller) HasSynced() bool {
 // any more. Syncs under way get the context work, which may outlive ctx so that
 // they can finish their writes.
 func (c *Controller) Run(ctx, work context.Context) {
-	if !c.awaitCaches(ctx) {
+	if !c.awaitCaches(ctx) || !c.discover(ctx) {
 		return
 	}
 	c.mu.Lock()

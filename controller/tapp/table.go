@@ -38,6 +38,7 @@ func operations() map[plan.Op]operation {
 		plan.OpForceDelete:   {forceDelete, "delete by force the pods of", "deleted by force the pods of", "SuccessfulDelete", "FailedDelete"},
 		plan.OpDrain:         {patchStatus, "drain", "", "", "FailedUpdate"},
 		plan.OpUpdateInPlace: {patch, "update in place", "updated in place", "SuccessfulUpdate", "FailedUpdate"},
+		plan.OpResize:        {resize, "resize", "resized", "SuccessfulUpdate", "FailedUpdate"},
 		plan.OpUndrain:       {patchStatus, "undrain", "", "", "FailedUpdate"},
 		plan.OpRelabel:       {patch, "relabel", "relabelled", "SuccessfulUpdate", "FailedUpdate"},
 		plan.OpAdopt:         {adopt, "adopt the pods of", "adopted the pods of", "SuccessfulAdopt", "FailedAdopt"},
@@ -160,6 +161,20 @@ func patch(ctx context.Context, w *writer, a *plan.Action) error {
 
 func patchStatus(ctx context.Context, w *writer, a *plan.Action) error {
 	return w.patch(ctx, a.Pod.Name, a.Status, "status")
+}
+
+// nodeCapacity is the cause that the API server gives when it refuses a resize
+// because the node has not that much (KEP-1287).
+const nodeCapacity metav1.CauseType = "NodeCapacity"
+
+// resize changes the pod's resources. When the API server knows that its node is
+// too small, that is noted on the pod, for the planner to see.
+func resize(ctx context.Context, w *writer, a *plan.Action) error {
+	err := w.patch(ctx, a.Pod.Name, a.Patch, "resize")
+	if apierrors.HasStatusCause(err, nodeCapacity) {
+		return w.patch(ctx, a.Pod.Name, a.Refused)
+	}
+	return err
 }
 
 func adopt(ctx context.Context, w *writer, a *plan.Action) error {

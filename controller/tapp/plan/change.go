@@ -19,11 +19,15 @@ const (
 	relabel         // its metadata changes
 	inPlace         // its images change, and metadata with them
 	recreate        // it is deleted, and created anew
+
+	resize           // its resources change while it runs
+	resizeAndRestart // its resources change, and containers restart for it
+	resizes          // its node is about to change its resources
 )
 
 // interrupts says whether the change takes an available instance away, and so
 // spends the budget.
-func (c change) interrupts() bool { return c == inPlace || c == recreate }
+func (c change) interrupts() bool { return c == inPlace || c == recreate || c == resizeAndRestart }
 
 // changeOf says how the pod gets to its template. Hashes of our own scheme are
 // compared as they are; without one the fields decide.
@@ -32,22 +36,26 @@ func (d *decision) changeOf(i *instance) change {
 	switch {
 	case want == nil:
 		return nothing
+	case isRestartRequested(pod):
+		return recreate
 	case i.current:
 		if pod.Labels[tappv1.LabelInstanceID] != i.id || pod.Labels[tappv1.LabelUniqHash] != want.Hashes.Uniq {
 			return relabel
 		}
 		return nothing
+	case pod.Labels[tappv1.LabelTemplateHash] == want.Hashes.Template:
+		return d.changeOfResources(i)
 	case d.isForeignHash(i):
 		switch diff := Compare(pod, d.podFor(i)); {
 		case diff.None:
 			return stamp
-		case diff.ImagesOnly && !changesImage(pod, want.Spec, sameImage):
+		case diff.ImagesOnly && !changesImage(pod, want.Spec, d.sameImage):
 			return relabel
 		case !diff.ImagesOnly:
 			return recreate
 		}
 	case pod.Labels[tappv1.LabelUniqHash] != want.Hashes.Uniq:
-		return recreate
+		return d.changeToResize(i)
 	case !changesImage(pod, want.Spec, func(a, b string) bool { return a == b }) &&
 		d.tapp.Spec.UpdateStrategy.InPlaceUpdate.Policy != tappv1.ReCreate:
 		return relabel
@@ -65,8 +73,14 @@ func (d *decision) isForeignHash(i *instance) bool {
 }
 
 func (d *decision) whyRecreate(i *instance) string {
+	if isRestartRequested(i.pod) {
+		return whyRestart
+	}
 	if d.tapp.Spec.UpdateStrategy.InPlaceUpdate.Policy == tappv1.ReCreate {
 		return fmt.Sprintf("template %q changed, and spec.updateStrategy.inPlaceUpdate.policy is ReCreate", i.templateName)
+	}
+	if why := d.whyNotResized(i); why != "" {
+		return fmt.Sprintf("template %q changed: %s", i.templateName, why)
 	}
 	// What left the template cannot be told from what others added to the pod.
 	if diff := Compare(i.pod, d.podFor(i)); !diff.ImagesOnly && !diff.None {
@@ -94,6 +108,24 @@ func changesImage(pod *corev1.Pod, t *corev1.PodTemplateSpec, same func(a, b str
 		}
 	}
 	return false
+}
+
+// sameImage asks about each pair of references only once: parsing them takes
+// longer than all else that a plan does with a pod.
+func (d *decision) sameImage(a, b string) bool {
+	if a == b {
+		return true
+	}
+	pair := [2]string{a, b}
+	same, known := d.images[pair]
+	if !known {
+		same = sameImage(a, b)
+		if d.images == nil {
+			d.images = map[[2]string]bool{}
+		}
+		d.images[pair] = same
+	}
+	return same
 }
 
 // sharedContainers are the containers of the template, with the pod's of the same

@@ -44,7 +44,7 @@ func newCluster(t *rapid.T, tapp *tappv1.TApp) *cluster {
 	tapp.Name, tapp.Namespace, tapp.UID, tapp.Generation = "web", "shop", "tapp", 1
 	c := &cluster{t: t, now: now, tapp: tapp, pods: map[string]*corev1.Pod{}, claims: map[string]*corev1.PersistentVolumeClaim{},
 		history: map[string]*appsv1.ControllerRevision{},
-		nodes:   map[string]NodeState{}, kubelets: map[types.UID]*kubelet{}, policy: Policy{NodeLostAfter: 5 * time.Minute}}
+		nodes:   map[string]NodeState{}, kubelets: map[types.UID]*kubelet{}, policy: Policy{NodeLostAfter: 5 * time.Minute, Resize: true}}
 	for _, name := range []string{"a", "b", "c"} {
 		c.nodes[name] = NodeState{Exists: true}
 	}
@@ -143,6 +143,9 @@ func (c *cluster) write(a Action) {
 			delete(c.pods, a.Pod.Name)
 		}
 	default:
+		if a.Op == OpResize && c.weather != nil && sometimes(c.t, "node too small", 4) {
+			a.Op, a.Patch = OpRelabel, a.Refused
+		}
 		if pod := c.pods[a.Pod.Name]; pod != nil && pod.UID == a.UID() { // else: the precondition fails
 			c.patch(pod, a)
 		}
@@ -210,19 +213,27 @@ func (c *cluster) patch(pod *corev1.Pod, a Action) {
 		spec = spec.DeepCopy()
 		for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 			for i := range list {
-				list[i].Image = ""
+				if a.Op == OpResize {
+					list[i].Resources = corev1.ResourceRequirements{}
+				} else {
+					list[i].Image = ""
+				}
 			}
 		}
 		text, _ := json.Marshal(spec)
 		return text
 	}
 	if !bytes.Equal(images(&old.Spec), images(&pod.Spec)) {
-		c.t.Fatalf("%s %s changes more than images: %s", a.Op, a.ID, a.Patch)
+		c.t.Fatalf("%s %s changes more than images, or resources: %s", a.Op, a.ID, a.Patch)
 	}
 	if !equality.Semantic.DeepEqual(old.Spec, pod.Spec) {
 		pod.Generation++
-		if a.Op != OpUpdateInPlace {
-			c.t.Fatalf("%s %s changes an image: %s", a.Op, a.ID, a.Patch)
+		switch a.Op {
+		case OpUpdateInPlace:
+		case OpResize:
+			c.refuse(pod)
+		default:
+			c.t.Fatalf("%s %s changes the spec: %s", a.Op, a.ID, a.Patch)
 		}
 	}
 	c.touch(pod)

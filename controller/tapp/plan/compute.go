@@ -64,6 +64,8 @@ type decision struct {
 	growing   []claim // that have not the size of their template yet
 	problems  []Problem
 	evidence  set
+	// images says of pairs of references whether they mean the same image.
+	images map[[2]string]bool
 	// heldInPlace are the ids that policy InPlaceOnly keeps from their template.
 	heldInPlace []int
 	wait        time.Duration
@@ -75,11 +77,12 @@ type decision struct {
 	history  []Action
 }
 
-// defaulted applies the defaults to a copy. Only the spec is copied deeply:
-// nothing else is ever written to.
+// defaulted applies the defaults to a copy. Only what they write to is copied, and
+// nothing else is ever written to: the templates are most of a large spec.
 func defaulted(t *tappv1.TApp) *tappv1.TApp {
 	out := *t
-	out.Spec = *t.Spec.DeepCopy()
+	out.Spec.Selector = t.Spec.Selector.DeepCopy()
+	out.Spec.PersistentVolumeClaimRetentionPolicy = t.Spec.PersistentVolumeClaimRetentionPolicy.DeepCopy()
 	tappv1.Default(&out)
 	return &out
 }

@@ -31,6 +31,9 @@ type Hashes struct {
 	// Uniq is the hash of its spec without the images of containers and
 	// initContainers.
 	Uniq string
+	// Shape is the hash of its spec without images and without the cpu and memory of
+	// containers that keep running: what is left cannot change in a running pod.
+	Shape string
 }
 
 // HashTemplate computes the hashes of a template. They are HashRaw's, but for
@@ -57,7 +60,11 @@ func HashRaw(template map[string]any) (Hashes, error) {
 	if err != nil {
 		return Hashes{}, fmt.Errorf("hash a pod template: %w", err)
 	}
-	return Hashes{Template: hashOf(whole), Uniq: hashOf(unique)}, nil
+	shape, err := canonicalJSON("PodSpec", withoutResources(withoutImages(spec)))
+	if err != nil {
+		return Hashes{}, fmt.Errorf("hash a pod template: %w", err)
+	}
+	return Hashes{Template: hashOf(whole), Uniq: hashOf(unique), Shape: hashOf(shape)}, nil
 }
 
 // IsOurs is true for a hash of our scheme, as opposed to none, or one of
@@ -97,6 +104,33 @@ func withoutHashLabels(template map[string]any) map[string]any {
 
 // withoutImages leaves out what an in-place update can change in a spec.
 func withoutImages(spec map[string]any) map[string]any {
+	return withContainers(spec, func(_ string, c map[string]any) { delete(c, "image") })
+}
+
+// withoutResources leaves out what a resize can change.
+func withoutResources(spec map[string]any) map[string]any {
+	return withContainers(spec, func(field string, c map[string]any) {
+		resources, ok := c["resources"].(map[string]any)
+		if !ok || field == "initContainers" && c["restartPolicy"] != "Always" {
+			return
+		}
+		resources = maps.Clone(resources)
+		for _, what := range []string{"requests", "limits"} {
+			if list, ok := resources[what].(map[string]any); ok {
+				list = maps.Clone(list)
+				for _, name := range resizable {
+					delete(list, string(name))
+				}
+				resources[what] = list
+			}
+		}
+		c["resources"] = resources
+	})
+}
+
+// withContainers returns the spec with copies of its containers that change has
+// seen.
+func withContainers(spec map[string]any, change func(field string, c map[string]any)) map[string]any {
 	spec = maps.Clone(spec)
 	for _, field := range []string{"containers", "initContainers"} {
 		containers, ok := spec[field].([]any)
@@ -107,7 +141,7 @@ func withoutImages(spec map[string]any) map[string]any {
 		for i := range containers {
 			if c, ok := containers[i].(map[string]any); ok {
 				c = maps.Clone(c)
-				delete(c, "image")
+				change(field, c)
 				containers[i] = c
 			}
 		}

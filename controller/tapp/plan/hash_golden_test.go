@@ -35,7 +35,7 @@ func TestGoldenHashes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		line := hashes.Template + " " + hashes.Uniq
+		line := hashes.Template + " " + hashes.Uniq + " " + hashes.Shape
 		switch want, ok := golden[name]; {
 		case !ok:
 			t.Errorf("no golden hash yet; add to %s:\n%s %s", goldenHashes, name, line)

@@ -120,7 +120,8 @@ func (d *decision) look(i *instance) {
 	if i.state != alive {
 		return
 	}
-	i.current = i.template != nil && i.pod.Labels[tappv1.LabelTemplateHash] == i.template.Hashes.Template
+	i.current = i.template != nil && i.pod.Labels[tappv1.LabelTemplateHash] == i.template.Hashes.Template &&
+		hasResources(i.pod, i.template.Spec)
 	i.updating = !i.settled()
 	i.available = i.running() && !i.updating && d.isAvailable(i.pod)
 }

@@ -20,6 +20,9 @@ type kubelet struct {
 	pod  *corev1.Pod // as last seen
 	runs map[string]*corev1.ContainerStatus
 	next int // number of the next container
+	// refuses says why the node does not resize the pod, at this generation.
+	refuses string
+	at      int64
 }
 
 // An image whose tag has one of these is never pulled, or never gets ready.
@@ -107,6 +110,7 @@ func (c *cluster) report(pod *corev1.Pod) bool {
 	}
 	old := pod.Status.DeepCopy()
 	s := &pod.Status
+	c.reportResize(pod, k)
 	s.ObservedGeneration = k.pod.Generation
 	s.Phase = corev1.PodPending
 	ready := len(k.runs) > 0

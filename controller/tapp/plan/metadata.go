@@ -54,7 +54,7 @@ func theirKeys(m map[string]string) []string {
 func isOurKey(key string) bool {
 	switch key {
 	case tappv1.LabelInstanceID, tappv1.LabelTemplateHash, tappv1.LabelUniqHash, tappv1.LabelPodIndex,
-		tappv1.AnnotationInPlaceState, tappv1.AnnotationTemplateKeys, tappv1.AnnotationFailures:
+		tappv1.AnnotationInPlaceState, tappv1.AnnotationTemplateKeys, tappv1.AnnotationFailures, tappv1.AnnotationRestart, tappv1.AnnotationShapeHash, tappv1.AnnotationResized:
 		return true
 	}
 	return false

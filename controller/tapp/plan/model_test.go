@@ -32,6 +32,13 @@ func drawSpec(t *rapid.T) tappv1.TAppSpec {
 	}
 	s.Template.Spec.Containers = append(s.Template.Spec.Containers, corev1.Container{Name: "log", Image: "log:1"})
 	s.Template.Spec.RestartPolicy = pick(t, "restartPolicy", corev1.RestartPolicyAlways, "", corev1.RestartPolicyOnFailure)
+	for i := range s.Template.Spec.Containers {
+		s.Template.Spec.Containers[i].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("1Gi")}
+	}
+	if sometimes(t, "restart for memory", 3) {
+		s.Template.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer}}
+	}
+	s.UpdateStrategy.InPlaceUpdate.Resources = sometimes(t, "resources", 2)
 	if sometimes(t, "claims", 4) {
 		s.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
 		s.VolumeClaimTemplates[0].Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
@@ -61,6 +68,15 @@ func drawEdit(t *rapid.T) (string, func(*tappv1.TAppSpec)) {
 		},
 		"env": func(s *tappv1.TAppSpec) {
 			s.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "LEVEL", Value: value}}
+		},
+		"cpu": func(s *tappv1.TAppSpec) {
+			s.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(pick(t, "cpu", "100m", "200m"))
+		},
+		"memory": func(s *tappv1.TAppSpec) {
+			s.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = resource.MustParse(pick(t, "memory", "1Gi", "2Gi"))
+		},
+		"limit": func(s *tappv1.TAppSpec) {
+			s.Template.Spec.Containers[0].Resources.Limits = pick(t, "limit", nil, corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")})
 		},
 		"label": func(s *tappv1.TAppSpec) { put(s.Template.Labels, "tier", value) },
 		"annotation": func(s *tappv1.TAppSpec) {
@@ -112,7 +128,7 @@ func (c *cluster) disturb() {
 	pod := c.pods[rapid.SampledFrom(names).Draw(t, "pod")]
 	k := c.kubelets[pod.UID]
 	running := c.runsOn(pod) && pod.DeletionTimestamp == nil
-	switch what := pick(t, "happens", "schedule", "see", "act", "report", "all", "terminate", "crash", "evict", "finish", "reject", "delete", "node", "relabel", "orphan"); {
+	switch what := pick(t, "happens", "schedule", "see", "act", "report", "all", "terminate", "crash", "evict", "finish", "reject", "delete", "node", "relabel", "restart", "orphan"); {
 	case what == "schedule":
 		c.schedule(pod, pick(t, "on", "a", "b", "c"))
 	case what == "delete":
@@ -124,6 +140,9 @@ func (c *cluster) disturb() {
 		c.nodes[node] = pick(t, "state", NodeState{}, NodeState{Exists: true}, NodeState{Exists: true, NotReadySince: c.now.Add(-3 * time.Minute)})
 	case what == "relabel" && running && controls(c.tapp, pod):
 		pod.Labels[pick(t, "label", tappv1.LabelInstanceID, tappv1.LabelUniqHash)] = "wrong"
+		c.touch(pod)
+	case what == "restart" && running:
+		setAnnotation(pod, tappv1.AnnotationRestart, "now")
 		c.touch(pod)
 	case what == "orphan" && running && pod.Labels[tappv1.LabelInstanceID] != "wrong": // else only the user can help
 		pod.OwnerReferences = nil
@@ -208,6 +227,9 @@ func (c *cluster) assertSettled(p Plan) {
 		if pod == nil || !isReady(pod) || p.Status.Statuses[id] != tappv1.InstanceRunning {
 			t.Fatalf("instance %s does not run\n%s", id, c.describe(p))
 		}
+		if isRestartRequested(pod) {
+			t.Fatalf("instance %s was to restart\n%s", id, c.describe(p))
+		}
 		pods++
 		want := newPod(t, c.tapp, num)
 		for _, key := range []string{"app", "tier", tappv1.LabelTemplateHash, tappv1.LabelUniqHash, tappv1.LabelInstanceID} {
@@ -219,7 +241,8 @@ func (c *cluster) assertSettled(p Plan) {
 			t.Fatalf("instance %s: annotation team is %q", id, pod.Annotations["team"])
 		}
 		for i, x := range want.Spec.Containers {
-			if has := pod.Spec.Containers[i]; has.Image != x.Image || fmt.Sprint(has.Env) != fmt.Sprint(x.Env) {
+			if has := pod.Spec.Containers[i]; has.Image != x.Image || has.Resources.Requests.Cpu().Cmp(*x.Resources.Requests.Cpu()) != 0 ||
+				has.Resources.Requests.Memory().Cmp(*x.Resources.Requests.Memory()) != 0 || has.Resources.Limits.Cpu().Cmp(*x.Resources.Limits.Cpu()) != 0 || fmt.Sprint(has.Env) != fmt.Sprint(x.Env) {
 				t.Fatalf("instance %s: container %+v, not %+v", id, has, x)
 			}
 			if runs := pod.Status.ContainerStatuses[i].Image; runs != x.Image {

@@ -142,9 +142,11 @@ func (o *oracle) touch(a Action) {
 		o.fail(a, "the pod is being deleted already")
 	case a.Op == OpUpdateInPlace && HasGate(pod) && (gate == nil || gate.Status == corev1.ConditionTrue || ready != nil && ready.Status == corev1.ConditionTrue):
 		o.fail(a, "S5: the pod is not drained")
+	case a.Op == OpResize && HasGate(pod) && (gate == nil || gate.Status == corev1.ConditionTrue) && strings.Contains(fmt.Sprint(pod.Spec.Containers), string(corev1.RestartContainer)) && strings.Contains(string(a.Patch), "memory"):
+		o.fail(a, "S5: a container restarts for it, and the pod is not drained")
 	case a.Op == OpDrain && !HasGate(pod), a.Op == OpUndrain && !HasGate(pod):
 		o.fail(a, "the pod has no gate")
-	case o.spec.Paused && (a.Op == OpDrain || a.Op == OpDelete && a.Reason == "TemplateChanged" && gate != nil && gate.Status == corev1.ConditionTrue):
+	case o.spec.Paused && (a.Op == OpDrain || a.Op == OpDelete && (a.Reason == "TemplateChanged" || a.Reason == "RestartRequested") && gate != nil && gate.Status == corev1.ConditionTrue):
 		o.fail(a, "starts an update while paused")
 	}
 	if payload := string(a.Patch) + string(a.Status); a.Op != OpDelete && a.Op != OpForceDelete && !strings.Contains(payload, `"uid":"`+string(pod.UID)+`"`) {

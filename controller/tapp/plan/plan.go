@@ -57,6 +57,8 @@ type Policy struct {
 	// NodeLostAfter is how long a node has to be NotReady or Unknown to count as
 	// lost.
 	NodeLostAfter time.Duration
+	// Resize is true where the cluster has the subresource resize of pods (KEP-1287).
+	Resize bool
 }
 
 // NodeState is what a live read said of a node.
@@ -118,6 +120,9 @@ const (
 	OpDrain Op = "Drain"
 	// OpUpdateInPlace changes images and metadata of a pod: a patch.
 	OpUpdateInPlace Op = "UpdateInPlace"
+	// OpResize changes the resources of a running pod: a patch of its subresource
+	// resize.
+	OpResize Op = "Resize"
 	// OpUndrain lets a pod into its Services: a patch of its status.
 	OpUndrain Op = "Undrain"
 	// OpRelabel changes only metadata of a pod: a patch.
@@ -155,6 +160,9 @@ type Action struct {
 	// Patch is a strategic merge patch of the pod or claim, or a JSON merge patch of
 	// the revision or of the TApp, conditional on its UID.
 	Patch []byte
+	// Refused is a strategic merge patch of the pod for the case that the API server
+	// refuses a Resize because the node is too small: it remembers that.
+	Refused []byte
 	// Status is a strategic merge patch of the pod's status: the only write of
 	// Drain and Undrain (then conditional on the UID), and the second write of
 	// Create and Replace.

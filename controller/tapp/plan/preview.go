@@ -134,6 +134,9 @@ func (d *decision) foresee(i *instance, seen map[origin]Change) (Effect, string)
 	case i.state == finished || i.template == nil:
 		return "", ""
 	}
+	if isRestartRequested(i.pod) {
+		return EffectRecreate, whyRestart
+	}
 	// Pods with a hash of ours were made from one template, so that what holds for
 	// one of them holds for all: in thousands of pods that is most of the time.
 	key := origin{to: i.templateName, from: i.pod.Labels[tappv1.LabelTemplateHash], uniq: i.pod.Labels[tappv1.LabelUniqHash], id: i.pod.Labels[tappv1.LabelInstanceID] == i.id}
@@ -157,12 +160,18 @@ type origin struct {
 func (d *decision) foreseeUpdate(i *instance) (Effect, string) {
 	switch c := d.changeOf(i); c {
 	case relabel:
-		return EffectRelabel, whyRelabel(i, c)
+		if _, resources := d.wantedOf(i); len(resources) > 0 {
+			return EffectUpdateInPlace, strings.Join(resources, ", ")
+		}
+		return EffectRelabel, whyRelabel(i, c, nil)
 	case inPlace:
 		if _, _, err := InPlacePatch(i.pod, d.podFor(i), i.template.Hashes, d.in.Now); err != nil {
 			return d.foreseeRecreate(err.Error())
 		}
-		return EffectUpdateInPlace, strings.Join(imageChanges(i.pod, i.template.Spec), ", ")
+		_, resources := d.wantedOf(i)
+		return EffectUpdateInPlace, strings.Join(append(imageChanges(i.pod, i.template.Spec), resources...), ", ")
+	case resize, resizeAndRestart:
+		return EffectUpdateInPlace, strings.Join(resizingTo(i.pod, i.template.Spec).changes, ", ")
 	case recreate:
 		return d.foreseeRecreate(d.whyRecreate(i))
 	}
@@ -177,17 +186,21 @@ func (d *decision) foreseeRecreate(why string) (Effect, string) {
 }
 
 // PodOf returns the pod that a template makes for an instance, as it would be
-// created, without the ownership, which needs a stored TApp. It is nil when there
-// is no such template, or it has no hash.
+// created, without the ownership, which needs a stored TApp. Hashes that are stamped
+// into the template are taken as they are: this pod is tried, not compared. It is
+// nil when there is no such template, or it has no hash.
 func PodOf(t *tappv1.TApp, name string, id int) *corev1.Pod {
 	d := decision{tapp: defaulted(t)}
 	spec := d.lookup(name)
 	if spec == nil {
 		return nil
 	}
-	hashes, err := HashTemplate(spec)
-	if err != nil {
-		return nil
+	hashes := Hashes{Template: spec.Labels[tappv1.LabelTemplateHash], Uniq: spec.Labels[tappv1.LabelUniqHash]}
+	if !IsOurs(hashes.Template) || !IsOurs(hashes.Uniq) {
+		var err error
+		if hashes, err = HashTemplate(spec); err != nil {
+			return nil
+		}
 	}
 	pod := d.podFor(&instance{id: strconv.Itoa(id), num: id, template: &template{Name: name, Spec: spec, Hashes: hashes, Keys: TemplateKeys(spec)}})
 	pod.OwnerReferences = nil

@@ -28,9 +28,15 @@ func (d *decision) rollOut() {
 			if i.state != alive || !i.running() || forced == (i.templateName == d.tapp.Spec.UpdateStrategy.Template) {
 				continue
 			}
+			if waits != "" && d.mustWait(i) {
+				i.hold(reasonBudget, waits)
+				continue
+			}
 			switch c := d.changeOf(i); {
 			case c == nothing || !d.mayStart(i, c):
 				d.settle(i)
+			case c == resizes:
+				i.hold(resizeUnderWay(i.pod))
 			case i.available && c.interrupts() && (!valid || d.broken != ""):
 				i.hold("NoBudget", d.whyNoBudget(forced))
 			case i.available && c.interrupts() && available <= wanted-most:
@@ -46,6 +52,15 @@ func (d *decision) rollOut() {
 			}
 		}
 	}
+}
+
+// mustWait is true where a spent budget decides, whatever changeOf would say:
+// comparing pods of tkestack/tapp field by field, plan after plan until it is their
+// turn, would be most of the cost of taking over 10,000 of them. False says nothing.
+func (d *decision) mustWait(i *instance) bool {
+	u := &d.tapp.Spec.UpdateStrategy.InPlaceUpdate
+	return i.available && !i.current && i.template != nil && !d.tapp.Spec.Paused && u.Policy == tappv1.InPlaceIfPossible &&
+		d.isForeignHash(i) && changesImage(i.pod, i.template.Spec, d.sameImage)
 }
 
 // running counts the instances that are to run, and those that are available.
@@ -75,9 +90,12 @@ func (d *decision) whyNoBudget(forced bool) string {
 // mayStart says whether the policies allow the update, and holds the instance
 // otherwise. A drained pod has started already.
 func (d *decision) mayStart(i *instance, c change) bool {
-	if c == recreate && d.tapp.Spec.UpdateStrategy.InPlaceUpdate.Policy == tappv1.InPlaceOnly {
-		why := fmt.Sprintf("template %q changed in more than images, labels and annotations, and spec.updateStrategy.inPlaceUpdate.policy InPlaceOnly forbids to recreate the pod", i.templateName)
-		i.hold(ReasonInPlaceOnly, why)
+	if c == recreate && d.tapp.Spec.UpdateStrategy.InPlaceUpdate.Policy == tappv1.InPlaceOnly && !isRestartRequested(i.pod) {
+		what := fmt.Sprintf("template %q changed in more than images, labels and annotations", i.templateName)
+		if why := d.whyNotResized(i); why != "" {
+			what = why
+		}
+		i.hold(ReasonInPlaceOnly, what+", and spec.updateStrategy.inPlaceUpdate.policy InPlaceOnly forbids to recreate the pod")
 		d.heldInPlace = append(d.heldInPlace, i.num)
 		return false
 	}
@@ -94,14 +112,18 @@ func (d *decision) mayStart(i *instance, c change) bool {
 func (d *decision) advance(i *instance, c change) {
 	switch c {
 	case recreate:
-		d.delete(i, "TemplateChanged", d.whyRecreate(i))
+		d.delete(i, reasonRecreate(i.pod), d.whyRecreate(i))
+		return
+	case resize, resizeAndRestart:
+		d.resize(i, c)
 		return
 	case stamp, relabel:
 		d.relabel(i, c)
 		d.settle(i)
 		return
 	}
-	patch, _, err := InPlacePatch(i.pod, d.podFor(i), i.template.Hashes, d.in.Now)
+	want, resources := d.wantedOf(i)
+	patch, _, err := InPlacePatch(i.pod, want, i.template.Hashes, d.in.Now)
 	if err != nil {
 		// The pod lacks a container of its template, and cannot be patched into it. That
 		// has to be known before it is drained for nothing.
@@ -112,13 +134,16 @@ func (d *decision) advance(i *instance, c change) {
 		}
 		return
 	}
-	why := strings.Join(imageChanges(i.pod, i.template.Spec), ", ")
+	reason, why := "ImageChanged", strings.Join(append(imageChanges(i.pod, i.template.Spec), resources...), ", ")
+	if len(resources) > 0 {
+		reason = reasonResources
+	}
 	switch {
 	case HasGate(i.pod) && !gateClosed(i.pod):
-		i.act(Action{Op: OpDrain, Pod: i.pod, Reason: "ImageChanged", Why: why,
+		i.act(Action{Op: OpDrain, Pod: i.pod, Reason: reason, Why: why,
 			Status: GatePatch(i.pod.UID, false, "InPlaceUpdate", why, d.in.Now)})
 	case !HasGate(i.pod) || d.drained(i):
-		i.act(Action{Op: OpUpdateInPlace, Pod: i.pod, Patch: patch, Reason: "ImageChanged", Why: why})
+		i.act(Action{Op: OpUpdateInPlace, Pod: i.pod, Patch: patch, Reason: reason, Why: why})
 	}
 }
 
@@ -166,7 +191,8 @@ func (d *decision) settle(i *instance) {
 }
 
 func (d *decision) relabel(i *instance, c change) {
-	patch, err := RelabelPatch(i.pod, d.podFor(i), i.template.Hashes)
+	want, resources := d.wantedOf(i)
+	patch, err := RelabelPatch(i.pod, want, i.template.Hashes)
 	if err != nil {
 		i.hold("RelabelFailed", err.Error())
 		return
@@ -177,16 +203,20 @@ func (d *decision) relabel(i *instance, c change) {
 		reason = "HashAdopted"
 	case i.current:
 		reason = "LabelsChanged"
+	case len(resources) > 0:
+		reason = reasonResources
 	}
-	i.act(Action{Op: OpRelabel, Pod: i.pod, Patch: patch, Reason: reason, Why: whyRelabel(i, c)})
+	i.act(Action{Op: OpRelabel, Pod: i.pod, Patch: patch, Reason: reason, Why: whyRelabel(i, c, resources)})
 }
 
-func whyRelabel(i *instance, c change) string {
+func whyRelabel(i *instance, c change, resources []string) string {
 	switch {
 	case c == stamp:
 		return "the pod is what its template makes, and lacks only the template's hash"
 	case i.current:
 		return "the pod lost labels of its instance"
+	case len(resources) > 0:
+		return "the resources follow: " + strings.Join(resources, ", ")
 	}
 	return "only labels and annotations of the template changed"
 }

@@ -57,6 +57,7 @@ type nodeStory struct {
 type policyStory struct {
 	DeletePodAfterAppFinish *bool  `json:"deletePodAfterAppFinish"`
 	NodeLostAfter           string `json:"nodeLostAfter"`
+	NoResize                bool   `json:"noResize"`
 }
 
 func TestScenarios(t *testing.T) {
@@ -105,6 +106,7 @@ func (s *scenario) input(t rapid.TB) Input {
 	in := Input{TApp: tapp, Now: now, Nodes: map[string]NodeState{}, Policy: Policy{
 		DeletePodAfterAppFinish: s.Policy.DeletePodAfterAppFinish == nil || *s.Policy.DeletePodAfterAppFinish,
 		NodeLostAfter:           span(t, s.Policy.NodeLostAfter, 5*time.Minute),
+		Resize:                  !s.Policy.NoResize,
 	}}
 	for _, p := range s.Pods {
 		in.Pods = append(in.Pods, s.tell(t, p)...)

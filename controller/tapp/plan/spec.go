@@ -164,6 +164,10 @@ func scale(b intstr.IntOrString, total int) (int, bool) {
 	return max(1, (total*percent+99)/100), true
 }
 
+// Scale returns how many of total instances a budget lets be unavailable at a
+// time. It is false for a value that is no budget.
+func Scale(b intstr.IntOrString, total int) (int, bool) { return scale(b, total) }
+
 // IsBudget says whether a budget allows updates to start: a number above 0, or a
 // percentage from 1% to 100%.
 func IsBudget(b intstr.IntOrString) bool {

@@ -164,6 +164,7 @@ type tally struct {
 	wanted, available, current int
 	left                       int // pods that are to go, or going
 	claims                     int // instances whose claims are to go
+	restarts                   int // requested, and not begun
 	failed                     int
 	paused                     int
 	held                       *instance // the first that is stuck, or else that waits
@@ -179,6 +180,9 @@ func (d *decision) tally() tally {
 			}
 			if i.current {
 				t.current++
+			}
+			if i.state == alive && isRestartRequested(i.pod) {
+				t.restarts++
 			}
 		} else if i.leftBehind {
 			t.claims++
@@ -205,13 +209,16 @@ func (d *decision) conclude(s *tappv1.TAppStatus) {
 	if rolledOut {
 		s.CurrentRevision = s.UpdateRevision
 	}
-	settled := rolledOut && t.left == 0 && t.claims == 0 && len(d.growing) == 0
+	settled := rolledOut && t.left == 0 && t.claims == 0 && t.restarts == 0 && len(d.growing) == 0
 	progress := fmt.Sprintf("%d of %d instances are available, %d follow their template", t.available, t.wanted, t.current)
 	if t.left > 0 {
 		progress += fmt.Sprintf("; pods that are to go: %d", t.left)
 	}
 	if t.claims > 0 {
 		progress += fmt.Sprintf("; instances whose claims are to go: %d", t.claims)
+	}
+	if t.restarts > 0 {
+		progress += fmt.Sprintf("; restarts that are to come: %d", t.restarts)
 	}
 	infeasible := false
 	if len(d.growing) > 0 {

@@ -30,6 +30,11 @@ type podStory struct {
 	Patched string `json:"patched"`
 	Kubelet string `json:"kubelet"`
 
+	// Resized to the resources of this version, and what the kubelet says of it:
+	// "not yet", "refused", "unseen", "progress", "Deferred: message", "Infeasible: message"; "" is done.
+	Resized string `json:"resized"`
+	Resize  string `json:"resize"`
+
 	Ready    string             `json:"ready"` // since: "1h"; "not", "not 5s"; "unset"
 	Gate     string             `json:"gate"`  // "open"; "closed 5s"; "unset"; "none" is a pod without
 	Phase    corev1.PodPhase    `json:"phase"`
@@ -42,7 +47,8 @@ type podStory struct {
 	Dying    string             `json:"dying"`         // its grace period ends: "in 20s", "5s ago"
 	Node     string             `json:"node"`
 	Failures int                `json:"failures"`
-	Owner    string             `json:"owner"` // none, other; "older" is a TApp of the same name
+	Restart  bool               `json:"restart"` // was asked for
+	Owner    string             `json:"owner"`   // none, other; "older" is a TApp of the same name
 	Labels   map[string]*string `json:"labels"`
 	Images   map[string]string  `json:"images"`
 	Sidecar  string             `json:"sidecar"` // image of a container that something injected in front
@@ -58,6 +64,9 @@ func (s *scenario) tell(t rapid.TB, p podStory) []*corev1.Pod {
 		patched := ""
 		if p.Patched != "" {
 			pod, patched = s.patched(t, pod, id, p)
+		}
+		if p.Resized != "" {
+			p.resize(pod, newPod(t, s.at(t, id, p.Resized, true), id))
 		}
 		p.settle(t, pod, patched)
 		p.disturb(pod)
@@ -228,6 +237,9 @@ func (p *podStory) disturb(pod *corev1.Pod) {
 	}
 	if p.Failures > 0 {
 		setAnnotation(pod, tappv1.AnnotationFailures, strconv.Itoa(p.Failures))
+	}
+	if p.Restart {
+		setAnnotation(pod, tappv1.AnnotationRestart, now.Format(time.RFC3339))
 	}
 	switch p.Owner {
 	case "none":

@@ -32,9 +32,20 @@ const (
 	// annotation keys that came from the template, so that one that leaves the
 	// template can leave the pod.
 	AnnotationTemplateKeys = "tkestack.io/template-keys"
+	// AnnotationShapeHash is the pod annotation with the hash of its template's spec
+	// without images, cpu and memory: while it is the template's, resources can
+	// change in place. Absent: it is the label LabelUniqHash.
+	AnnotationShapeHash = "tkestack.io/shape-hash"
+	// AnnotationResized is the pod annotation that says that the pod's resources
+	// were, or are about to be, changed in place.
+	AnnotationResized = "tkestack.io/resized"
 	// AnnotationFailures is the pod annotation that counts how many pods of the
 	// instance failed in a row before this one.
 	AnnotationFailures = "tkestack.io/failures"
+	// AnnotationRestart is the pod annotation that asks for another pod of the
+	// instance, as soon as the budget of its template allows it. The value, which is
+	// not empty, is the time of the request for people to read.
+	AnnotationRestart = "tkestack.io/restart-requested"
 
 	// GateInPlaceUpdate is the readiness gate that takes a pod out of its
 	// Services while it changes in place.

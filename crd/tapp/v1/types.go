@@ -222,6 +222,12 @@ type InPlaceUpdateStrategy struct {
 	// +optional
 	Drain *bool `json:"drain,omitempty"`
 
+	// resources lets the cpu and memory of containers change in place too, by the
+	// subresource resize of pods (KEP-1287). A pod whose node cannot provide them is
+	// recreated. Absent means false: pods are recreated.
+	// +optional
+	Resources bool `json:"resources,omitempty"`
+
 	// gracePeriodSeconds is how long, in seconds, a drained pod is left alone
 	// before it changes, so that clients can notice. Absent means 0.
 	// +optional
