@@ -61,7 +61,7 @@ func (a Addons) applyCRDs(ctx context.Context, dir string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, path := range paths {
 		group.Go(func() error {
-			text, err := os.ReadFile(path) //nolint:gosec // a file that the build has put there
+			text, err := os.ReadFile(path)
 			if err != nil {
 				return err
 			}

@@ -76,7 +76,7 @@ func TestCheck(t *testing.T) {
 		module + "/controller/loop":         {[]string{"k8s.io/client-go/util/workqueue", plan}, []string{plan}},
 		module + "/crd/client":              {[]string{module + "/test/gen"}, []string{module + "/test/gen"}},
 		module + "/webhook/rules":           {[]string{module + "/certs", plan, module + "/controller/tapp"}, []string{module + "/controller/tapp"}},
-		module + "/certs":                   {[]string{"crypto/tls", "github.com/cert-manager/cert-manager/pkg/server/tls", "k8s.io/klog/v2"}, []string{"k8s.io/klog/v2"}},
+		module + "/certs":                   {[]string{"crypto/tls", "github.com/cert-manager/cert-manager/pkg/server/tls", "github.com/gorilla/mux"}, []string{"github.com/gorilla/mux"}},
 		module:                              {[]string{"os", "github.com/urfave/cli/v2", module + "/controller", plan}, []string{plan}},
 		"tkestack.io/tapp-other/controller": {nil, []string{""}},
 		module + "/util":                    {nil, []string{""}},

@@ -1,0 +1,205 @@
+package certs
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	admissionlisters "k8s.io/client-go/listers/admissionregistration/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// injectorManager owns the fields that Injector writes.
+	injectorManager = "tapp-certs"
+	// lookAgain is how often Injector compares without an event: CAs leave a bundle
+	// when their time has come.
+	lookAgain = 10 * time.Second
+	// tryAgain is how long it waits after an error.
+	tryAgain = time.Second
+)
+
+// Injector keeps the CA of a Secret in the caBundle of all webhooks of the
+// MutatingWebhookConfiguration and the ValidatingWebhookConfiguration of one name,
+// as far as these exist. Every replica runs one: they want the same.
+type Injector struct {
+	Client                      kubernetes.Interface
+	SecretNamespace, SecretName string
+	Configuration               string
+	// LeafDuration is how long a certificate of the CA is valid at most.
+	LeafDuration time.Duration
+
+	secrets    corelisters.SecretLister
+	mutating   admissionlisters.MutatingWebhookConfigurationLister
+	validating admissionlisters.ValidatingWebhookConfigurationLister
+
+	mu sync.Mutex
+	// bundled are the CAs that are in every caBundle, and since when. The API server
+	// hears of them no later than we do, but for moments.
+	bundled []bundledCA
+	synced  bool
+}
+
+type bundledCA struct {
+	certificate *x509.Certificate
+	since       time.Time
+}
+
+// Run injects until ctx ends.
+func (i *Injector) Run(ctx context.Context) error {
+	events := make(chan struct{}, 1)
+	ended, err := i.watch(ctx, events)
+	if err != nil {
+		return err
+	}
+	defer ended()
+	logger := klog.FromContext(ctx)
+	timer := time.NewTimer(lookAgain)
+	defer timer.Stop()
+	for {
+		wait := lookAgain
+		if err := i.inject(ctx); err != nil && ctx.Err() == nil {
+			wait = tryAgain
+			logger.Error(err, "CA not injected yet", "configuration", i.Configuration)
+		}
+		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-events:
+		case <-timer.C:
+		}
+	}
+}
+
+// watch fills the caches of the few objects that matter, and reports their events.
+func (i *Injector) watch(ctx context.Context, events chan<- struct{}) (ended func(), err error) {
+	named := func(name string) informers.SharedInformerOption {
+		selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+		return informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = selector })
+	}
+	core := informers.NewSharedInformerFactoryWithOptions(i.Client, 0, informers.WithNamespace(i.SecretNamespace), named(i.SecretName))
+	cluster := informers.NewSharedInformerFactoryWithOptions(i.Client, 0, named(i.Configuration))
+	secrets, registered := core.Core().V1().Secrets(), cluster.Admissionregistration().V1()
+	i.secrets = secrets.Lister()
+	i.mutating = registered.MutatingWebhookConfigurations().Lister()
+	i.validating = registered.ValidatingWebhookConfigurations().Lister()
+
+	report := func() {
+		select {
+		case events <- struct{}{}:
+		default: // one is waiting already
+		}
+	}
+	handler := cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { report() }, UpdateFunc: func(any, any) { report() }, DeleteFunc: func(any) { report() },
+	}
+	var synced []cache.InformerSynced
+	for _, informer := range []cache.SharedIndexInformer{
+		secrets.Informer(), registered.MutatingWebhookConfigurations().Informer(), registered.ValidatingWebhookConfigurations().Informer(),
+	} {
+		registration, err := informer.AddEventHandler(handler)
+		if err != nil {
+			return nil, fmt.Errorf("watching for the CA: %w", err)
+		}
+		synced = append(synced, registration.HasSynced)
+	}
+	core.Start(ctx.Done())
+	cluster.Start(ctx.Done())
+	cache.WaitForCacheSync(ctx.Done(), synced...)
+	return func() { core.Shutdown(); cluster.Shutdown() }, ctx.Err()
+}
+
+// trusted says since when all configurations trust what leaf is signed by, and
+// false if they do not. Where there is no configuration, nobody calls us.
+func (i *Injector) trusted(leaf *x509.Certificate) (time.Time, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.synced {
+		return time.Time{}, false
+	}
+	if i.bundled == nil {
+		return time.Time{}, true
+	}
+	for _, ca := range i.bundled {
+		if leaf.CheckSignatureFrom(ca.certificate) == nil {
+			return ca.since, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// inject compares once, and writes what differs.
+func (i *Injector) inject(ctx context.Context) error {
+	configurations, err := i.configurations()
+	if err != nil {
+		return err
+	}
+	i.note(configurations)
+	secret, err := i.secrets.Secrets(i.SecretNamespace).Get(i.SecretName)
+	if apierrors.IsNotFound(err) {
+		return nil // it will be made, and be an event
+	}
+	if err != nil {
+		return fmt.Errorf("reading the CA: %w", err)
+	}
+	cas := parse(secret.Data[corev1.TLSCertKey])
+	if len(cas) == 0 {
+		return nil // it will be replaced, and be an event
+	}
+	var errs []error
+	for _, c := range configurations {
+		errs = append(errs, i.patch(ctx, c, cas[0]))
+	}
+	return errors.Join(errs...)
+}
+
+// note remembers the CAs that are in every bundle.
+func (i *Injector) note(configurations []configuration) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.synced = true
+	before := i.bundled
+	i.bundled = nil
+	first := true
+	for _, c := range configurations {
+		for _, text := range c.bundles {
+			cas := parse(text)
+			if first {
+				i.bundled = make([]bundledCA, 0, len(cas))
+				for _, ca := range cas {
+					i.bundled = append(i.bundled, bundledCA{ca, since(before, ca)})
+				}
+				first = false
+				continue
+			}
+			both := make([]bundledCA, 0, len(cas))
+			for _, b := range i.bundled {
+				if contains(cas, b.certificate) {
+					both = append(both, b)
+				}
+			}
+			i.bundled = both
+		}
+	}
+}
+
+func since(before []bundledCA, ca *x509.Certificate) time.Time {
+	for _, b := range before {
+		if b.certificate.Equal(ca) {
+			return b.since
+		}
+	}
+	return time.Now()
+}

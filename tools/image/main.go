@@ -1,0 +1,123 @@
+// Command image builds what a release of TApp consists of, without Docker: an archive with the container image for every
+// platform (OCI layout, in a tar file), and the list of what is in it (SBOM, CycloneDX JSON).
+//
+//	image --source DIR --version V --revision COMMIT --platforms LIST --archive FILE --sbom FILE
+//
+// The image holds one static program, the roots of trust of public certificate authorities, and nothing else: no shell, no
+// package manager. It runs as a user without a name. No clock goes in: equal sources, built by equal versions of Go, give
+// equal digests.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// platforms that a release's image is for.
+const platforms = "linux/amd64,linux/arm64"
+
+// options of one build.
+type options struct {
+	source            string // directory of the module
+	version, revision string // of the source
+	platforms         string // separated by commas
+	archive, sbom     string // files to write
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "image:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	var o options
+	flags := flag.NewFlagSet("image", flag.ExitOnError)
+	flags.StringVar(&o.source, "source", ".", "directory of the module")
+	flags.StringVar(&o.version, "version", "devel", "version of the source")
+	flags.StringVar(&o.revision, "revision", "", "commit of the source")
+	flags.StringVar(&o.platforms, "platforms", platforms, "platforms, separated by commas")
+	flags.StringVar(&o.archive, "archive", "dist/tapp-image.tar", "file for the image")
+	flags.StringVar(&o.sbom, "sbom", "dist/tapp-sbom.json", "file for the list of what is in it")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "tapp-image-*")
+	if err != nil {
+		return fmt.Errorf("temporary directory: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	var programs []program
+	for name := range strings.SplitSeq(o.platforms, ",") {
+		platform, err := v1.ParsePlatform(name)
+		if err != nil {
+			return fmt.Errorf("--platforms: %w", err)
+		}
+		p, err := o.compile(ctx, *platform, dir)
+		if err != nil {
+			return err
+		}
+		programs = append(programs, p)
+	}
+	index, err := o.index(programs)
+	if err != nil {
+		return err
+	}
+	digest, err := index.Digest()
+	if err != nil {
+		return fmt.Errorf("digest: %w", err)
+	}
+	for _, path := range []string{o.archive, o.sbom} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			return fmt.Errorf("directory for %s: %w", path, err)
+		}
+	}
+	if err := o.writeArchive(index, filepath.Join(dir, "layout")); err != nil {
+		return err
+	}
+	if err := o.writeSBOM(programs); err != nil {
+		return err
+	}
+	fmt.Printf("%s  tapp:%s for %s: %s\n%s  what is in it\n", o.archive, o.version, names(programs), digest, o.sbom)
+	return nil
+}
+
+// program is TApp compiled for one platform.
+type program struct {
+	platform v1.Platform
+	path     string
+}
+
+func names(programs []program) string {
+	var all []string
+	for _, p := range programs {
+		all = append(all, p.platform.String())
+	}
+	return strings.Join(all, ", ")
+}
+
+// compile makes a static program into which neither paths nor times go.
+func (o options) compile(ctx context.Context, platform v1.Platform, dir string) (program, error) {
+	p := program{platform: platform, path: filepath.Join(dir, "tapp-"+platform.Architecture)}
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= -X main.version="+o.version, "-o", p.path, ".")
+	build.Dir = o.source
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+platform.OS, "GOARCH="+platform.Architecture, "GOWORK=off", "GOFLAGS=")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return p, fmt.Errorf("compile for %s: %w", platform, errors.Join(err, ctx.Err()))
+	}
+	return p, nil
+}
