@@ -13,31 +13,42 @@ SIZE   = $(if $(NODES),--nodes $(NODES)) $(if $(SIM),--sim $(SIM))
 # Where the cluster of `make up` and `make demo` has its state.
 STATE ?= $(CURDIR)/.devcluster
 
+# What the container image is for. Tests and the demo need no other than this machine's.
+PLATFORMS ?= linux/amd64,linux/arm64
+HOST       = linux/$(shell go env GOARCH 2>/dev/null)
+
 GO       = 1.26
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 TOOL     = go tool -modfile=tools/go.mod
 REPORT   = go run ./test/report -count '$(or $(COUNT),dist/count)'
 # Every module of this repository.
-MODULES  = . devcluster tools
+MODULES  = . devcluster tools test/chart
 PACKAGES = ./...
 
 ##@ Use
 
 .PHONY: build
-build: need-go ## Build bin/tapp.
+build: need-go ## Build bin/tapp, and bin/kubectl-tapp, which is a link to it.
 	@go build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/tapp .
+	@ln -sf tapp bin/kubectl-tapp
+
+.PHONY: image
+image: need-go ## Build dist/tapp-image.tar, the container image for PLATFORMS (without Docker), and dist/tapp-sbom.json.
+	@cd tools && go run ./image -source .. -version '$(VERSION)' -revision "$$(git rev-parse HEAD 2>/dev/null || true)" \
+	  -platforms '$(PLATFORMS)' -archive ../dist/tapp-image.tar -sbom ../dist/tapp-sbom.json
 
 .PHONY: demo
-demo: build up ## Start a cluster and show on it what TApp does (first time: 6 to 10 minutes to build Kubernetes).
+demo: PLATFORMS = $(HOST)
+demo: WITH = --cert-manager
+demo: image up ## Start a cluster, install TApp by Helm, and show what it does (first time: 6 to 10 minutes to build Kubernetes).
 	@STATE='$(STATE)' bash test/demo/demo.sh
 
 .PHONY: up
 up: bin/devcluster ## Start or repair the cluster: NODES real nodes (or NODES=sim for none), SIM simulated ones.
-	@bin/devcluster up --dir '$(STATE)' $(SIZE)
+	@bin/devcluster up --dir '$(STATE)' $(SIZE) $(WITH)
 
 .PHONY: down
-down: bin/devcluster ## End the cluster and the demo's controller, and remove their traces.
-	@bash test/demo/stop.sh '$(STATE)'
+down: bin/devcluster ## End the cluster, and remove its traces.
 	@bin/devcluster down --dir '$(STATE)'
 
 .PHONY: status
@@ -47,11 +58,12 @@ status: bin/devcluster ## Say how the cluster is.
 ##@ Change
 
 .PHONY: generate
-generate: need-go ## Generate deepcopy functions and CRDs from the types in crd/.
+generate: need-go ## Generate deepcopy functions and CRDs from the types in crd/, their copies in the chart, and the pages of docs/reference.
 	@crds=$$(mktemp -d); trap "rm -rf '$$crds'" EXIT; \
 	  $(TOOL) controller-gen object crd:generateEmbeddedObjectMeta=true paths=./crd/... output:crd:dir="$$crds"; \
 	  (cd tools && go run ./crdgen "$$crds"/*.yaml); \
-	  rm -f crd/bases/*.yaml; mv "$$crds"/*.yaml crd/bases/
+	  rm -f crd/bases/*.yaml chart/files/crds/*.yaml; mv "$$crds"/*.yaml crd/bases/; cp crd/bases/*.yaml chart/files/crds/; \
+	  go run ./docs/reference >"$$crds"/metrics.md; mv "$$crds"/metrics.md docs/reference/metrics.md
 
 .PHONY: verify
 verify: generate tidy lint ## Fail if anything generated, go.mod, go.sum or the formatting is not up to date.
@@ -65,6 +77,7 @@ tidy: need-go ## Tidy go.mod and go.sum of all modules.
 lint: need-go ## Run the linters, which encode the conventions of CONTRIBUTING.md.
 	@$(TOOL) golangci-lint run ./...
 	@cd devcluster && go tool -modfile=../tools/go.mod golangci-lint run --config ../.golangci.yml ./...
+	@cd test/chart && go tool -modfile=../../tools/go.mod golangci-lint run --config ../../.golangci.yml ./...
 
 .PHONY: fmt
 fmt: need-go ## Format the code.
@@ -80,6 +93,7 @@ test: need-go need-cc ## Test everything: vet, lint, unit tests, the cluster's o
 vet: need-go ## Run go vet.
 	@go vet -tags cluster ./...
 	@cd devcluster && go vet ./...
+	@cd test/chart && go vet ./...
 
 .PHONY: unit
 unit: need-go need-cc ## Run the unit tests, with the race detector.
@@ -87,27 +101,53 @@ unit: need-go need-cc ## Run the unit tests, with the race detector.
 	@go test -json -race -timeout 15m $(PACKAGES) | $(REPORT)
 
 .PHONY: devcluster-test
-devcluster-test: need-go ## Run the unit tests of the cluster's own module.
+devcluster-test: need-go ## Run the unit tests of the other modules: the cluster's own, and the tools.
 	@mkdir -p dist
-	@(cd devcluster && go test -json ./...) | $(REPORT)
+	@(cd devcluster && go test -json ./... && cd ../tools && go test -json ./crdgen ./image) | $(REPORT)
+
+.PHONY: chart-test
+chart-test: need-go ## Test the Helm chart, and the health check for Argo CD, without a cluster.
+	@mkdir -p dist
+	@(cd test/chart && go test -json ./...) | $(REPORT)
 
 .PHONY: shell-test
 shell-test: build bin/devcluster ## Test the controller against a real API server that fails, on simulated nodes.
 	@$(call on_cluster,shell,--nodes sim,./test/shell/...)
 
+.PHONY: failover-test
+failover-test: build bin/devcluster ## Kill and stop processes of TApp in the middle of their work, on simulated nodes.
+	@$(call on_cluster,failover,--nodes sim,./test/failover/...)
+
+.PHONY: admission-test
+admission-test: need-go bin/devcluster ## Test the webhooks behind a real API server, by what kubectl says, on simulated nodes.
+	@$(call on_cluster,admission,--nodes sim,./test/admission/...)
+
+.PHONY: plugin-test
+plugin-test: build bin/devcluster ## Test kubectl tapp against a real API server and the controller, on simulated nodes.
+	@$(call on_cluster,plugin,--nodes sim --sim 5,./test/plugin/...)
+
 .PHONY: e2e
 e2e: build bin/devcluster ## Test TApp on a cluster of its own, with real nodes, which is taken down at the end.
 	@$(call on_cluster,e2e,$(SIZE),./test/e2e/...)
 
-# $(call on_cluster,NAME,FLAGS,PACKAGES) tests packages on a cluster of their own.
+.PHONY: install-test
+install-test: PLATFORMS = $(HOST)
+install-test: image bin/devcluster ## Test TApp as Helm installs it, on a cluster of its own with cert-manager and real nodes.
+	@$(call on_cluster,install,--cert-manager --nodes 2 --sim 1,./test/install/...,bin/devcluster push --dir '$(STATE)/install' dist/tapp-image.tar tapp:test && TAPP_IMAGE=tapp:test )
+
+.PHONY: certs-test
+certs-test: need-go bin/devcluster ## Test certificates of our own against a real API server, while they and their CA change.
+	@$(call on_cluster,certs,--nodes sim --sim 0,./test/certs/...)
+
+# $(call on_cluster,NAME,FLAGS,PACKAGES[,FIRST]) tests packages on a cluster of their own. FIRST is put before the command.
 define on_cluster
 mkdir -p dist
-test/cluster.sh '$(STATE)/$(1)' $(2) -- bash -o pipefail -c "go test -json -tags cluster -count 1 -timeout 25m $(RUN) $(3) | $(REPORT)"
+test/cluster.sh '$(STATE)/$(1)' $(2) -- bash -o pipefail -c "$(4)go test -json -tags cluster -count 1 -timeout 25m $(RUN) $(3) | $(REPORT)"
 endef
 
 .PHONY: bench
 bench: build bin/devcluster ## Measure the planner, and the controller beside a bare client on simulated nodes.
-	@go test -run '^$$' -bench . -benchmem ./controller/tapp/plan
+	@go test -run '^$$' -bench . -benchmem ./controller/tapp/plan ./webhook
 	@test/cluster.sh '$(STATE)/bench' --nodes sim $(if $(SIM),--sim $(SIM)) -- go run ./test/bench --kubeconfig '$(STATE)/bench/kubeconfig' $(BENCH)
 
 .PHONY: clean

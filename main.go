@@ -1,5 +1,6 @@
-// Command tapp runs TApps on Kubernetes: its controllers, and later its webhooks
-// and its kubectl plugin, are commands of this one program.
+// Command tapp runs TApps on Kubernetes: its controllers and its webhooks are
+// commands of this one program, and under the name kubectl-tapp it is a plugin of
+// kubectl.
 package main
 
 import (
@@ -14,6 +15,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tkestack.io/tapp/controller"
+	"tkestack.io/tapp/plugin"
+	"tkestack.io/tapp/webhook"
 )
 
 // version is set by the linker (-X main.version=...).
@@ -25,12 +28,16 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 
+	if plugin.IsName(os.Args[0]) {
+		streams := plugin.Streams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+		os.Exit(plugin.Main(ctx, programVersion(), os.Args, streams))
+	}
 	app := &cli.App{
 		Name:            "tapp",
 		Usage:           "run applications whose instances have templates of their own on Kubernetes",
 		Version:         programVersion(),
 		HideHelpCommand: true,
-		Commands:        []*cli.Command{controller.Command(programVersion())},
+		Commands:        []*cli.Command{runCommand(programVersion()), controller.Command(programVersion()), webhook.Command(programVersion())},
 	}
 	if err := app.RunContext(ctx, commandLine(os.Args)); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)

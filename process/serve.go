@@ -62,6 +62,16 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	return nil
 }
 
+// Serve has a part serve metrics and health at the address; nowhere if it is
+// empty.
+func (p *Parts) Serve(address string, handler http.Handler) error {
+	listener, err := Listen(address)
+	if listener != nil {
+		p.Run(func(ctx context.Context) error { return Serve(ctx, listener, handler) })
+	}
+	return err
+}
+
 // Health of a process. A function that is nil has nothing to say against it.
 type Health struct {
 	// Healthy is a process that need not be restarted.

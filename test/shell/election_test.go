@@ -40,7 +40,7 @@ func TestStopReleasesTheLease(t *testing.T) {
 	second := r.start(r.elected)
 	r.create(app("a", gen.Replicas(30)))
 	r.settled("a")
-	w.expect(10)
+	w.Expect(10)
 	r.edit("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t); gen.MaxUnavailable("10")(t) })
 	r.eventually("the update is under way", func() string {
 		for _, p := range r.pods() {
@@ -60,8 +60,8 @@ func TestStopReleasesTheLease(t *testing.T) {
 	}
 	r.settled("a")
 	for i := range 30 {
-		if name := fmt.Sprint("a-", i); w.lives(name) != 1 {
-			t.Errorf("pod %s had %d lives", name, w.lives(name))
+		if name := fmt.Sprint("a-", i); w.Lives(name) != 1 {
+			t.Errorf("pod %s had %d lives", name, w.Lives(name))
 		}
 	}
 	second.stop()
@@ -103,8 +103,8 @@ func TestAPIServerAway(t *testing.T) {
 	r.settled("a")
 	r.settled("b")
 	for i := range 20 {
-		if name := fmt.Sprint("a-", i); w.lives(name) != 1 {
-			t.Errorf("pod %s had %d lives", name, w.lives(name))
+		if name := fmt.Sprint("a-", i); w.Lives(name) != 1 {
+			t.Errorf("pod %s had %d lives", name, w.Lives(name))
 		}
 	}
 	select {

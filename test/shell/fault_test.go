@@ -17,6 +17,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/gen"
+	"tkestack.io/tapp/test/witness"
 )
 
 // quick has pods end at once.
@@ -56,12 +57,12 @@ func TestWritesThatFail(t *testing.T) {
 	}))
 	r.create(app("a", gen.Replicas(20), gen.MaxUnavailable("5")))
 	r.settled("a")
-	w.expect(5)
+	w.Expect(5)
 	r.edit("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t) })
 	r.settled("a")
 	for i := range 20 {
-		if name := fmt.Sprint("a-", i); w.lives(name) != 1 {
-			t.Errorf("pod %s had %d lives", name, w.lives(name))
+		if name := fmt.Sprint("a-", i); w.Lives(name) != 1 {
+			t.Errorf("pod %s had %d lives", name, w.Lives(name))
 		}
 	}
 }
@@ -209,8 +210,8 @@ func TestStaleCache(t *testing.T) {
 	r.edit("a", func(t *tappv1.TApp) { gen.Replicas(5)(t) })
 	r.settled("a")
 	for i := range 6 {
-		if name := fmt.Sprint("a-", i); w.lives(name) != 1 {
-			t.Errorf("pod %s had %d lives", name, w.lives(name))
+		if name := fmt.Sprint("a-", i); w.Lives(name) != 1 {
+			t.Errorf("pod %s had %d lives", name, w.Lives(name))
 		}
 	}
 }
@@ -218,7 +219,7 @@ func TestStaleCache(t *testing.T) {
 func missing(r *rig, n int) string {
 	ready := 0
 	for _, p := range r.pods() {
-		if inService(p) {
+		if witness.InService(p) {
 			ready++
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"tkestack.io/tapp/controller"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/gen"
+	"tkestack.io/tapp/test/witness"
 )
 
 // TestCrashBetweenAnyTwoWrites plays a small story: three instances are created,
@@ -55,24 +56,24 @@ func tell(t *testing.T, k int) int64 {
 	return c.writes.Load()
 }
 
-func story(r *rig, w *witness) {
+func story(r *rig, w *witness.Witness) {
 	r.create(app("a"))
 	r.settled("a")
 
-	w.expect(1)
+	w.Expect(1)
 	r.edit("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t) })
 	r.settled("a")
-	w.expect(-1)
+	w.Expect(-1)
 	for name, p := range r.pods() {
 		if p.Spec.Containers[0].Image != "demo:v2" {
 			r.Errorf("pod %s runs %s", name, p.Spec.Containers[0].Image)
 		}
-		if n := w.lives(name); n != 1 {
+		if n := w.Lives(name); n != 1 {
 			r.Errorf("pod %s was recreated: it had %d lives", name, n)
 		}
 	}
 
-	w.expect(0, "a-1")
+	w.Expect(0, "a-1")
 	r.edit("a", func(t *tappv1.TApp) { gen.Killed(1)(t) })
 	r.eventually("a-1 is killed", func() string {
 		if t := r.settled("a"); t.Status.Statuses["1"] != tappv1.InstanceKilled || r.pods()["a-1"] != nil {
@@ -83,11 +84,11 @@ func story(r *rig, w *witness) {
 	r.edit("a", func(t *tappv1.TApp) { t.Spec.Statuses = nil })
 	r.settled("a")
 
-	w.expect(0, "a-2")
+	w.Expect(0, "a-2")
 	r.edit("a", func(t *tappv1.TApp) { gen.Replicas(2)(t) })
 	r.settled("a")
 	r.eventually("two pods are left, and only a-1 was made anew", func() string { // the witness is a watch of its own
-		got := fmt.Sprint(len(r.pods()), w.lives("a-0"), w.lives("a-1"), w.lives("a-2"))
+		got := fmt.Sprint(len(r.pods()), w.Lives("a-0"), w.Lives("a-1"), w.Lives("a-2"))
 		return when(got != "2 1 2 1", got)
 	})
 }

@@ -28,6 +28,7 @@ import (
 	"tkestack.io/tapp/controller"
 	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/witness"
 )
 
 // patient is how long anything may take. The machine may be busy; nothing waits
@@ -91,7 +92,7 @@ func newRig(t *testing.T) *rig {
 // run is one run of the controller.
 type run struct {
 	rig      *rig
-	registry *prometheus.Registry
+	registry prometheus.Gatherer
 	cancel   context.CancelFunc
 	ended    chan struct{}
 	err      error
@@ -166,6 +167,11 @@ func matches(m *dto.Metric, labels map[string]string) bool {
 // wrapped puts a transport around the controller's.
 func wrapped(wrap func(http.RoundTripper) http.RoundTripper) func(*controller.Config) {
 	return func(c *controller.Config) { c.Wrap = wrap }
+}
+
+func (r *rig) watchPods() *witness.Witness {
+	r.Helper()
+	return witness.Watch(r.T, r.kube.CoreV1().Pods(r.ns))
 }
 
 // eventually waits until a condition holds; it returns what is missing, or "".

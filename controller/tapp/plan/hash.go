@@ -60,11 +60,30 @@ func HashRaw(template map[string]any) (Hashes, error) {
 	if err != nil {
 		return Hashes{}, fmt.Errorf("hash a pod template: %w", err)
 	}
+	h := Hashes{Template: hashOf(whole), Uniq: hashOf(unique)}
+	if h.Shape = h.Uniq; !hasResizable(spec) {
+		return h, nil
+	}
 	shape, err := canonicalJSON("PodSpec", withoutResources(withoutImages(spec)))
 	if err != nil {
 		return Hashes{}, fmt.Errorf("hash a pod template: %w", err)
 	}
-	return Hashes{Template: hashOf(whole), Uniq: hashOf(unique), Shape: hashOf(shape)}, nil
+	h.Shape = hashOf(shape)
+	return h, nil
+}
+
+// hasResizable is false where a third hash would be that of the second one's
+// input.
+func hasResizable(spec map[string]any) bool {
+	for _, field := range []string{"containers", "initContainers"} {
+		containers, _ := spec[field].([]any)
+		for _, c := range containers {
+			if container, ok := c.(map[string]any); ok && container["resources"] != nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // IsOurs is true for a hash of our scheme, as opposed to none, or one of

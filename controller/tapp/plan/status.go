@@ -210,34 +210,8 @@ func (d *decision) conclude(s *tappv1.TAppStatus) {
 		s.CurrentRevision = s.UpdateRevision
 	}
 	settled := rolledOut && t.left == 0 && t.claims == 0 && t.restarts == 0 && len(d.growing) == 0
-	progress := fmt.Sprintf("%d of %d instances are available, %d follow their template", t.available, t.wanted, t.current)
-	if t.left > 0 {
-		progress += fmt.Sprintf("; pods that are to go: %d", t.left)
-	}
-	if t.claims > 0 {
-		progress += fmt.Sprintf("; instances whose claims are to go: %d", t.claims)
-	}
-	if t.restarts > 0 {
-		progress += fmt.Sprintf("; restarts that are to come: %d", t.restarts)
-	}
-	infeasible := false
-	if len(d.growing) > 0 {
-		var why string
-		why, infeasible = d.whyGrowing()
-		progress += fmt.Sprintf("; claims that are to grow: %d, %s", len(d.growing), why)
-	}
-	if t.held != nil {
-		progress += fmt.Sprintf("; instance %s: %s", t.held.id, t.held.why)
-	}
-
-	switch {
-	case settled && t.failed > 0:
-		d.set(s, tappv1.ConditionReady, false, "InstancesFailed", fmt.Sprintf("%d instances failed, and stay as they ended", t.failed))
-	case settled:
-		d.set(s, tappv1.ConditionReady, true, "Available", fmt.Sprintf("all %d instances are available and follow their template", t.wanted))
-	default:
-		d.set(s, tappv1.ConditionReady, false, "NotAvailable", progress)
-	}
+	progress, infeasible := d.progress(&t)
+	d.concludeReady(s, &t, settled, progress)
 
 	late := d.isLate(s, &t, settled)
 	switch {
@@ -267,6 +241,42 @@ func (d *decision) conclude(s *tappv1.TAppStatus) {
 	default:
 		d.set(s, tappv1.ConditionStalled, false, "NotStalled", "nothing is in the way")
 	}
+}
+
+// concludeReady sets the condition Ready.
+func (d *decision) concludeReady(s *tappv1.TAppStatus, t *tally, settled bool, progress string) {
+	switch {
+	case settled && t.failed > 0:
+		d.set(s, tappv1.ConditionReady, false, "InstancesFailed", fmt.Sprintf("%d instances failed, and stay as they ended", t.failed))
+	case settled:
+		d.set(s, tappv1.ConditionReady, true, "Available", fmt.Sprintf("all %d instances are available and follow their template", t.wanted))
+	default:
+		d.set(s, tappv1.ConditionReady, false, "NotAvailable", progress)
+	}
+}
+
+// progress tells in a sentence how far the instances are, and whether claims can
+// never grow as they are to.
+func (d *decision) progress(t *tally) (progress string, infeasible bool) {
+	progress = fmt.Sprintf("%d of %d instances are available, %d follow their template", t.available, t.wanted, t.current)
+	if t.left > 0 {
+		progress += fmt.Sprintf("; pods that are to go: %d", t.left)
+	}
+	if t.claims > 0 {
+		progress += fmt.Sprintf("; instances whose claims are to go: %d", t.claims)
+	}
+	if t.restarts > 0 {
+		progress += fmt.Sprintf("; restarts that are to come: %d", t.restarts)
+	}
+	if len(d.growing) > 0 {
+		var why string
+		why, infeasible = d.whyGrowing()
+		progress += fmt.Sprintf("; claims that are to grow: %d, %s", len(d.growing), why)
+	}
+	if t.held != nil {
+		progress += fmt.Sprintf("; instance %s: %s", t.held.id, t.held.why)
+	}
+	return progress, infeasible
 }
 
 // isLate says whether nothing came closer to the spec for

@@ -1,0 +1,96 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	"k8s.io/client-go/dynamic"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// applied is a TApp before and after a manifest would be applied.
+type applied struct {
+	before *tappv1.TApp // nil: it would be created
+	after  *tappv1.TApp
+}
+
+// apply asks the server what `kubectl apply` would make of a manifest. It changes
+// nothing: defaults and admission are the server's, as they would be.
+func (s *session) apply(ctx context.Context, u *unstructured.Unstructured, serverSide bool) (*applied, error) {
+	client := s.dynamic.Resource(tappv1.Resource()).Namespace(u.GetNamespace())
+	dryRun := []string{metav1.DryRunAll}
+	live, err := client.Get(ctx, u.GetName(), metav1.GetOptions{})
+	var after *unstructured.Unstructured
+	switch {
+	case apierrors.IsNotFound(err):
+		live = nil
+		after, err = client.Create(ctx, u, metav1.CreateOptions{DryRun: dryRun, FieldManager: "kubectl-client-side-apply"})
+	case err != nil:
+	case serverSide:
+		after, err = client.Apply(ctx, u.GetName(), withoutState(u), metav1.ApplyOptions{DryRun: dryRun, FieldManager: "kubectl"})
+	default:
+		after, err = merge(ctx, client, live, u)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &applied{}
+	if live != nil {
+		if out.before, err = typed(live); err != nil {
+			return nil, err
+		}
+	}
+	out.after, err = typed(after)
+	return out, err
+}
+
+// merge is a client-side apply: what the last one set and this one does not is
+// removed, and what others set stays.
+func merge(ctx context.Context, client dynamic.ResourceInterface, live, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	current, err := json.Marshal(live)
+	if err != nil {
+		return nil, fmt.Errorf("reading the TApp: %w", err)
+	}
+	modified, err := json.Marshal(withoutState(u))
+	if err != nil {
+		return nil, fmt.Errorf("reading the manifest: %w", err)
+	}
+	original := []byte(live.GetAnnotations()[corev1.LastAppliedConfigAnnotation])
+	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(original, modified, current)
+	if err != nil {
+		return nil, fmt.Errorf("comparing the manifest with the TApp: %w", err)
+	}
+	if string(patch) == "{}" {
+		return live, nil
+	}
+	return client.Patch(ctx, u.GetName(), types.MergePatchType, patch,
+		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "kubectl-client-side-apply"})
+}
+
+// withoutState drops what no manifest sets, and what one that was read from the
+// cluster has.
+func withoutState(u *unstructured.Unstructured) *unstructured.Unstructured {
+	out := u.DeepCopy()
+	delete(out.Object, "status")
+	for _, field := range []string{"resourceVersion", "uid", "generation", "creationTimestamp", "managedFields"} {
+		unstructured.RemoveNestedField(out.Object, "metadata", field)
+	}
+	return out
+}
+
+func typed(u *unstructured.Unstructured) (*tappv1.TApp, error) {
+	out := &tappv1.TApp{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, out); err != nil {
+		return nil, fmt.Errorf("reading the TApp: %w", err)
+	}
+	return out, nil
+}

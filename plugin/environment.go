@@ -1,0 +1,86 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/dynamic"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"tkestack.io/tapp/crd/client"
+)
+
+// environment is what all commands share.
+type environment struct {
+	kubeconfig clientcmd.ClientConfig
+	streams    Streams
+}
+
+// newEnvironment gives a command the flags by which kubectl finds its cluster.
+// cli-runtime's ConfigFlags are the same, but bring kustomize along, which makes the
+// program half as large again.
+func newEnvironment(root *cobra.Command, streams Streams) *environment {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	overrides := &clientcmd.ConfigOverrides{ClusterDefaults: clientcmd.ClusterDefaults}
+	flags := root.PersistentFlags()
+	flags.StringVar(&rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "Path of the kubeconfig")
+	clientcmd.BindOverrideFlags(overrides, flags, clientcmd.RecommendedConfigOverrideFlags(""))
+	return &environment{kubeconfig: clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides), streams: streams}
+}
+
+// session is a connection to the cluster that the flags name.
+type session struct {
+	namespace string
+	// enforced: the namespace was asked for by a flag.
+	enforced bool
+	tapps    client.Interface
+	core     corev1client.CoreV1Interface
+	apps     appsv1client.AppsV1Interface
+	dynamic  dynamic.Interface
+}
+
+// Requests are bounded by the API server's fairness, not by a person's client.
+const noLimit = -1
+
+func (e *environment) connect() (*session, error) {
+	namespace, enforced, err := e.kubeconfig.Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	config, err := e.kubeconfig.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	config.QPS, config.Burst = noLimit, noLimit
+	config.UserAgent = rest.DefaultKubernetesUserAgent()
+	config.WarningHandlerWithContext = nil
+	config.WarningHandler = rest.NewWarningWriter(e.streams.ErrOut,
+		rest.WarningWriterOptions{Deduplicate: true, Color: bool(newPainter(e.streams.ErrOut))})
+	s := &session{namespace: namespace, enforced: enforced}
+	if s.tapps, err = client.New(config); err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	if s.core, err = corev1client.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	if s.apps, err = appsv1client.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	if s.dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return s, nil
+}
+
+// limited ends the context after the timeout; 0 is never.
+func limited(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, timeout)
+}

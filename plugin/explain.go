@@ -1,0 +1,202 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	"tkestack.io/tapp/controller/tapp/plan"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// explanation is all that the planner says of one instance.
+type explanation struct {
+	instanceView
+	Wanted string `json:"wanted"` // what the spec wants of it
+	Update string `json:"update"` // how it gets to a new template
+	// The hashes of its template, and of the pod; the latter absent without a pod.
+	TemplateHash    string `json:"templateHash,omitempty"`
+	UniqHash        string `json:"uniqHash,omitempty"`
+	PodTemplateHash string `json:"podTemplateHash,omitempty"`
+	PodUniqHash     string `json:"podUniqHash,omitempty"`
+	// Rollout is what becomes of it by the end of the rollout.
+	Rollout  string          `json:"rollout,omitempty"`
+	Problems []string        `json:"problems,omitempty"`
+	Contains []containerView `json:"containers,omitempty"`
+}
+
+type containerView struct {
+	Name     string `json:"name"`
+	Image    string `json:"image"`
+	State    string `json:"state"`
+	Restarts int32  `json:"restarts"`
+}
+
+func newExplain(e *environment) *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:   "explain NAME ID [-o json|yaml]",
+		Short: "Tell all that the planner says of one instance",
+		Long: `Tell all that the planner says of one instance: what the spec wants of it, which template it has and whether its pod
+follows it, what holds it, and what the controller does next.`,
+		Example:           "  kubectl tapp explain web 3",
+		Args:              exactly("NAME", "ID"),
+		RunE:              func(c *cobra.Command, args []string) error { return e.explain(c.Context(), args[0], args[1], output) },
+		ValidArgsFunction: e.completeInstances,
+	}
+	c.Flags().StringVarP(&output, "output", "o", "", "Output format: json or yaml")
+	e.completeFlag(c, "output", "json", "yaml")
+	return c
+}
+
+func (e *environment) explain(ctx context.Context, name, id, output string) error {
+	if output != "" && output != "json" && output != "yaml" {
+		return usageError{fmt.Errorf("--output is %q; give json or yaml", output)}
+	}
+	s, err := e.connect()
+	if err != nil {
+		return err
+	}
+	o, err := s.observe(ctx, name)
+	if err != nil {
+		return err
+	}
+	num, ok := plan.ParseID(id)
+	if !ok {
+		return fmt.Errorf("%q is not an instance id; ids are whole numbers from 0", id)
+	}
+	i := o.instance(num) // it may be one that is about to go, above replicas
+	if i == nil {
+		if _, err := parseIDs(o.tapp, []string{id}); err != nil {
+			return err
+		}
+		return fmt.Errorf("nothing is known of instance %s of %s", id, name)
+	}
+	x := o.explain(i)
+	if output != "" {
+		return write(e.streams.Out, output, x)
+	}
+	return x.print(e)
+}
+
+func (o *observed) explain(i *plan.Instance) explanation {
+	x := explanation{instanceView: o.view(i), Wanted: o.wanted(i), Update: "rolling, at most " + o.budget(false) + " at a time"}
+	if o.isForced(i) {
+		x.Update = "by force, at most " + o.budget(true) + " at a time"
+	}
+	num := number(i.ID)
+	if pod := plan.PodOf(o.tapp, i.Template, num); pod != nil {
+		x.TemplateHash, x.UniqHash = pod.Labels[tappv1.LabelTemplateHash], pod.Labels[tappv1.LabelUniqHash]
+	}
+	if i.Pod != nil {
+		x.PodTemplateHash, x.PodUniqHash = i.Pod.Labels[tappv1.LabelTemplateHash], i.Pod.Labels[tappv1.LabelUniqHash]
+		for _, c := range i.Pod.Status.ContainerStatuses {
+			x.Contains = append(x.Contains, containerView{c.Name, c.Image, stateOf(&c), c.RestartCount})
+		}
+	}
+	for _, c := range plan.Preview(o.input) {
+		for _, id := range c.IDs {
+			if id == num {
+				x.Rollout = plan.Change{Effect: c.Effect, IDs: []int{num}, Why: c.Why}.String()
+			}
+		}
+	}
+	for _, p := range o.plan.Problems {
+		x.Problems = append(x.Problems, p.Field+": "+p.Why)
+	}
+	return x
+}
+
+// wanted says what the spec wants of an instance.
+func (o *observed) wanted(i *plan.Instance) string {
+	switch {
+	case number(i.ID) >= replicasOf(o.tapp):
+		return "gone: spec.replicas is " + fmt.Sprint(replicasOf(o.tapp))
+	case o.tapp.Spec.Statuses[i.ID] == tappv1.InstanceKilled:
+		return "stopped: spec.statuses says Killed"
+	case isEnd(i):
+		return "as it ended"
+	}
+	return "running"
+}
+
+// isEnd says whether the instance ended, and stays so.
+func isEnd(i *plan.Instance) bool {
+	return i.Status == tappv1.InstanceFailed || i.Status == tappv1.InstanceSucc
+}
+
+func stateOf(c *corev1.ContainerStatus) string {
+	switch s := c.State; {
+	case s.Waiting != nil:
+		return "waiting: " + words(s.Waiting.Reason, s.Waiting.Message)
+	case s.Terminated != nil:
+		return fmt.Sprintf("ended with exit code %d: %s", s.Terminated.ExitCode, words(s.Terminated.Reason, s.Terminated.Message))
+	case c.Ready:
+		return "running, ready"
+	case s.Running != nil:
+		return "running, not ready"
+	}
+	return "unknown"
+}
+
+func words(reason, message string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(reason+", "+message, ", "), ", ")
+}
+
+func (x *explanation) print(e *environment) error {
+	p, now := newPainter(e.streams.Out), time.Now()
+	var b strings.Builder
+	line := func(key, format string, args ...any) {
+		fmt.Fprintf(&b, "%-15s %s\n", key+":", fmt.Sprintf(format, args...))
+	}
+	line("Instance", "%s of %s in namespace %s", x.ID, x.TApp, x.Namespace)
+	line("Wanted", "%s", x.Wanted)
+	state := p.paint(colourOf(x.State), string(x.State))
+	if x.Since != nil {
+		state += " for " + age(x.Since, now)
+	}
+	line("State", "%s", state)
+	line("Available", "%s", yesNo(x.Available))
+	line("Template", "%s, hash %s, uniq hash %s", x.Template, orNone(x.TemplateHash), orNone(x.UniqHash))
+	line("Updates", "%s", x.Update)
+	if x.Pod == "" {
+		line("Pod", none)
+	} else {
+		line("Pod", "%s on node %s, IP %s, UID %s", x.Pod, orNone(x.Node), orNone(x.IP), x.UID)
+		line("Pod's template", "hash %s, uniq hash %s: %s", orNone(x.PodTemplateHash), orNone(x.PodUniqHash), x.follows())
+	}
+	for _, c := range x.Contains {
+		line("Container", "%s runs %s: %s, restarts %d", c.Name, c.Image, c.State, c.Restarts)
+	}
+	if x.Reason != "" {
+		line("Held", "%s: %s", p.paint(yellow, x.Reason), x.Why)
+	}
+	for _, a := range x.Next {
+		line("Next", "%s, %s: %s", p.paint(bold, string(a.Op)), a.Reason, a.Why)
+	}
+	if x.Reason == "" && len(x.Next) == 0 {
+		line("Next", "nothing: it is where the spec wants it")
+	}
+	if x.Rollout != "" {
+		line("Rollout", "%s", x.Rollout)
+	}
+	for _, problem := range x.Problems {
+		line("Problem", "%s", p.paint(red, problem))
+	}
+	_, err := fmt.Fprint(e.streams.Out, b.String())
+	return err
+}
+
+func (x *explanation) follows() string {
+	switch {
+	case x.Current:
+		return "it follows its template"
+	case x.PodUniqHash == x.UniqHash:
+		return "it differs in images, labels or annotations only"
+	}
+	return "it differs in more than images, labels and annotations"
+}

@@ -1,0 +1,198 @@
+package plugin
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"tkestack.io/tapp/controller/tapp/plan"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// phase is when a step of a rollout takes place.
+type phase string
+
+// The phases, in their order.
+const (
+	// atOnce spends no budget: creating, killing, scaling, relabelling.
+	atOnce phase = "AtOnce"
+	// byForce is within forceUpdate.maxUnavailable.
+	byForce phase = "Forced"
+	// rolling is within maxUnavailable.
+	rolling phase = "Rolling"
+	// never is what the policy InPlaceOnly holds.
+	never phase = "Held"
+)
+
+var phases = []phase{atOnce, byForce, rolling, never}
+
+// step of a rollout: the same thing to several instances, in the order of their
+// ids.
+type step struct {
+	Phase  phase       `json:"phase"`
+	Effect plan.Effect `json:"effect"`
+	IDs    []int       `json:"ids"`
+	// AtMost is how many of them at a time; 0: all at once, or none.
+	AtMost int    `json:"atMost,omitempty"`
+	Budget string `json:"budget,omitempty"` // in words
+	// Unavailable are those of the ids that are out of service already: they do not
+	// wait for the budget.
+	Unavailable []int  `json:"unavailable,omitempty"`
+	Why         string `json:"why"`
+}
+
+// forecast is what will happen to a TApp.
+type forecast struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Created: there is no such TApp yet.
+	Created bool `json:"created,omitempty"`
+	// Changes of the spec.
+	Changes []fieldChange `json:"changes"`
+	// Steps in the order in which they happen.
+	Steps []step `json:"steps"`
+	// Paused: steps of updates wait for the end of the pause.
+	Paused bool `json:"paused,omitempty"`
+	// First is what the controller does as soon as it sees the spec, by what is in
+	// the cluster now.
+	First []firstAction `json:"first"`
+	// Problems are what the controller will not be able to do.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// firstAction is one action on the instances that share it.
+type firstAction struct {
+	Op     plan.Op `json:"op"`
+	IDs    []int   `json:"ids"`
+	Reason string  `json:"reason"`
+	Why    string  `json:"why"`
+}
+
+// changesSomething says whether anything would be different.
+func (f *forecast) changesSomething() bool {
+	held := 0
+	for i := range f.Steps {
+		if f.Steps[i].Phase == never {
+			held++
+		}
+	}
+	return f.Created || len(f.Changes)+len(f.First) > 0 || len(f.Steps) > held
+}
+
+// foretell what happens to the observed TApp; before is its spec as stored, nil
+// if it is not.
+func foretell(o *observed, before *tappv1.TApp) (*forecast, error) {
+	f := &forecast{Namespace: o.tapp.Namespace, Name: o.tapp.Name, Created: before == nil, Paused: o.tapp.Spec.Paused,
+		Changes: []fieldChange{}, Steps: o.steps(), First: o.first()}
+	if before != nil {
+		changes, err := fieldChanges("spec", before.Spec, o.tapp.Spec)
+		if err != nil {
+			return nil, err
+		}
+		f.Changes = append(f.Changes, slices.DeleteFunc(changes, isStamp)...)
+	}
+	for _, p := range o.plan.Problems {
+		f.Problems = append(f.Problems, p.Field+": "+p.Why)
+	}
+	return f, nil
+}
+
+// isStamp is a hash that admission stamps into a template: it says nothing that
+// the change of the template does not.
+func isStamp(c fieldChange) bool {
+	for _, key := range []string{tappv1.LabelTemplateHash, tappv1.LabelUniqHash} {
+		if len(c.Path) > len(key) && c.Path[len(c.Path)-len(key):] == key {
+			return true
+		}
+	}
+	return false
+}
+
+// steps of the rollout: first what spends no budget, then forced updates, then
+// rolling ones, each in the order of the ids.
+func (o *observed) steps() []step {
+	steps := []step{}
+	for _, c := range plan.Preview(o.input) {
+		groups := map[phase]*step{}
+		for _, id := range c.IDs {
+			p := o.phaseOf(c.Effect, id)
+			s := groups[p]
+			if s == nil {
+				s = &step{Phase: p, Effect: c.Effect, Why: c.Why}
+				groups[p] = s
+			}
+			s.IDs = append(s.IDs, id)
+			if i := o.instance(id); (p == byForce || p == rolling) && i != nil && !i.Available {
+				s.Unavailable = append(s.Unavailable, id)
+			}
+		}
+		for _, p := range phases {
+			s := groups[p]
+			if s == nil {
+				continue
+			}
+			if p == byForce || p == rolling {
+				s.AtMost, _ = o.atMost(p == byForce)
+				s.Budget = o.budget(p == byForce)
+			}
+			steps = append(steps, *s)
+		}
+	}
+	slices.SortStableFunc(steps, func(a, b step) int {
+		return cmp.Or(cmp.Compare(slices.Index(phases, a.Phase), slices.Index(phases, b.Phase)), cmp.Compare(a.IDs[0], b.IDs[0]))
+	})
+	return steps
+}
+
+func (o *observed) phaseOf(e plan.Effect, id int) phase {
+	switch e {
+	case plan.EffectHold:
+		return never
+	case plan.EffectUpdateInPlace, plan.EffectRecreate:
+		if i := o.instance(id); i != nil && o.isForced(i) {
+			return byForce
+		}
+		return rolling
+	}
+	return atOnce
+}
+
+// first actions, those that share an operation and a reason in one.
+func (o *observed) first() []firstAction {
+	out := []firstAction{}
+	at := map[string]int{}
+	for _, a := range o.plan.Actions {
+		key := string(a.Op) + "/" + a.Reason + "/" + a.Why
+		n, known := at[key]
+		if !known {
+			n = len(out)
+			at[key] = n
+			out = append(out, firstAction{Op: a.Op, Reason: a.Reason, Why: a.Why})
+		}
+		if num := number(a.ID); !slices.Contains(out[n].IDs, num) {
+			out[n].IDs = append(out[n].IDs, num)
+		}
+	}
+	return out
+}
+
+// sentence tells of a step, as admission's preview does.
+func (s *step) sentence() string {
+	text := plan.Change{Effect: s.Effect, IDs: s.IDs, Why: s.Why}.String()
+	switch s.Phase {
+	case byForce, rolling:
+		if len(s.Unavailable) == len(s.IDs) {
+			return text + "; at once, since they are not available"
+		}
+		kind := "rolling"
+		if s.Phase == byForce {
+			kind = "by force"
+		}
+		text += fmt.Sprintf("; %s, at most %s at a time", kind, s.Budget)
+		if len(s.Unavailable) > 0 {
+			text += fmt.Sprintf(", but %s at once, since not available", plan.Ranges(s.Unavailable))
+		}
+	case atOnce, never:
+	}
+	return text
+}

@@ -1,0 +1,220 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// revisionView is what `history` tells of a revision.
+type revisionView struct {
+	Revision int64       `json:"revision"`
+	Name     string      `json:"name"`
+	Created  metav1.Time `json:"created"`
+	// Current: it was rolled out last. Update: it is being rolled out, or was.
+	Current bool   `json:"current"`
+	Update  bool   `json:"update"`
+	Change  string `json:"change"`
+}
+
+func newHistory(e *environment) *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:   "history NAME [-o json|yaml]",
+		Short: "List the versions of the templates",
+		Long: `List the versions of the templates that the controller keeps, the oldest first, with what each one changed. The current one
+was rolled out last, the update one is being rolled out.`,
+		Example:           "  kubectl tapp history web",
+		Args:              exactly("NAME"),
+		RunE:              func(c *cobra.Command, args []string) error { return e.history(c.Context(), args[0], output) },
+		ValidArgsFunction: e.completeTApps(1),
+	}
+	c.Flags().StringVarP(&output, "output", "o", "", "Output format: json or yaml")
+	e.completeFlag(c, "output", "json", "yaml")
+	return c
+}
+
+func (e *environment) history(ctx context.Context, name, output string) error {
+	if output != "" && output != "json" && output != "yaml" {
+		return usageError{fmt.Errorf("--output is %q; give json or yaml", output)}
+	}
+	_, t, revisions, err := e.withRevisions(ctx, name)
+	if err != nil {
+		return err
+	}
+	views := make([]revisionView, len(revisions))
+	for i, r := range revisions {
+		views[i] = revisionView{Revision: r.Revision, Name: r.Name, Created: r.CreationTimestamp,
+			Current: r.Name == t.Status.CurrentRevision, Update: r.Name == t.Status.UpdateRevision, Change: imagesOf(r.version)}
+		if i == 0 {
+			continue
+		}
+		if views[i].Change, err = summary(revisions[i-1].version, r.version); err != nil {
+			return err
+		}
+	}
+	if output != "" {
+		return write(e.streams.Out, output, map[string]any{"items": views})
+	}
+	if len(views) == 0 {
+		_, err := fmt.Fprintf(e.streams.ErrOut, "%s has no revision yet.\n", name)
+		return err
+	}
+	var grid table
+	grid.add("REVISION", "NAME", "AGE", "STATE", "CHANGE")
+	for _, v := range views {
+		mark := cell{}
+		switch {
+		case v.Current:
+			mark = cell{"current", green}
+		case v.Update:
+			mark = cell{"update", yellow}
+		}
+		grid = append(grid, []cell{{text: strconv.FormatInt(v.Revision, 10)}, {text: v.Name}, {text: age(&v.Created, time.Now())}, mark, {text: v.Change}})
+	}
+	return grid.print(e.streams.Out, newPainter(e.streams.Out))
+}
+
+// withRevisions connects, and reads a TApp with its revisions.
+func (e *environment) withRevisions(ctx context.Context, name string) (*session, *tappv1.TApp, []revision, error) {
+	s, err := e.connect()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	t, err := s.get(ctx, name)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	revisions, err := s.revisions(ctx, t)
+	return s, t, revisions, err
+}
+
+type undo struct {
+	*environment
+	*writing
+	to string
+}
+
+func newUndo(e *environment) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "undo NAME [--to-revision REVISION]",
+		Short: "Go back to an earlier version of the templates",
+		Long: `Go back to an earlier version of the templates: spec.template, templatePool, templates and defaultTemplateName become what
+they were. Instances go back as they came, in place or recreated, within the budget. Replicas, killed instances and the update
+strategy stay as they are.`,
+		Example: `  # To the version before the present one
+  kubectl tapp undo web
+
+  # What would going back to revision 2 do?
+  kubectl tapp plan web --to-revision 2
+  kubectl tapp undo web --to-revision 2`,
+		Args:              exactly("NAME"),
+		ValidArgsFunction: e.completeTApps(1),
+	}
+	u := &undo{environment: e, writing: newWriting(e, c)}
+	c.Flags().StringVar(&u.to, "to-revision", "", "Number or name of the revision; the one before the present one if it is not given")
+	e.completeRevisions(c)
+	c.RunE = func(c *cobra.Command, args []string) error { return u.run(c.Context(), args[0]) }
+	return c
+}
+
+func (u *undo) run(ctx context.Context, name string) error {
+	if err := u.validate(); err != nil {
+		return err
+	}
+	s, t, revisions, err := u.withRevisions(ctx, name)
+	if err != nil {
+		return err
+	}
+	target, err := target(t, revisions, u.to)
+	if err != nil {
+		return err
+	}
+	if target.Name == t.Status.UpdateRevision && t.Status.ObservedGeneration == t.Generation {
+		return u.report(t, fmt.Sprintf("not changed: it is at revision %d", target.Revision))
+	}
+	patch, err := rollback(t, target)
+	if err != nil {
+		return err
+	}
+	after, err := u.patch(ctx, s, t, types.JSONPatchType, patch)
+	if apierrors.IsInvalid(err) {
+		// The server does not tell which operation failed.
+		if now, e := s.get(ctx, name); e == nil && (now.Generation != t.Generation || now.UID != t.UID) {
+			return fmt.Errorf("%s was changed by somebody else at the same time; look at it, and repeat the command", name)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return u.report(after, fmt.Sprintf("rolled back to revision %d", target.Revision))
+}
+
+// target of a rollback: the revision that is asked for, or the one before the
+// present one.
+func target(t *tappv1.TApp, revisions []revision, to string) (*revision, error) {
+	if to != "" && to != "0" { // 0 is the last one, as in kubectl rollout undo
+		return find(t, revisions, to)
+	}
+	if t.Status.ObservedGeneration != t.Generation {
+		return nil, fmt.Errorf("the controller has not seen generation %d of %s yet, so that the version before it cannot be told; give --to-revision", t.Generation, t.Name)
+	}
+	for i := len(revisions) - 1; i > 0; i-- {
+		if revisions[i].Name == t.Status.UpdateRevision {
+			return &revisions[i-1], nil
+		}
+	}
+	return nil, fmt.Errorf("%s has no earlier revision", t.Name)
+}
+
+// rollback is a JSON patch that replaces the templates by those of the revision,
+// as it holds them: fields that this program does not know survive. It holds for
+// the generation that was read.
+func rollback(t *tappv1.TApp, to *revision) ([]byte, error) {
+	var data struct {
+		Spec map[string]json.RawMessage `json:"spec"`
+	}
+	if err := json.Unmarshal(to.Data.Raw, &data); err != nil {
+		return nil, fmt.Errorf("revision %s cannot be read: %w", to.Name, err)
+	}
+	type operation struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value,omitempty"`
+	}
+	patch := []operation{{"test", "/metadata/uid", t.UID}, {"test", "/metadata/generation", t.Generation}}
+	for _, field := range []string{"template", "templatePool", "templates", "defaultTemplateName"} {
+		path := "/spec/" + field
+		if field == "defaultTemplateName" && to.version.DefaultTemplateName == defaultTemplate(t) {
+			continue // a revision has the name with its default, which the spec need not have
+		}
+		if value, ok := data.Spec[field]; ok {
+			patch = append(patch, operation{"add", path, value})
+			continue
+		}
+		// Only what is there can be removed.
+		patch = append(patch, operation{"add", path, json.RawMessage(emptyOf(field))}, operation{Op: "remove", Path: path})
+	}
+	out, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("writing a patch: %w", err)
+	}
+	return out, nil
+}
+
+func emptyOf(field string) string {
+	if strings.HasPrefix(field, "template") {
+		return "{}"
+	}
+	return `""`
+}

@@ -1,0 +1,82 @@
+package plugin
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tkestack.io/tapp/controller/tapp/plan"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// parseIDs reads ids and ranges of ids, such as "0-3,7", and returns the ids in
+// ascending order, each once. All of them have to be instances of the TApp.
+func parseIDs(t *tappv1.TApp, args []string) ([]int, error) {
+	found := map[int]struct{}{}
+	for word := range strings.SplitSeq(strings.Join(args, ","), ",") {
+		first, last, isRange := strings.Cut(word, "-")
+		if !isRange {
+			last = first
+		}
+		from, err := parseID(t, word, first)
+		if err != nil {
+			return nil, err
+		}
+		to, err := parseID(t, word, last)
+		if err != nil {
+			return nil, err
+		}
+		if to < from {
+			return nil, fmt.Errorf("%q is no range of ids: it ends before it begins", word)
+		}
+		for id := from; id <= to; id++ {
+			found[id] = struct{}{}
+		}
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+func parseID(t *tappv1.TApp, word, id string) (int, error) {
+	num, ok := plan.ParseID(id)
+	if !ok {
+		return 0, fmt.Errorf("%q is neither an instance id nor a range of ids; give for example 0-3,7", word)
+	}
+	if replicas := replicasOf(t); num >= replicas {
+		if replicas == 0 {
+			return 0, fmt.Errorf("there is no instance %s of %s: spec.replicas is 0", id, t.Name)
+		}
+		return 0, fmt.Errorf("there is no instance %s of %s: its instances are %s", id, t.Name, plan.Ranges(upTo(replicas)))
+	}
+	return num, nil
+}
+
+func replicasOf(t *tappv1.TApp) int {
+	if t.Spec.Replicas == nil {
+		return 1
+	}
+	return int(*t.Spec.Replicas)
+}
+
+func upTo(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// instances names them in a sentence.
+func instances(ids []int) string {
+	if len(ids) == 1 {
+		return "instance " + strconv.Itoa(ids[0])
+	}
+	return "instances " + plan.Ranges(ids)
+}
+
+// numbers of the canonical ids.
+func number(id string) int {
+	n, _ := plan.ParseID(id)
+	return n
+}

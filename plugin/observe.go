@@ -1,0 +1,122 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tkestack.io/tapp/controller/tapp/plan"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// policy is what the controller does unless its operator decided otherwise.
+func policy() plan.Policy {
+	return plan.Policy{DeletePodAfterAppFinish: true, NodeLostAfter: 5 * time.Minute}
+}
+
+// observed is a TApp with what the planner makes of it.
+type observed struct {
+	tapp  *tappv1.TApp
+	spec  tappv1.TAppSpec // with the defaults
+	input plan.Input
+	plan  plan.Plan
+}
+
+// get reads a TApp.
+func (s *session) get(ctx context.Context, name string) (*tappv1.TApp, error) {
+	t, err := s.tapps.TApps(s.namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err // it says all: tapps.apps.tkestack.io "x" not found
+	}
+	t.SetGroupVersionKind(tappv1.GroupVersionKind())
+	return t, nil
+}
+
+// observe reads a TApp and all that the planner wants to know of it.
+func (s *session) observe(ctx context.Context, name string) (*observed, error) {
+	t, err := s.get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := s.pods(ctx, t.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return s.judge(ctx, t, pods)
+}
+
+// pods of all TApps of the namespace.
+func (s *session) pods(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
+	list, err := s.core.Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: tappv1.LabelInstanceID})
+	if err != nil {
+		return nil, fmt.Errorf("listing pods: %w", err)
+	}
+	out := make([]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		out[i] = &list.Items[i]
+		out[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+	}
+	return out, nil
+}
+
+// judge asks the planner about a TApp; the pods may be of others too.
+func (s *session) judge(ctx context.Context, t *tappv1.TApp, pods []*corev1.Pod) (*observed, error) {
+	defaulted := t.DeepCopy()
+	tappv1.Default(defaulted)
+	o := &observed{tapp: t, spec: defaulted.Spec, input: plan.Input{TApp: t, Now: time.Now(), Policy: policy()}}
+	for _, pod := range pods {
+		if pod.Namespace == t.Namespace && isOf(t.Name, pod.Name) {
+			o.input.Pods = append(o.input.Pods, pod)
+		}
+	}
+	if len(t.Spec.VolumeClaimTemplates) > 0 {
+		claims, err := s.core.PersistentVolumeClaims(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: tappv1.LabelInstanceID})
+		if err != nil {
+			return nil, fmt.Errorf("listing claims: %w", err)
+		}
+		for i := range claims.Items {
+			for _, template := range t.Spec.VolumeClaimTemplates {
+				if isOf(template.Name+"-"+t.Name, claims.Items[i].Name) {
+					o.input.Claims = append(o.input.Claims, &claims.Items[i])
+				}
+			}
+		}
+	}
+	o.plan = plan.Compute(o.input)
+	return o, nil
+}
+
+// isOf says whether a name is <stem>-<instance id>.
+func isOf(stem, name string) bool {
+	id, ok := strings.CutPrefix(name, stem+"-")
+	if !ok {
+		return false
+	}
+	_, ok = plan.ParseID(id)
+	return ok
+}
+
+// instance returns what the plan says of an id, or nil.
+func (o *observed) instance(id int) *plan.Instance {
+	for i := range o.plan.Instances {
+		if number(o.plan.Instances[i].ID) == id {
+			return &o.plan.Instances[i]
+		}
+	}
+	return nil
+}
+
+// actions of the next step for an instance.
+func (o *observed) actions(id string) []plan.Action {
+	var out []plan.Action
+	for _, a := range o.plan.Actions {
+		if a.ID == id {
+			out = append(out, a)
+		}
+	}
+	return out
+}

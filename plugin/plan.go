@@ -1,0 +1,228 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"tkestack.io/tapp/controller/tapp/plan"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// exitChanges is the exit code of `plan` when something would happen.
+const exitChanges = exitCode(2)
+
+type planning struct {
+	*environment
+	files      []string
+	serverSide bool
+	revision   string
+	output     string
+}
+
+func newPlan(e *environment) *cobra.Command {
+	p := &planning{environment: e}
+	c := &cobra.Command{
+		Use:   "plan (-f FILE | NAME [--to-revision REVISION])",
+		Short: "Tell what applying a manifest would do, in order, and why",
+		Long: `Tell what applying a manifest would do, in order, and why. With a name instead of a file it tells what is left to do, or
+with --to-revision what kubectl tapp undo would do.
+
+The server is asked what would become of the TApp (a dry run, with its defaults and admission), and the controller's own planner
+what it would do about it. Nothing is changed.
+
+The order is that of the controller: what takes no instance away comes at once, then instances whose template is not the rolling
+one go by force, then the others roll, each in the order of their ids. How long the steps take is not told.
+
+The exit code is 0 if nothing would change, 2 if something would, and 1 if that cannot be told.`,
+		Example: `  kubectl tapp plan -f new.yaml
+  kubectl tapp plan web
+  kubectl tapp plan web --to-revision 2`,
+		Args:              between(0, "NAME"),
+		RunE:              func(c *cobra.Command, args []string) error { return p.run(c.Context(), args) },
+		ValidArgsFunction: e.completeTApps(1),
+	}
+	c.Flags().StringArrayVarP(&p.files, "filename", "f", nil, "File or directory with the manifest; - is the standard input")
+	c.Flags().BoolVar(&p.serverSide, "server-side", false, "As kubectl apply --server-side would")
+	c.Flags().StringVar(&p.revision, "to-revision", "", "Number or name of a revision to go back to")
+	e.completeRevisions(c)
+	c.Flags().StringVarP(&p.output, "output", "o", "", "Output format: json or yaml")
+	e.completeFlag(c, "output", "json", "yaml")
+	return c
+}
+
+func (p *planning) run(ctx context.Context, args []string) error {
+	switch {
+	case p.output != "" && p.output != "json" && p.output != "yaml":
+		return usageError{fmt.Errorf("--output is %q; give json or yaml", p.output)}
+	case len(args) == 0 && len(p.files) == 0:
+		return usageError{errors.New("give a manifest by -f, or the NAME of a TApp")}
+	case len(args) > 0 && len(p.files) > 0:
+		return usageError{errors.New("give a manifest or a NAME, not both")}
+	case p.revision != "" && len(args) == 0:
+		return usageError{errors.New("--to-revision is about a TApp; give its NAME")}
+	}
+	s, err := p.connect()
+	if err != nil {
+		return err
+	}
+	forecasts, err := p.foretell(ctx, s, args)
+	if err != nil {
+		return err
+	}
+	if p.output != "" {
+		err = write(p.streams.Out, p.output, map[string]any{"items": forecasts})
+	} else {
+		err = p.print(forecasts)
+	}
+	for _, f := range forecasts {
+		if err == nil && f.changesSomething() {
+			err = exitChanges
+		}
+	}
+	return err
+}
+
+func (p *planning) foretell(ctx context.Context, s *session, args []string) ([]*forecast, error) {
+	if p.revision != "" {
+		f, err := p.foretellUndo(ctx, s, args[0])
+		return []*forecast{f}, err
+	}
+	if len(args) > 0 {
+		o, err := s.observe(ctx, args[0])
+		if err != nil {
+			return nil, err
+		}
+		f, err := foretell(o, o.tapp)
+		return []*forecast{f}, err
+	}
+	manifests, err := p.manifests(s, p.files)
+	if err != nil {
+		return nil, err
+	}
+	var out []*forecast
+	for _, u := range manifests {
+		a, err := s.apply(ctx, u, p.serverSide)
+		if err != nil {
+			return nil, refused(u.GetName(), err)
+		}
+		f, err := p.foretellApplied(ctx, s, a)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+func (p *planning) foretellApplied(ctx context.Context, s *session, a *applied) (*forecast, error) {
+	pods, err := s.pods(ctx, a.after.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	after := a.after
+	if a.before == nil {
+		after = nameless(after)
+	}
+	o, err := s.judge(ctx, after, pods)
+	if err != nil {
+		return nil, err
+	}
+	return foretell(o, a.before)
+}
+
+// foretellUndo asks the server what a rollback would make of a TApp.
+func (p *planning) foretellUndo(ctx context.Context, s *session, name string) (*forecast, error) {
+	t, err := s.get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	revisions, err := s.revisions(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	to, err := target(t, revisions, p.revision)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := rollback(t, to)
+	if err != nil {
+		return nil, err
+	}
+	w := &writing{environment: p.environment, dryRun: dryRunServer, manager: program}
+	after, err := w.patch(ctx, s, t, types.JSONPatchType, patch)
+	if err != nil {
+		return nil, refused(name, err)
+	}
+	return p.foretellApplied(ctx, s, &applied{before: t, after: after})
+}
+
+// nameless drops the identity that a dry run made up: nothing is its own.
+func nameless(t *tappv1.TApp) *tappv1.TApp {
+	out := t.DeepCopy()
+	out.UID = ""
+	return out
+}
+
+func refused(name string, err error) error {
+	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
+		return fmt.Errorf("the server would not accept %s: %w", name, err)
+	}
+	return err
+}
+
+func (p *planning) print(forecasts []*forecast) error {
+	paint := newPainter(p.streams.Out)
+	var b strings.Builder
+	for i, f := range forecasts {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		f.print(&b, paint)
+	}
+	_, err := fmt.Fprint(p.streams.Out, b.String())
+	return err
+}
+
+func (f *forecast) print(b *strings.Builder, p painter) {
+	fmt.Fprintf(b, "%s", p.paint(bold, "tapp.apps.tkestack.io/"+f.Name))
+	switch {
+	case !f.changesSomething() && len(f.Steps) == 0:
+		b.WriteString(": nothing would change\n")
+	case f.Created:
+		b.WriteString(" would be created\n")
+	case len(f.Changes) == 0:
+		b.WriteString(": the spec stays as it is, and this is left to do\n")
+	default:
+		b.WriteString(" would change\n")
+		for _, c := range f.Changes {
+			fmt.Fprintf(b, "  %s\n", p.paint(yellow, short(c)))
+		}
+	}
+	if len(f.Steps) > 0 {
+		b.WriteString("\nIn this order:\n")
+	}
+	for i := range f.Steps {
+		fmt.Fprintf(b, "  %d. %s\n", i+1, f.Steps[i].sentence())
+	}
+	if f.Paused && len(f.Steps) > 0 {
+		b.WriteString("  Updates wait until spec.paused is false.\n")
+	}
+	if len(f.First) > 0 {
+		b.WriteString("\nFirst, as things are now:\n")
+	}
+	for _, a := range f.First {
+		fmt.Fprintf(b, "  %s %s (%s): %s\n", a.Op, plan.Ranges(a.IDs), a.Reason, a.Why)
+	}
+	if len(f.Problems) > 0 {
+		b.WriteString("\nWhat the controller cannot do:\n")
+	}
+	for _, problem := range f.Problems {
+		fmt.Fprintf(b, "  %s\n", p.paint(red, problem))
+	}
+}

@@ -1,0 +1,118 @@
+// Package plugin is `kubectl tapp`: the same program under the name kubectl-tapp.
+// It shows what the planner makes of what is in the cluster, and edits single
+// fields of the spec; what follows from an edit is the controller's work. Its
+// command line keeps to kubectl's conventions, and so is made of kubectl's parts:
+// cobra, client-go's flags, and cli-runtime's printers.
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// Streams are where the commands read and write.
+type Streams = genericiooptions.IOStreams
+
+// The names under which the program is this plugin. kubectl starts the second one
+// when a shell asks it what could follow.
+const (
+	program         = "kubectl-tapp"
+	programComplete = "kubectl_complete-tapp"
+)
+
+// IsName says whether a program that was started by this path is the plugin.
+func IsName(path string) bool {
+	base := filepath.Base(path)
+	return base == program || base == programComplete
+}
+
+// exitCode ends a command that has said all there is to say.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// Main runs the plugin and returns its exit code. The first argument is the name
+// of the program.
+func Main(ctx context.Context, version string, args []string, streams Streams) int {
+	words := args[1:]
+	if filepath.Base(args[0]) == programComplete {
+		words = append([]string{cobra.ShellCompRequestCmd}, words...)
+	}
+	root := newRoot(version, streams)
+	root.SetArgs(words)
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	if code := exitCode(0); errors.As(err, &code) {
+		return int(code)
+	}
+	_, _ = fmt.Fprintln(streams.ErrOut, "error:", err)
+	if usage := (usageError{}); errors.As(err, &usage) {
+		_, _ = fmt.Fprintf(streams.ErrOut, "See '%s --help' for usage.\n", command.CommandPath())
+	}
+	return 1
+}
+
+// usageError is about the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func newRoot(version string, streams Streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   program,
+		Short: "See and steer the instances of TApps.",
+		Long: `See and steer the instances of TApps.
+
+Instances are given as ids and ranges of ids, for example 0-3,7.`,
+		Version:           version,
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl tapp"},
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Args:              cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("there is no command %q", args[0])}
+			}
+			return c.Help()
+		},
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	root.SetHelpCommand(&cobra.Command{Hidden: true})
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	e := newEnvironment(root, streams)
+	root.AddCommand(
+		newGet(e), newExplain(e), newStatus(e), newPlan(e),
+		newKill(e), newStart(e), newRestart(e), newUpgrade(e),
+		newPause(e), newResume(e),
+		newHistory(e), newUndo(e), newDiff(e),
+		newCompletion(e),
+	)
+	e.completeNamespaces(root)
+	return root
+}
+
+// exactly checks the number of arguments; names tell what they are.
+func exactly(names ...string) cobra.PositionalArgs { return between(len(names), names...) }
+
+// between checks that at least the first ones of the named arguments are given.
+func between(least int, names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usageError{fmt.Errorf("%s is missing", names[len(args)])}
+		case len(args) > len(names):
+			return usageError{fmt.Errorf("%q is one argument too many", args[len(names)])}
+		}
+		return nil
+	}
+}

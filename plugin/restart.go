@@ -1,0 +1,116 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+type restart struct {
+	*environment
+	*writing
+	*waiting
+	*selection
+}
+
+func newRestart(e *environment) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "restart NAME IDS",
+		Short: "Restart instances, within the budget",
+		Long: `Restart instances: each gets another pod, with the same name and claims. The request is written to the pods, and the
+controller follows it as it would follow a new template: instances of the rolling template within spec.updateStrategy.maxUnavailable,
+all others within forceUpdate.maxUnavailable. An instance that is not available does not wait.`,
+		Example:           "  kubectl tapp restart web 0-3,7 --wait",
+		Args:              atLeastName,
+		ValidArgsFunction: e.completeInstances,
+	}
+	r := &restart{environment: e, writing: newWriting(e, c), waiting: newWaiting(c), selection: newSelection(c)}
+	c.RunE = func(c *cobra.Command, args []string) error { return r.run(c.Context(), args[0], args[1:]) }
+	return c
+}
+
+func (r *restart) run(ctx context.Context, name string, args []string) error {
+	if err := r.validate(); err != nil {
+		return err
+	}
+	s, err := r.connect()
+	if err != nil {
+		return err
+	}
+	o, err := s.observe(ctx, name)
+	if err != nil {
+		return err
+	}
+	ids, err := r.ids(o.tapp, args)
+	if err != nil {
+		return err
+	}
+	if o.tapp.Spec.Paused {
+		return fmt.Errorf("%s is paused, so that nothing would restart; resume it first", name)
+	}
+	// All of them or none: half of a command is hard to repeat.
+	pods := make([]*corev1.Pod, len(ids))
+	for n, id := range ids {
+		if pods[n], err = o.restartable(id); err != nil {
+			return err
+		}
+	}
+	before := map[int]types.UID{}
+	for n, pod := range pods {
+		before[ids[n]] = pod.UID
+		after, err := r.request(ctx, s, pod)
+		if err != nil {
+			return err
+		}
+		if err := r.report(after, "restart requested"); err != nil {
+			return err
+		}
+	}
+	if !r.wait || r.dryRun != dryRunNone {
+		return nil
+	}
+	return r.until(ctx, s, o.tapp, ids, func(o *observed, id int) (string, error) {
+		if i := o.instance(id); i != nil && i.Pod != nil && i.Pod.UID == before[id] {
+			return o.whyNot(i), nil
+		}
+		return missingAvailable(o, id)
+	})
+}
+
+// restartable returns the pod of an instance that can restart.
+func (o *observed) restartable(id int) (*corev1.Pod, error) {
+	i := o.instance(id)
+	switch {
+	case i == nil || i.Pod == nil || !metav1.IsControlledBy(i.Pod, o.tapp):
+		state := tappv1.InstanceNotCreated
+		if i != nil {
+			state = i.Status
+		}
+		return nil, fmt.Errorf("instance %d has no pod to restart: it is %s", id, state)
+	case i.Pod.DeletionTimestamp != nil:
+		return nil, fmt.Errorf("instance %d has no pod to restart: its pod is being deleted already", id)
+	case i.Pod.Status.Phase == corev1.PodFailed || i.Pod.Status.Phase == corev1.PodSucceeded:
+		return nil, fmt.Errorf("instance %d has no pod to restart: it ended (%s)", id, i.Status)
+	}
+	return i.Pod, nil
+}
+
+// request asks the controller for another pod in the place of this one.
+func (r *restart) request(ctx context.Context, s *session, pod *corev1.Pod) (*corev1.Pod, error) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid":         pod.UID,
+		"annotations": map[string]any{tappv1.AnnotationRestart: time.Now().UTC().Format(time.RFC3339)},
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("writing a patch: %w", err)
+	}
+	return r.patchPod(ctx, s, pod, patch)
+}

@@ -1,0 +1,105 @@
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tkestack.io/tapp/controller/tapp/plan"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// revision is a version of the templates that the controller recorded.
+type revision struct {
+	*appsv1.ControllerRevision
+	version plan.Version
+}
+
+// revisions of a TApp, the oldest first.
+func (s *session) revisions(ctx context.Context, t *tappv1.TApp) ([]revision, error) {
+	list, err := s.apps.ControllerRevisions(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: tappv1.LabelTApp + "=" + t.Name})
+	if err != nil {
+		return nil, fmt.Errorf("listing revisions: %w", err)
+	}
+	var out []revision
+	for i := range list.Items {
+		r := &list.Items[i]
+		if !metav1.IsControlledBy(r, t) {
+			continue
+		}
+		version, err := plan.ReadRevision(r)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, revision{r, version})
+	}
+	slices.SortFunc(out, func(a, b revision) int { return cmp.Compare(a.Revision, b.Revision) })
+	return out, nil
+}
+
+// find a revision by its number or its name.
+func find(t *tappv1.TApp, revisions []revision, wanted string) (*revision, error) {
+	numbers := make([]string, len(revisions))
+	for i := range revisions {
+		numbers[i] = strconv.FormatInt(revisions[i].Revision, 10)
+		if numbers[i] == wanted || revisions[i].Name == wanted {
+			return &revisions[i], nil
+		}
+	}
+	if len(numbers) == 0 {
+		return nil, fmt.Errorf("%s has no revision yet", t.Name)
+	}
+	return nil, fmt.Errorf("%s has no revision %q: it has %s", t.Name, wanted, strings.Join(numbers, ", "))
+}
+
+// mostChanges is how many changes a summary tells of.
+const mostChanges = 3
+
+// summary of what a version changed.
+func summary(from, to plan.Version) (string, error) {
+	changes, err := fieldChanges("", from, to)
+	if err != nil {
+		return "", err
+	}
+	var out []string
+	for _, c := range changes {
+		if len(out) == mostChanges {
+			out = append(out, fmt.Sprintf("%d more", len(changes)-mostChanges))
+			break
+		}
+		out = append(out, short(c))
+	}
+	if len(out) == 0 {
+		return "nothing", nil
+	}
+	return strings.Join(out, "; "), nil
+}
+
+// short tells of a change without its values, unless they are short.
+func short(c fieldChange) string {
+	const most = 60
+	switch {
+	case c.From == nil && len(c.To) > most:
+		return c.Path + " is new"
+	case c.To == nil && len(c.From) > most:
+		return c.Path + " is gone"
+	case len(c.From) > most || len(c.To) > most:
+		return c.Path + " differs"
+	}
+	return c.String()
+}
+
+// imagesOf a version, for its first revision: there is nothing to compare it with.
+func imagesOf(v plan.Version) string {
+	var out []string
+	for _, c := range v.Template.Spec.Containers {
+		out = append(out, c.Name+" runs "+c.Image)
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,191 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// reasonInstancesFailed is why a TApp that has settled is not Ready.
+const reasonInstancesFailed = "InstancesFailed"
+
+func newStatus(e *environment) *cobra.Command {
+	var watch bool
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use:   "status NAME [-w]",
+		Short: "Show how far a rollout is and what blocks it",
+		Long: `Show how far a rollout is and what blocks it.
+
+With --watch it follows the rollout to its end. The exit code is 0 when all instances run what the spec wants, and 1 when the
+rollout cannot go on (the condition Stalled), instances failed, or the time is up. Without --watch a rollout under way is
+no failure.`,
+		Example: `  kubectl tapp status web
+  kubectl tapp status web --watch --timeout 5m`,
+		Args: exactly("NAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, cancel := limited(c.Context(), timeout)
+			defer cancel()
+			return e.status(ctx, args[0], watch)
+		},
+		ValidArgsFunction: e.completeTApps(1),
+	}
+	c.Flags().BoolVarP(&watch, "watch", "w", false, "Follow the rollout to its end")
+	c.Flags().DurationVar(&timeout, "timeout", 0, "How long to follow it; 0 is for ever")
+	return c
+}
+
+func (e *environment) status(ctx context.Context, name string, watch bool) error {
+	s, err := e.connect()
+	if err != nil {
+		return err
+	}
+	screen := &screen{w: e.streams.Out, painter: newPainter(e.streams.Out), live: watch && isTerminal(e.streams.Out)}
+	if !watch {
+		o, err := s.observe(ctx, name)
+		if err != nil {
+			return err
+		}
+		screen.show(frame(o, screen.painter))
+		_, err = o.outcome()
+		return err
+	}
+	t, err := s.get(ctx, name)
+	if err != nil {
+		return err
+	}
+	var last *observed
+	err = s.follow(ctx, t, func(o *observed) (bool, error) {
+		last = o
+		if screen.live {
+			screen.show(frame(o, screen.painter))
+		} else {
+			screen.show([]string{o.line()})
+		}
+		return o.outcome()
+	})
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && last == nil:
+		return errors.New("the time was up before anything was seen of " + name)
+	case errors.Is(err, context.DeadlineExceeded):
+		return errors.New("the time is up: " + last.line())
+	case err != nil:
+		return err
+	}
+	_, err = fmt.Fprintf(e.streams.Out, "tapp %q successfully rolled out\n", name)
+	return err
+}
+
+// outcome says whether the rollout of the TApp's present generation is over, and
+// whether it cannot go on.
+func (o *observed) outcome() (bool, error) {
+	if o.unseen() {
+		return false, nil
+	}
+	ready := o.condition(tappv1.ConditionReady)
+	if stalled := o.condition(tappv1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
+		return false, fmt.Errorf("the rollout of %s is stalled (%s): %s", o.tapp.Name, stalled.Reason, stalled.Message)
+	}
+	if ready != nil && ready.Reason == reasonInstancesFailed {
+		return false, fmt.Errorf("the rollout of %s is over: %s", o.tapp.Name, ready.Message)
+	}
+	// The stored condition may be older than what is seen of the pods, and a restart
+	// leaves the generation as it is.
+	return ready != nil && ready.Status == metav1.ConditionTrue &&
+		meta.IsStatusConditionTrue(o.plan.Status.Conditions, tappv1.ConditionReady), nil
+}
+
+// unseen: the controller has not looked at the present spec yet.
+func (o *observed) unseen() bool { return o.tapp.Status.ObservedGeneration < o.tapp.Generation }
+
+// condition about the present generation, or nil.
+func (o *observed) condition(kind string) *metav1.Condition {
+	c := meta.FindStatusCondition(o.tapp.Status.Conditions, kind)
+	if c == nil || c.ObservedGeneration < o.tapp.Generation {
+		return nil
+	}
+	return c
+}
+
+// progress counts the instances that are to run.
+type progress struct {
+	wanted    int
+	done      int // available, and follow their template
+	available int
+	away      int // not available, and something is being done about it or wrong with it
+	leaving   int // pods that are to go
+	blocks    []block
+}
+
+// block is what holds some instances.
+type block struct {
+	ids    []int
+	reason string
+	why    string
+}
+
+func (o *observed) progress() progress {
+	var p progress
+	at := map[[2]string]int{}
+	for k := range o.plan.Instances {
+		i := &o.plan.Instances[k]
+		num := number(i.ID)
+		runs := num < replicasOf(o.tapp) && o.tapp.Spec.Statuses[i.ID] != tappv1.InstanceKilled && !isEnd(i)
+		restarts := i.Pod != nil && i.Pod.Annotations[tappv1.AnnotationRestart] != ""
+		switch {
+		case !runs && i.Pod != nil && !isEnd(i):
+			p.leaving++
+		case !runs:
+		case i.Available && i.Current && !restarts:
+			p.done++
+		case !i.Available:
+			p.away++
+		}
+		if runs {
+			p.wanted++
+		}
+		if i.Available {
+			p.available++
+		}
+		reason, why := i.Reason, i.Why
+		if next := o.actions(i.ID); reason == "" && len(next) > 0 {
+			reason, why = string(next[0].Op), next[0].Why
+		}
+		if reason == "" {
+			continue
+		}
+		key := [2]string{reason, why}
+		n, known := at[key]
+		if !known {
+			n = len(p.blocks)
+			at[key] = n
+			p.blocks = append(p.blocks, block{reason: reason, why: why})
+		}
+		p.blocks[n].ids = append(p.blocks[n].ids, num)
+	}
+	return p
+}
+
+// line tells it in one line, for logs.
+func (o *observed) line() string {
+	if o.unseen() {
+		return fmt.Sprintf("%s: the controller has not seen generation %d yet", o.tapp.Name, o.tapp.Generation)
+	}
+	p := o.progress()
+	parts := []string{fmt.Sprintf("%s: %d of %d instances are done, %d are available", o.tapp.Name, p.done, p.wanted, p.available)}
+	if p.leaving > 0 {
+		parts = append(parts, fmt.Sprintf("pods that are to go: %d", p.leaving))
+	}
+	for _, b := range p.blocks {
+		parts = append(parts, fmt.Sprintf("%s (%s): %s", instances(b.ids), b.reason, b.why))
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,128 @@
+package plugin
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// colour is the part of an escape sequence that chooses a colour; "" is none.
+type colour string
+
+const (
+	plain  colour = ""
+	bold   colour = "1"
+	grey   colour = "2"
+	red    colour = "31"
+	green  colour = "32"
+	yellow colour = "33"
+)
+
+// painter colours text, or leaves it as it is.
+type painter bool
+
+// newPainter colours on a terminal, unless NO_COLOR is set (https://no-color.org).
+func newPainter(w io.Writer) painter {
+	return painter(isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+func (p painter) paint(c colour, text string) string {
+	if !p || c == plain || text == "" {
+		return text
+	}
+	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
+}
+
+// colourOf a state of an instance.
+func colourOf(s tappv1.InstanceStatus) colour {
+	switch s {
+	case tappv1.InstanceRunning:
+		return green
+	case tappv1.InstanceKilled, tappv1.InstanceSucc:
+		return grey
+	case tappv1.InstanceFailed, tappv1.InstancePodFailed, tappv1.InstanceUnknown:
+		return red
+	}
+	return yellow
+}
+
+// cell of a table.
+type cell struct {
+	text   string
+	colour colour
+}
+
+// table is rows of cells; the first row is the header.
+type table [][]cell
+
+func (t *table) add(texts ...string) {
+	row := make([]cell, len(texts))
+	for i := range texts {
+		row[i].text = texts[i]
+	}
+	*t = append(*t, row)
+}
+
+// print aligns the columns as kubectl does, three blanks apart. Colours have no
+// width, which a tabwriter does not know.
+func (t table) print(w io.Writer, p painter) error {
+	var widths []int
+	for _, row := range t {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+		}
+	}
+	var b strings.Builder
+	for _, row := range t {
+		last := len(row) - 1
+		for last > 0 && row[last].text == "" {
+			last--
+		}
+		for i, c := range row[:last+1] {
+			b.WriteString(p.paint(c.colour, c.text))
+			if i < last {
+				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.text)+3))
+			}
+		}
+		b.WriteByte('\n')
+	}
+	_, err := fmt.Fprint(w, b.String())
+	return err
+}
+
+// colouredDiff colours what a unified diff adds and removes.
+func colouredDiff(text []byte, p painter) []byte {
+	if !p {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(string(text)) {
+		c := plain
+		switch {
+		case strings.HasPrefix(line, "+"):
+			c = green
+		case strings.HasPrefix(line, "-"):
+			c = red
+		}
+		content, hadEnd := strings.CutSuffix(line, "\n")
+		b.WriteString(p.paint(c, content))
+		if hadEnd {
+			b.WriteByte('\n')
+		}
+	}
+	return []byte(b.String())
+}

@@ -1,0 +1,128 @@
+package plugin
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"tkestack.io/tapp/controller/tapp/plan"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// instanceView is what `get` and `explain` tell of an instance.
+type instanceView struct {
+	Namespace string                `json:"namespace"`
+	TApp      string                `json:"tapp"`
+	ID        string                `json:"id"`
+	Template  string                `json:"template"`
+	State     tappv1.InstanceStatus `json:"state"`
+	// Since is when it came to its state; absent where nothing tells.
+	Since *metav1.Time `json:"since,omitempty"`
+	// Available: is to run, ready for minReadySeconds, neither dying nor updating.
+	Available bool `json:"available"`
+	// Current: the pod follows its template.
+	Current bool `json:"current"`
+	// Pod and what follows are absent without a pod.
+	Pod      string   `json:"pod,omitempty"`
+	UID      string   `json:"uid,omitempty"`
+	Images   []string `json:"images,omitempty"`
+	Node     string   `json:"node,omitempty"`
+	IP       string   `json:"ip,omitempty"`
+	Restarts int32    `json:"restarts,omitempty"`
+	// Reason and Why say what holds the instance, if something does.
+	Reason string `json:"reason,omitempty"`
+	Why    string `json:"why,omitempty"`
+	// Next is what the controller does next about the instance.
+	Next []actionView `json:"next,omitempty"`
+}
+
+// actionView is one action of a plan.
+type actionView struct {
+	Op     plan.Op `json:"op"`
+	Reason string  `json:"reason"`
+	Why    string  `json:"why"`
+}
+
+func (o *observed) view(i *plan.Instance) instanceView {
+	v := instanceView{Namespace: o.tapp.Namespace, TApp: o.tapp.Name, ID: i.ID, Template: i.Template, State: i.Status,
+		Available: i.Available, Current: i.Current, Reason: i.Reason, Why: i.Why}
+	for _, a := range o.actions(i.ID) {
+		v.Next = append(v.Next, actionView{a.Op, a.Reason, a.Why})
+	}
+	if i.Pod == nil {
+		return v
+	}
+	v.Pod, v.UID, v.Node, v.IP = i.Pod.Name, string(i.Pod.UID), i.Pod.Spec.NodeName, i.Pod.Status.PodIP
+	for _, c := range i.Pod.Spec.Containers {
+		v.Images = append(v.Images, c.Image)
+	}
+	for _, c := range i.Pod.Status.ContainerStatuses {
+		v.Restarts += c.RestartCount
+	}
+	v.Since = since(i)
+	return v
+}
+
+// since tells when the pod came to the state of its instance.
+func since(i *plan.Instance) *metav1.Time {
+	pod := i.Pod
+	switch i.Status {
+	case tappv1.InstanceKilling:
+		if at := pod.DeletionTimestamp; at != nil {
+			grace := int64(0)
+			if pod.DeletionGracePeriodSeconds != nil {
+				grace = *pod.DeletionGracePeriodSeconds
+			}
+			return &metav1.Time{Time: at.Add(-time.Duration(grace) * time.Second)}
+		}
+	case tappv1.InstanceUpdating:
+		if at, closed := plan.GateClosedSince(pod); closed {
+			return &metav1.Time{Time: at}
+		}
+	case tappv1.InstanceFailed, tappv1.InstanceSucc, tappv1.InstancePodFailed, tappv1.InstancePodSucc:
+		var end *metav1.Time
+		for _, c := range pod.Status.ContainerStatuses {
+			if t := c.State.Terminated; t != nil && (end == nil || end.Before(&t.FinishedAt)) {
+				end = &t.FinishedAt
+			}
+		}
+		if end != nil {
+			return end
+		}
+	}
+	for c := range pod.Status.Conditions {
+		if pod.Status.Conditions[c].Type == corev1.PodReady {
+			return &pod.Status.Conditions[c].LastTransitionTime
+		}
+	}
+	return &pod.CreationTimestamp
+}
+
+const none = "<none>"
+
+func orNone(text string) string {
+	if text == "" {
+		return none
+	}
+	return text
+}
+
+// age of a time, as kubectl writes it.
+func age(at *metav1.Time, now time.Time) string {
+	if at == nil || at.IsZero() {
+		return none
+	}
+	return duration.HumanDuration(now.Sub(at.Time))
+}
+
+func images(list []string) string { return orNone(strings.Join(list, ",")) }
+
+func yesNo(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"tkestack.io/tapp/controller"
+	"tkestack.io/tapp/webhook"
+)
+
+func flagNames(c *cli.Command) []string {
+	var out []string
+	for _, f := range c.Flags {
+		out = append(out, f.Names()...)
+	}
+	return out
+}
+
+// TestRunHasTheFlagsOfBoth: each once.
+func TestRunHasTheFlagsOfBoth(t *testing.T) {
+	got := flagNames(runCommand("v1"))
+	want := append(flagNames(controller.Command("v1")), flagNames(webhook.Command("v1"))...)
+	slices.Sort(got)
+	slices.Sort(want)
+	if want = slices.Compact(want); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestRunWithoutAnAPIServer: it is alive and not ready, keeps trying, and ends well
+// when it is told to.
+func TestRunWithoutAnAPIServer(t *testing.T) {
+	address := freeAddress(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	var log bytes.Buffer
+	app := &cli.App{Name: "tapp", Writer: io.Discard, ErrWriter: &log, Commands: []*cli.Command{runCommand("v1")}, ExitErrHandler: func(*cli.Context, error) {}}
+	go func() {
+		ended <- app.RunContext(ctx, []string{"tapp", "run", "--master=http://" + freeAddress(t), "--metrics-address=" + address,
+			"--listen-address=127.0.0.1:0", "--register-admission", "--tls-dns-name=tapp.ns.svc", "--tls-secret-namespace=ns", "--admission-shutdown-delay=0"})
+	}()
+	get := func(path string) (int, string) {
+		response, err := http.Get("http://" + address + path)
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer func() { _ = response.Body.Close() }()
+		body, _ := io.ReadAll(response.Body)
+		return response.StatusCode, string(body)
+	}
+	if err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		_, page := get("/metrics")
+		return strings.Contains(page, `tapp_api_requests_total{code="",`), nil
+	}); err != nil {
+		t.Fatalf("it asks nobody: %v", err)
+	}
+	if code, body := get("/healthz"); code != 200 {
+		t.Errorf("/healthz: %d %s", code, body)
+	}
+	if code, body := get("/readyz"); code != 503 || body != "the caches are not filled yet\nthere is no certificate yet\n" {
+		t.Errorf("/readyz: %d %q", code, body)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("it ended with %v\n%s", err, log.String())
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}

@@ -1,0 +1,82 @@
+//go:build cluster
+
+package admission
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write into the manifests what kubectl says now")
+
+// badManifests begin with what kubectl says, as a comment. Where a file has several
+// documents the last one is bad, as an update of those before.
+const badManifests = "../../webhook/testdata/bad"
+
+// TestBadManifests: what users see, word for word.
+func TestBadManifests(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(badManifests, "*.yaml"))
+	if err != nil || len(files) < 60 {
+		t.Fatalf("%d manifests, error %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			t.Parallel()
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, manifest := split(string(content))
+			documents := strings.Split(manifest, "---\n")
+			last := len(documents) - 1
+			ns := namespace(t, nil)
+			for _, good := range documents[:last] {
+				mustKubectl(t, ns, good, "apply", "--filename", "-")
+			}
+			out, err := kubectl(t, ns, documents[last], "apply", "--filename", "-")
+			if err == nil {
+				t.Fatalf("it is admitted: %s", out)
+			}
+			got := tidy(strings.ReplaceAll(out, ns, "NAMESPACE"))
+			if *update {
+				if err := os.WriteFile(file, []byte(comment(got)+manifest), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if got != want {
+				t.Errorf("kubectl says:\n%s\nwant:\n%s", got, want)
+			}
+		})
+	}
+}
+
+// split a manifest into the comment at its beginning and the rest.
+func split(content string) (comment, rest string) {
+	var lines []string
+	for strings.HasPrefix(content, "#") {
+		line, after, _ := strings.Cut(content, "\n")
+		lines, content = append(lines, strings.TrimPrefix(strings.TrimPrefix(line, "#"), " ")), after
+	}
+	return strings.Join(lines, "\n"), content
+}
+
+func comment(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text + "\n") {
+		b.WriteString(strings.TrimRight("# "+line, " \n") + "\n")
+	}
+	return b.String()
+}
+
+// tidy leaves out spaces at the ends of lines.
+func tidy(out string) string {
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}

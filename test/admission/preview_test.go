@@ -1,0 +1,123 @@
+//go:build cluster
+
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"tkestack.io/tapp/test/gen"
+)
+
+// said is what kubectl prints, line by line, without the namespace.
+func said(out string) []string { return strings.Split(tidy(out), "\n") }
+
+// expect the lines of kubectl's output.
+func expect(t *testing.T, out string, want ...string) {
+	t.Helper()
+	if got := said(out); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("kubectl says:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestPreview: an update says what will become of the instances, also when it is
+// only tried.
+func TestPreview(t *testing.T) {
+	t.Parallel()
+	ns := namespace(t, nil)
+	base := []gen.Option{gen.Replicas(6), gen.Pool("canary", gen.Image("demo:v2")), gen.Use("canary", 5)}
+	apply := func(flag string, opts ...gen.Option) string {
+		t.Helper()
+		return mustKubectl(t, ns, text(t, manifest("web", append(base, opts...)...)), "apply", flag, "--filename", "-")
+	}
+	expect(t, apply("--dry-run=none"), "tapp.apps.tkestack.io/web created")
+	running(t, stored(t, ns, "web"))
+
+	for name, c := range map[string]struct {
+		opts []gen.Option
+		want []string
+	}{
+		"nothing": {nil, nil},
+		"image": {[]gen.Option{gen.Default(gen.Image("demo:v3"))}, []string{
+			"Warning: 5 instances are updated in place (0-4): image of main from demo:v1 to demo:v3",
+		}},
+		"image and environment": {[]gen.Option{gen.Default(gen.Image("demo:v3")), gen.Pool("canary", gen.Image("demo:v2"), gen.Env("LEVEL", "debug"))}, []string{
+			"Warning: 5 instances are updated in place (0-4): image of main from demo:v1 to demo:v3",
+			`Warning: 1 instance is recreated (5): template "canary" changed: spec.containers[main].env[LEVEL]`,
+		}},
+		"label": {[]gen.Option{gen.Default(gen.Label("tier", "front"))}, []string{
+			"Warning: 5 instances get other labels or annotations without a restart (0-4): only labels and annotations of the template changed",
+		}},
+		"another template": {[]gen.Option{gen.Use("canary", 1)}, []string{
+			"Warning: 1 instance is updated in place (1): image of main from demo:v1 to demo:v2",
+		}},
+		"kill and scale down": {[]gen.Option{gen.Killed(0, 2), gen.Replicas(4)}, []string{
+			"Warning: spec.templates: instance 5 has an entry, and does not exist while spec.replicas is 4",
+			"Warning: 2 instances are killed (0,2): spec.statuses says Killed",
+			"Warning: 2 instances are removed (4-5): spec.replicas is 4",
+		}},
+		"scale up": {[]gen.Option{gen.Replicas(9)}, []string{
+			"Warning: 3 instances are created (6-8): the instance has no pod",
+		}},
+		"only in place": {[]gen.Option{gen.Default(gen.Env("LEVEL", "debug")), gen.Policy("InPlaceOnly")}, []string{
+			`Warning: 5 instances stay on their old template (0-4): template "default" changed: spec.containers[main].env[LEVEL]; spec.updateStrategy.inPlaceUpdate.policy is InPlaceOnly`,
+		}},
+		"never in place": {[]gen.Option{gen.Default(gen.Image("demo:v3")), gen.Policy("ReCreate")}, []string{
+			`Warning: 5 instances are recreated (0-4): template "default" changed, and spec.updateStrategy.inPlaceUpdate.policy is ReCreate`,
+		}},
+		"paused": {[]gen.Option{gen.Default(gen.Image("demo:v3")), paused}, []string{
+			"Warning: 5 instances are updated in place (0-4): image of main from demo:v1 to demo:v3",
+			"Warning: spec.paused is true: updates start when it is false",
+		}},
+		"no-op status": {[]gen.Option{status("1", "Pending")}, []string{
+			"Warning: spec.statuses[1]: Pending has no effect; Killed stops an instance, Running or no entry runs it",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := stored(t, ns, "web")
+			last := "tapp.apps.tkestack.io/web configured (server dry run)"
+			if name == "nothing" {
+				last = "tapp.apps.tkestack.io/web unchanged (server dry run)"
+			}
+			expect(t, apply("--dry-run=server", c.opts...), append(c.want, last)...)
+			if after := stored(t, ns, "web"); !equality.Semantic.DeepEqual(before, after) {
+				t.Errorf("the dry run changed it")
+			}
+		})
+	}
+	expect(t, apply("--dry-run=none", gen.Default(gen.Image("demo:v3"))),
+		"Warning: 5 instances are updated in place (0-4): image of main from demo:v1 to demo:v3", "tapp.apps.tkestack.io/web configured")
+	expect(t, mustKubectl(t, ns, "", "scale", "--replicas=7", "tapp/web"),
+		// What the last update began is still to be done.
+		"Warning: 5 instances are updated in place (0-4): image of main from demo:v1 to demo:v3",
+		"Warning: 1 instance is created (6): the instance has no pod",
+		"tapp.apps.tkestack.io/web scaled")
+}
+
+// TestInitImages: they are patched, and wait.
+func TestInitImages(t *testing.T) {
+	t.Parallel()
+	ns := namespace(t, nil)
+	at := func(image string) string {
+		return text(t, manifest("web", gen.Replicas(2), gen.Default(initContainer(image))))
+	}
+	mustKubectl(t, ns, at("setup:1"), "apply", "--filename", "-")
+	running(t, stored(t, ns, "web"))
+	expect(t, mustKubectl(t, ns, at("setup:2"), "apply", "--filename", "-"),
+		"Warning: spec.template.spec.initContainers[setup].image: an init container's new image takes effect when an instance's pod starts next; updating in place does not start it",
+		"Warning: 2 instances are updated in place (0-1): image of setup from setup:1 to setup:2",
+		"tapp.apps.tkestack.io/web configured")
+}
+
+// TestOverlap: two TApps whose selectors mean the pods of both.
+func TestOverlap(t *testing.T) {
+	t.Parallel()
+	ns := namespace(t, nil)
+	mustKubectl(t, ns, text(t, manifest("web")), "apply", "--filename", "-")
+	expect(t, mustKubectl(t, ns, text(t, manifest("web-two", gen.Default(gen.Label("app", "web"), gen.Label("tier", "two")))), "apply", "--filename", "-"),
+		"Warning: spec.selector: it overlaps with that of TApp web; Services and budgets that use it mean the pods of both. Give each a label of its own",
+		"tapp.apps.tkestack.io/web-two created")
+	expect(t, mustKubectl(t, ns, text(t, manifest("other")), "apply", "--filename", "-"), "tapp.apps.tkestack.io/other created")
+}

@@ -1,0 +1,244 @@
+//go:build cluster
+
+// Package failover tests what happens when processes of tapp go, in the middle of
+// what they do, as their users' are: started by their command line, with default
+// timings.
+package failover
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/retry"
+
+	"tkestack.io/tapp/crd/client"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/gen"
+	"tkestack.io/tapp/test/witness"
+)
+
+// rig is a namespace of its own on the cluster.
+type rig struct {
+	*testing.T
+	config *rest.Config
+	kube   *kubernetes.Clientset
+	tapps  client.TAppInterface
+	ns     string
+	logs   string // directory of the cluster's logs
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	path := os.Getenv("TAPP_KUBECONFIG")
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		t.Fatalf("reading TAPP_KUBECONFIG: %v", err)
+	}
+	config.QPS, config.Burst, config.UserAgent = -1, -1, "failover-test"
+	config.WarningHandler = rest.NoWarnings{} // previews of what is done
+	r := &rig{T: t, config: config, logs: filepath.Join(filepath.Dir(path), "logs")}
+	if r.kube, err = kubernetes.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	tapps, err := client.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns, err := r.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "failover-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ns, r.tapps = ns.Name, tapps.TApps(ns.Name)
+	t.Cleanup(func() {
+		ctx, now := context.Background(), int64(0)
+		if err := r.kube.CoreV1().Pods(r.ns).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}); err != nil {
+			t.Error(err)
+		}
+		if err := r.kube.CoreV1().Namespaces().Delete(ctx, r.ns, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// settled waits until the TApp is as its spec wants it.
+func (r *rig) settled(name string) {
+	r.Helper()
+	eventually(r.T, name+" settles", func() string {
+		t, err := r.tapps.Get(r.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		for _, c := range t.Status.Conditions {
+			if c.Type == tappv1.ConditionReady && c.Status == metav1.ConditionTrue && c.ObservedGeneration == t.Generation && t.Status.ObservedGeneration == t.Generation {
+				return ""
+			}
+		}
+		return fmt.Sprintf("generation %d, status %+v", t.Generation, t.Status.Conditions)
+	})
+}
+
+// marker is the annotation that says which rollout a pod belongs to.
+const marker = "rollout"
+
+// rollout is a TApp that is updated again and again: in place, then by recreating,
+// and so on.
+type rollout struct {
+	rig      *rig
+	replicas int
+	witness  *witness.Witness
+
+	mu        sync.Mutex
+	number    int             // of the update that was begun last
+	recreated int             // how many updates have recreated the pods
+	updated   map[string]bool // pods of this update
+	steps     int             // writes of a controller that were seen
+	changed   chan struct{}   // closed at the next step
+}
+
+// begin makes the TApp and waits until it runs.
+func begin(r *rig, replicas, budget int) *rollout {
+	r.Helper()
+	o := &rollout{rig: r, replicas: replicas, updated: map[string]bool{}, changed: make(chan struct{})}
+	t := gen.TApp("a", gen.Replicas(int32(replicas)), gen.MaxUnavailable(strconv.Itoa(budget)),
+		gen.Default(gen.Simulated(), gen.Annotation(marker, "0"), func(p *corev1.PodTemplateSpec) {
+			// Not 0: then the API server writes twice, and who is killed in between leaves a
+			// pod that only a real kubelet removes.
+			second := int64(1)
+			p.Spec.TerminationGracePeriodSeconds = &second
+		}))
+	if _, err := r.tapps.Create(r.Context(), t, metav1.CreateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	r.settled("a")
+	o.witness = witness.Watch(r.T, r.kube.CoreV1().Pods(r.ns))
+	o.witness.Expect(budget)
+	o.witness.Follow(o.see)
+	return o
+}
+
+// see counts what only a controller does.
+func (o *rollout) see(before, after *corev1.Pod) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case after == nil:
+		delete(o.updated, before.Name)
+		return
+	case before == nil: // created
+	case before.Annotations[marker] != after.Annotations[marker]: // patched
+	case before.DeletionTimestamp == nil && after.DeletionTimestamp != nil: // deleted
+	case gate(before) != gate(after): // drained, or back in service
+	default:
+		return
+	}
+	o.steps++
+	if after.Annotations[marker] == strconv.Itoa(o.number) && after.DeletionTimestamp == nil {
+		o.updated[after.Name] = true
+	}
+	close(o.changed)
+	o.changed = make(chan struct{})
+}
+
+func gate(p *corev1.Pod) corev1.ConditionStatus {
+	for _, c := range p.Status.Conditions {
+		if c.Type == tappv1.GateInPlaceUpdate {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+// next begins an update, whether or not the last one has ended.
+func (o *rollout) next() {
+	o.rig.Helper()
+	o.mu.Lock()
+	o.number++
+	n := strconv.Itoa(o.number)
+	inPlace := o.number%2 == 1
+	if !inPlace {
+		o.recreated++
+	}
+	clear(o.updated)
+	o.mu.Unlock()
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		t, err := o.rig.tapps.Get(o.rig.Context(), "a", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		gen.Default(gen.Annotation(marker, n))(t)
+		if inPlace {
+			gen.Default(gen.Image("demo:" + n))(t)
+		} else {
+			gen.Default(gen.Env("VERSION", n))(t)
+		}
+		_, err = o.rig.tapps.Update(o.rig.Context(), t, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		o.rig.Fatal(err)
+	}
+}
+
+// progress so far: instances of this update, steps of all.
+func (o *rollout) progress() (updated, steps int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.updated), o.steps
+}
+
+// reaches waits until so many instances are updated.
+func (o *rollout) reaches(n int) {
+	o.rig.Helper()
+	o.await(fmt.Sprint(n, " instances are updated"), func() bool { return len(o.updated) >= n })
+}
+
+// moves waits for the next step of a controller.
+func (o *rollout) moves() {
+	o.rig.Helper()
+	_, since := o.progress()
+	o.await("a next step", func() bool { return o.steps > since })
+}
+
+func (o *rollout) await(what string, reached func() bool) {
+	o.rig.Helper()
+	timeout := time.After(patient)
+	for {
+		o.mu.Lock()
+		ok, changed := reached(), o.changed
+		o.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-changed:
+		case <-timeout:
+			updated, steps := o.progress()
+			o.rig.Fatalf("waiting until %s: %d are, after %d steps", what, updated, steps)
+		}
+	}
+}
+
+// ends waits for the end of the last update, and checks that no instance was
+// recreated but by updates that do that.
+func (o *rollout) ends() {
+	o.rig.Helper()
+	o.rig.settled("a")
+	o.reaches(o.replicas)
+	for i := range o.replicas {
+		if name := fmt.Sprint("a-", i); o.witness.Lives(name) > 1+o.recreated {
+			o.rig.Errorf("pod %s had %d lives in %d updates that recreate", name, o.witness.Lives(name), o.recreated)
+		}
+	}
+}

@@ -1,0 +1,239 @@
+//go:build cluster
+
+package shell
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tkestack.io/tapp/controller"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/gen"
+)
+
+// TestOutages takes parts of the cluster's control plane away, so that it is not
+// parallel: Go runs the tests that are after it. The namespaces are made before,
+// because who furnishes them may take a minute to notice that the API server is
+// back.
+func TestOutages(t *testing.T) {
+	tests := []struct {
+		name string
+		run  func(*rig)
+	}{
+		{"etcd stalls", etcdStalls},
+		{"the API server restarts", apiServerRestarts},
+		{"the controller starts meanwhile, and applies CRDs", func(r *rig) { startsMeanwhile(r, true) }},
+		{"the controller starts meanwhile, and CRDs are installed", func(r *rig) { startsMeanwhile(r, false) }},
+		{"the controller stops meanwhile", stopsMeanwhile},
+	}
+	rigs := make([]*rig, len(tests))
+	for i := range tests {
+		rigs[i] = newRig(t)
+		rigs[i].eventually("pods can be made", func() string {
+			_, err := rigs[i].kube.CoreV1().ServiceAccounts(rigs[i].ns).Get(t.Context(), "default", metav1.GetOptions{})
+			return when(err != nil, fmt.Sprint(err))
+		})
+	}
+	for i, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := *rigs[i]
+			r.T = t
+			test.run(&r)
+		})
+	}
+}
+
+// electedByDefault has the run hold an election in the rig's namespace, with the
+// timings that users have.
+func (r *rig) electedByDefault(c *controller.Config) {
+	c.Election = controller.Defaults().Election
+	c.Election.Namespace, c.Election.Name = r.ns, "lease"
+}
+
+// devcluster runs a command of the cluster's program on the cluster.
+func (r *rig) devcluster(args ...string) string {
+	r.Helper()
+	bin, kubeconfig := os.Getenv("TAPP_DEVCLUSTER"), os.Getenv("TAPP_KUBECONFIG")
+	if bin == "" {
+		r.Fatal("TAPP_DEVCLUSTER names no program: run these tests by `make shell-test`")
+	}
+	out, err := exec.Command(bin, append(args, "--dir", filepath.Dir(kubeconfig))...).CombinedOutput()
+	if err != nil {
+		r.Fatalf("devcluster %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// stop a component; what this returns starts it again, as the test's end does.
+func (r *rig) stop(component string) (start func()) {
+	r.Helper()
+	stopped := true
+	start = func() {
+		r.Helper()
+		if stopped {
+			r.devcluster("start", component)
+			stopped = false
+		}
+	}
+	r.Cleanup(start)
+	r.devcluster("stop", component)
+	return start
+}
+
+// freeze a component; what this returns lets it go on, as the test's end does.
+func (r *rig) freeze(component string) (thaw func()) {
+	r.Helper()
+	status := r.devcluster("status")
+	m := regexp.MustCompile(`(?m)^` + component + ` +runs, process (\d+)$`).FindStringSubmatch(status)
+	if m == nil {
+		r.Fatalf("%s does not run:\n%s", component, status)
+	}
+	pid, err := strconv.Atoi(m[1])
+	if err != nil {
+		r.Fatal(err)
+	}
+	send := func(s syscall.Signal) {
+		r.Helper()
+		if err := syscall.Kill(pid, s); err != nil {
+			r.Errorf("signal %v to %s: %v", s, component, err)
+		}
+	}
+	r.Cleanup(func() { send(syscall.SIGCONT) })
+	send(syscall.SIGSTOP)
+	return func() { r.Helper(); send(syscall.SIGCONT) }
+}
+
+// underWay begins an update of the TApp a, and returns when some instances are
+// updated and others are not.
+func (r *rig) underWay() {
+	r.Helper()
+	r.edit("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t) })
+	r.eventually("the update is under way", func() string {
+		updated := 0
+		for _, p := range r.pods() {
+			if p.Spec.Containers[0].Image == "demo:v2" {
+				updated++
+			}
+		}
+		return when(updated < 3, fmt.Sprintf("%d are updated", updated))
+	})
+}
+
+// updatedInPlace checks how the update ended.
+func (r *rig) updatedInPlace(lives func(string) int, replicas int) {
+	r.Helper()
+	r.settled("a")
+	pods := r.pods()
+	for i := range replicas {
+		name := fmt.Sprint("a-", i)
+		if p := pods[name]; p == nil || p.Spec.Containers[0].Image != "demo:v2" || lives(name) != 1 {
+			r.Errorf("pod %s is %v after %d lives", name, p, lives(name))
+		}
+	}
+}
+
+// goesOn checks that the run has not ended.
+func (c *run) goesOn() {
+	c.rig.Helper()
+	select {
+	case <-c.ended:
+		c.rig.Fatalf("the controller gave up: %v", c.err)
+	default:
+	}
+}
+
+// apiServerRestarts: the API server is away for so long that the leader gives up.
+// Nothing is lost, and nothing needs a hand.
+func apiServerRestarts(r *rig) {
+	w := r.watchPods()
+	c := r.start(r.electedByDefault)
+	r.create(app("a", gen.Replicas(60), gen.MaxUnavailable("2")))
+	r.settled("a")
+	w.Expect(2)
+	r.underWay()
+	start := r.stop("kube-apiserver")
+	away := time.Now()
+	r.eventually("it stops working", func() string { return when(c.metric("tapp_leader", nil) != 0, "it still leads") })
+	if took, most := time.Since(away), controller.Defaults().Election.LeaseDuration; took > most {
+		r.Errorf("it went on for %v after its last renewal; another one may begin after %v", took, most)
+	}
+	c.goesOn()
+	start()
+	back := time.Now()
+	r.eventually("it leads again", func() string { return when(c.metric("tapp_leader", nil) != 1, "not yet") })
+	if took := time.Since(back); took > 15*time.Second {
+		r.Errorf("it went on after %v", took)
+	}
+	r.updatedInPlace(w.Lives, 60)
+	c.goesOn()
+}
+
+// startsMeanwhile: it waits, and works when the API server is there.
+func startsMeanwhile(r *rig, createCRD bool) {
+	start := r.stop("kube-apiserver")
+	c := r.start(r.electedByDefault, func(c *controller.Config) { c.CreateCRD = createCRD })
+	r.eventually("it tries, again and again", func() string {
+		c.goesOn()
+		n := c.metric("tapp_api_requests_total", map[string]string{"code": ""})
+		return when(n < 5, fmt.Sprintf("%v requests", n))
+	})
+	start()
+	back := time.Now()
+	r.eventually("it leads", func() string { c.goesOn(); return when(c.metric("tapp_leader", nil) != 1, "not yet") })
+	if took := time.Since(back); took > 10*time.Second {
+		r.Errorf("it leads after %v", took)
+	}
+	r.create(app("a"))
+	// Not that they run: the simulated nodes may take a minute to come back.
+	r.eventually("it makes pods", func() string { return when(len(r.pods()) != 3, "they are not all there") })
+}
+
+// stopsMeanwhile: it does not hang.
+func stopsMeanwhile(r *rig) {
+	c := r.start(r.electedByDefault)
+	r.eventually("it leads", func() string { return when(c.metric("tapp_leader", nil) != 1, "not yet") })
+	r.stop("kube-apiserver")
+	began := time.Now()
+	c.stop()
+	if took := time.Since(began); took > 20*time.Second {
+		r.Errorf("it stopped after %v", took)
+	}
+}
+
+// etcdStalls: it stands still for 10 seconds in the middle of an update.
+func etcdStalls(r *rig) {
+	const lasts = 10 * time.Second
+	w := r.watchPods()
+	c := r.start(r.electedByDefault)
+	r.create(app("a", gen.Replicas(60), gen.MaxUnavailable("2")))
+	r.settled("a")
+	w.Expect(2)
+	r.underWay()
+	thaw, began, stalled := r.freeze("etcd"), time.Now(), false
+	ctx, cancel := context.WithTimeout(r.Context(), lasts)
+	defer cancel()
+	for ctx.Err() == nil {
+		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "stall-"}}
+		_, err := r.kube.CoreV1().ConfigMaps(r.ns).Create(ctx, m, metav1.CreateOptions{})
+		if err == nil && stalled {
+			r.Fatal("etcd takes writes")
+		}
+		stalled = stalled || err != nil || time.Since(began) > time.Second // a signal takes a moment
+	}
+	thaw()
+	c.goesOn()
+	r.updatedInPlace(w.Lives, 60)
+	c.goesOn()
+}

@@ -1,0 +1,241 @@
+// Package witness watches every step of the TApps' pods in a namespace for what must
+// never happen, whatever a test is about:
+//
+//	S1  two pods that have not ended for one instance
+//	S2  more instances out of service than the budget allows
+//	S4  a pod on a node that goes without having been told to end
+//	S5  an image that changes while the pod is still in its Services
+//
+// and keeps what each instance went through.
+package witness
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	toolswatch "k8s.io/client-go/tools/watch"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// Witness of the pods of one namespace.
+type Witness struct {
+	mu     sync.Mutex
+	pods   map[string]*corev1.Pod // that have not gone
+	uids   map[string][]types.UID // that a name ever had
+	faults []string
+	budget int             // how many may be out of service; -1: not watched
+	spared map[string]bool // names whose outage is not the budget's
+	follow func(before, after *corev1.Pod)
+}
+
+// Watch makes a witness whose faults fail the test at its end. It sees every step
+// from now on, but for those that the API server has forgotten when it was away.
+func Watch(t *testing.T, pods corev1client.PodInterface) *Witness {
+	t.Helper()
+	w := &Witness{pods: map[string]*corev1.Pod{}, uids: map[string][]types.UID{}, budget: -1, spared: map[string]bool{}}
+	ctx, cancel := context.WithCancel(context.Background()) // not the test's, which ends before its cleanups
+	version, err := w.list(ctx, pods)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.run(ctx, pods, version)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		for _, f := range w.faults {
+			t.Error(f)
+		}
+	})
+	return w
+}
+
+// run follows the pods; a watch that cannot be continued begins anew.
+func (w *Witness) run(ctx context.Context, pods corev1client.PodInterface, version string) {
+	for ctx.Err() == nil {
+		events, err := toolswatch.NewRetryWatcherWithContext(ctx, version, watcher{pods})
+		if err != nil {
+			w.mu.Lock()
+			w.faults = append(w.faults, fmt.Sprint("the witness cannot watch: ", err))
+			w.mu.Unlock()
+			return
+		}
+		for e := range events.ResultChan() {
+			if pod, ok := e.Object.(*corev1.Pod); ok {
+				w.see(e.Type, pod)
+			}
+		}
+		_ = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+			version, err = w.list(ctx, pods)
+			return err == nil, nil
+		}) // ends with ctx only
+	}
+}
+
+type watcher struct{ pods corev1client.PodInterface }
+
+func (w watcher) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	return w.pods.Watch(ctx, o)
+}
+
+// list takes the pods as they are: what happened to them since the last time is
+// not known.
+func (w *Witness) list(ctx context.Context, pods corev1client.PodInterface) (string, error) {
+	list, err := pods.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.pods)
+	for i := range list.Items {
+		pod := &list.Items[i]
+		if !ours(pod) {
+			continue
+		}
+		if !slices.Contains(w.uids[pod.Name], pod.UID) {
+			w.uids[pod.Name] = append(w.uids[pod.Name], pod.UID)
+		}
+		w.pods[pod.Name] = pod
+	}
+	return list.ResourceVersion, nil
+}
+
+// Follow has a function called with every step from now on; before or after is
+// nil for a pod that came or went. It must not block.
+func (w *Witness) Follow(f func(before, after *corev1.Pod)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.follow = f
+}
+
+func (w *Witness) see(kind watch.EventType, pod *corev1.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.pods[pod.Name]
+	if before == nil && !ours(pod) {
+		return
+	}
+	if kind == watch.Deleted {
+		w.gone(before)
+		return
+	}
+	same := before != nil && before.UID == pod.UID
+	if !same {
+		w.uids[pod.Name] = append(w.uids[pod.Name], pod.UID)
+	}
+	w.pods[pod.Name] = pod
+	w.single(pod)
+	if out := w.outOfService(); w.budget >= 0 && out > w.budget {
+		w.fault(pod, "S2: %d instances are out of service; the budget allows %d", out, w.budget)
+	}
+	if same && before.Spec.Containers[0].Image != pod.Spec.Containers[0].Image && InService(before) && drained(pod) {
+		w.fault(pod, "S5: the image changed before the pod was drained")
+	}
+	if w.follow != nil {
+		w.follow(before, pod)
+	}
+}
+
+// drained says whether the pod is one that is taken out of service first.
+func drained(p *corev1.Pod) bool {
+	for _, g := range p.Spec.ReadinessGates {
+		if g.ConditionType == tappv1.GateInPlaceUpdate {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *Witness) gone(before *corev1.Pod) {
+	if before == nil {
+		return
+	}
+	delete(w.pods, before.Name)
+	if before.DeletionTimestamp == nil && before.Spec.NodeName != "" && !ended(before) {
+		w.fault(before, "S4: it went by force")
+	}
+	if w.follow != nil {
+		w.follow(before, nil)
+	}
+}
+
+func (w *Witness) single(pod *corev1.Pod) {
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil || ended(pod) {
+		return
+	}
+	id := pod.Labels[tappv1.LabelInstanceID]
+	for name, p := range w.pods {
+		other := metav1.GetControllerOf(p)
+		if name != pod.Name && other != nil && other.UID == owner.UID && p.Labels[tappv1.LabelInstanceID] == id && !ended(p) {
+			w.fault(pod, "S1: instance %s/%s has the pod %s too", owner.Name, id, name)
+		}
+	}
+}
+
+func (w *Witness) outOfService() int {
+	out := 0
+	for name := range w.uids {
+		if p := w.pods[name]; !w.spared[name] && (p == nil || !InService(p)) {
+			out++
+		}
+	}
+	return out
+}
+
+func (w *Witness) fault(pod *corev1.Pod, format string, args ...any) {
+	w.faults = append(w.faults, fmt.Sprintf("pod %s at %s: %s", pod.Name, pod.ResourceVersion, fmt.Sprintf(format, args...)))
+}
+
+// Expect sets what the next steps may do: how many of the names that have had a
+// pod may be out of service, beside those that are spared; -1: any number.
+func (w *Witness) Expect(budget int, spared ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.budget = budget
+	clear(w.spared)
+	for _, s := range spared {
+		w.spared[s] = true
+	}
+}
+
+// Lives is how many pods a name has had.
+func (w *Witness) Lives(name string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.uids[name])
+}
+
+// InService says whether a pod is ready and stays so.
+func InService(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil
+		}
+	}
+	return false
+}
+
+func ours(p *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(p)
+	return owner != nil && owner.Kind == tappv1.Kind
+}
+
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
+}

@@ -1,0 +1,126 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/urfave/cli/v2"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"tkestack.io/tapp/certs"
+	"tkestack.io/tapp/process"
+)
+
+// Admission is the webhooks with all that they need to be called: a certificate
+// that is kept current and, if that is asked for, their registration.
+type Admission struct {
+	Config
+	// TLS says where the certificate comes from.
+	TLS certs.Config
+	// Register applies the webhook configurations at the start. Without files of a
+	// certificate it has TLS be self-managed.
+	Register bool
+
+	source *certs.Source
+	server *server
+	client kubernetes.Interface
+	bundle []byte // the CA to register; nil: it is injected later
+}
+
+// NewAdmission makes one with the defaults of the flags.
+func NewAdmission(version string) *Admission {
+	a := &Admission{Config: Defaults(), TLS: certs.Defaults()}
+	a.Version = version
+	return a
+}
+
+// Flags fill the configuration.
+func (a *Admission) Flags() []cli.Flag {
+	return process.Union(a.Config.Flags(), a.TLS.Flags(), []cli.Flag{
+		&cli.BoolFlag{Name: "register-admission", Usage: "apply the MutatingWebhookConfiguration and the ValidatingWebhookConfiguration at the start, for the first --tls-dns-name", Destination: &a.Register, Value: a.Register},
+	})
+}
+
+// Prepare makes the parts, registers their metrics, and opens the port. Nothing is
+// asked of the API server before Run.
+func (a *Admission) Prepare() error {
+	api, err := a.restConfig()
+	if err != nil {
+		return err
+	}
+	a.REST = api
+	if a.Register {
+		if err := a.prepareRegistration(); err != nil {
+			return err
+		}
+	}
+	if a.source, err = a.TLS.Source(rest.CopyConfig(api)); err != nil {
+		return err
+	}
+	a.Certificates = a.source
+	if a.Registry == nil {
+		a.Registry = prometheus.NewRegistry()
+	}
+	a.Registry.MustRegister(a.source.Collector())
+	if a.server, err = newServer(a.Config); err != nil {
+		return err
+	}
+	if a.Listener == nil {
+		if a.Listener, err = net.Listen("tcp", a.ListenAddress); err != nil {
+			return fmt.Errorf("listening for reviews: %w", err)
+		}
+	}
+	return nil
+}
+
+func (a *Admission) prepareRegistration() error {
+	if len(a.TLS.DNSNames) == 0 {
+		return errors.New("--register-admission needs --tls-dns-name, by which the API server shall call: give <service>.<namespace>.svc")
+	}
+	var err error
+	if a.client, err = kubernetes.NewForConfig(rest.CopyConfig(a.REST)); err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	if a.TLS.CertFile == "" && a.TLS.KeyFile == "" && a.TLS.CAFile == "" {
+		a.TLS.SelfManaged = true
+		return nil
+	}
+	if a.TLS.CAFile == "" {
+		return errors.New("--register-admission needs --tlsCAFile, which the API server shall trust; without any --tls...File, TApp makes certificates of its own")
+	}
+	if a.bundle, err = os.ReadFile(a.TLS.CAFile); err != nil {
+		return fmt.Errorf("--tlsCAFile: %w", err)
+	}
+	return nil
+}
+
+// Ready is nil when reviews can be answered: the port is open since Prepare.
+func (a *Admission) Ready() error { return a.server.isReady() }
+
+// Run answers reviews until ctx ends, and keeps the certificate current until the
+// last one is answered.
+func (a *Admission) Run(ctx context.Context) error {
+	current, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	parts := process.NewParts(ctx)
+	parts.Run(func(ctx context.Context) error {
+		defer stop()
+		return a.server.serve(ctx, a.Listener)
+	})
+	parts.Run(func(context.Context) error { return a.source.Run(current) })
+	if a.Register {
+		parts.Run(func(ctx context.Context) error {
+			if err := a.register(ctx); err != nil {
+				return err
+			}
+			<-ctx.Done() // a part that ends ends the others
+			return nil
+		})
+	}
+	return parts.Wait()
+}

@@ -1,0 +1,109 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tkestack.io/tapp/controller/tapp/plan"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// poolOf is a spec with so many templates beside the default one, each as large as
+// those of real applications, and an instance of its own for each.
+func poolOf(templates int, image string) string {
+	var pool, uses strings.Builder
+	for i := range templates {
+		fmt.Fprintf(&uses, "'%d': t%d, ", i, i)
+		fmt.Fprintf(&pool, "  t%d:\n    metadata: {labels: {app: web, tier: t%d}, annotations: {team: shop}}\n    spec:\n", i, i)
+		fmt.Fprintf(&pool, "      initContainers: [{name: setup, image: 'setup:1'}]\n      volumes: [{name: config, configMap: {name: web}}, {name: tmp, emptyDir: {}}]\n      containers:\n")
+		for c, settings := range map[string]int{"web": 20, "log": 3} {
+			fmt.Fprintf(&pool, "      - name: %s\n        image: %s:%s\n        ports: [{containerPort: 8080, name: http-%s}]\n        resources: {requests: {cpu: 500m, memory: 1Gi}, limits: {cpu: '1', memory: 2Gi}}\n", c, c, image, c)
+			fmt.Fprintf(&pool, "        readinessProbe: {httpGet: {path: /ready, port: 8080}, periodSeconds: 5}\n        volumeMounts: [{name: config, mountPath: /etc/web}, {name: tmp, mountPath: /tmp}]\n        env:\n")
+			for e := range settings {
+				fmt.Fprintf(&pool, "        - {name: SETTING_%d, value: 'the value of setting %d of template %d'}\n", e, e, i)
+			}
+		}
+	}
+	return fmt.Sprintf("replicas: %d\ntemplates: {%s}\ntemplatePool:\n%s", templates, uses.String(), pool.String())
+}
+
+// BenchmarkAdmission is one apply of a TApp with a pool of 50 templates: both
+// webhooks, beside what the cluster takes for the dry runs and the reads.
+func BenchmarkAdmission(b *testing.B) {
+	const templates = 50
+	stored := completed(b, object(b, poolOf(templates, "1")), nil)
+	given := object(b, poolOf(templates, "2"))
+	pods := podsOf(b, stored)
+	for _, c := range []struct {
+		name string
+		old  []byte
+	}{{"create", nil}, {"update", stored}} {
+		b.Run(c.name, func(b *testing.B) {
+			v := newTestValidator()
+			v.reads.Pods = func(context.Context, *tappv1.TApp) ([]*corev1.Pod, error) { return pods, nil }
+			h := (&server{certificates: &testCertificate{ready: true}}).routes(newMetrics(prometheus.NewRegistry()), mutate, v.validate)
+			first, second := reviewOf(b, requestFor(given, c.old)), reviewOf(b, requestFor(completed(b, given, c.old), c.old))
+			var took []time.Duration
+			before := busy(b)
+			for b.Loop() {
+				began := time.Now()
+				send(b, h, "/mutate/tapp", first)
+				send(b, h, "/validate/tapp", second)
+				took = append(took, time.Since(began))
+			}
+			used := busy(b) - before
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+			b.ReportMetric(float64(took[0].Microseconds())/1000, "min-ms")
+			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+			b.ReportMetric(float64(used.Microseconds())/1000/float64(len(took)), "cpu-ms/op")
+			b.ReportMetric(float64(len(given))/1024, "KiB")
+		})
+	}
+}
+
+// busy is how long this process has computed: unlike what the clock says, it hardly
+// depends on who else is at work on the machine.
+func busy(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func send(b *testing.B, h http.Handler, path string, body []byte) {
+	r := httptest.NewRequest("POST", path, bytes.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code != 200 || !bytes.Contains(w.Body.Bytes(), []byte(`"allowed":true`)) {
+		b.Fatalf("%d: %.500s", w.Code, w.Body)
+	}
+}
+
+func podsOf(b *testing.B, stored []byte) (pods []*corev1.Pod) {
+	tapp, err := decodeTApp(stored)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for id := range int(*tapp.Spec.Replicas) {
+		pod := plan.PodOf(tapp, fmt.Sprintf("t%d", id), id)
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(tapp, tappv1.GroupVersionKind())}
+		pods = append(pods, pod)
+	}
+	return pods
+}

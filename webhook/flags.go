@@ -1,0 +1,16 @@
+package webhook
+
+import "github.com/urfave/cli/v2"
+
+// Flags of the configuration.
+func (c *Config) Flags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "kubeconfig", Usage: "`path` of a kubeconfig; by default KUBECONFIG, the user's own, or the cluster that this runs in", Destination: &c.Kubeconfig},
+		&cli.StringFlag{Name: "master", Usage: "`address` of the API server, instead of the kubeconfig's", Destination: &c.Master},
+		&cli.Float64Flag{Name: "kube-api-qps", Usage: "requests a `second` to the API server", Destination: &c.KubeAPIQPS, Value: c.KubeAPIQPS},
+		&cli.IntFlag{Name: "kube-api-burst", Usage: "requests at `once` to the API server", Destination: &c.KubeAPIBurst, Value: c.KubeAPIBurst},
+		&cli.StringFlag{Name: "listen-address", Usage: "`address` of the admission webhooks, which are served by HTTPS", Destination: &c.ListenAddress, Value: c.ListenAddress},
+		&cli.IntFlag{Name: "admission-dry-runs", Usage: "`number` of pods of one review that are tried at a time", Destination: &c.DryRuns, Value: c.DryRuns},
+		&cli.DurationFlag{Name: "admission-shutdown-delay", Usage: "how `long` reviews are still answered at the end, until the API server has learnt of it", Destination: &c.ShutdownDelay, Value: c.ShutdownDelay},
+	}
+}

@@ -1,0 +1,204 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"tkestack.io/tapp/controller/tapp/plan"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// rulePods is the name of this rule in metrics.
+const rulePods = "Pods"
+
+// podTrial has the cluster say what it thinks of the pods of a template, by
+// creating one that is not stored. Nobody else knows: its version, its admission
+// webhooks and its policies decide. What it calls invalid is rejected. Everything
+// else, such as a quota that is used up, may have passed when the pods are
+// created, and is only told of.
+type podTrial struct {
+	pods    corev1client.PodsGetter
+	atATime int
+	metrics *metrics
+}
+
+// verdict on the pod of one template.
+type verdict struct {
+	template namedTemplate
+	err      error
+	warnings []string
+}
+
+// try all templates that are new or changed, and return what is invalid.
+func (p podTrial) try(ctx context.Context, c candidate, notes *advice) []finding {
+	var verdicts []verdict
+	for t := range templatesOf(c.now) {
+		if c.was == nil || !sameTemplate(t.PodTemplateSpec, templateOf(c.was, t.name)) {
+			verdicts = append(verdicts, verdict{template: t})
+		}
+	}
+	slots := make(chan struct{}, p.atATime)
+	var all sync.WaitGroup
+	for i := range verdicts {
+		all.Go(func() {
+			select {
+			case slots <- struct{}{}:
+				defer func() { <-slots }()
+				p.tryOne(ctx, c.now, &verdicts[i])
+			case <-ctx.Done():
+				verdicts[i].err = ctx.Err()
+			}
+		})
+	}
+	all.Wait()
+	return p.judge(verdicts, notes)
+}
+
+func (p podTrial) tryOne(ctx context.Context, t *tappv1.TApp, v *verdict) {
+	pod := plan.PodOf(t, v.template.name, max(0, int(*t.Spec.Replicas)-1))
+	if pod == nil {
+		v.err = errors.New("the template cannot be hashed")
+		return
+	}
+	var heard warnings
+	_, v.err = p.pods.Pods(t.Namespace).Create(context.WithValue(ctx, warningsKey{}, &heard), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if apierrors.IsAlreadyExists(v.err) {
+		v.err = nil // the name is looked up last
+	}
+	v.warnings = heard.all()
+}
+
+// judge sorts what the cluster said into what blocks and what is told of.
+func (p podTrial) judge(verdicts []verdict, notes *advice) []finding {
+	var refused []finding
+	var told told
+	for _, v := range verdicts {
+		for _, w := range v.warnings {
+			told.add(v.template.path, w)
+		}
+		result := "accepted"
+		switch status := (apierrors.APIStatus)(nil); {
+		case v.err == nil:
+		case apierrors.IsInvalid(v.err) && errors.As(v.err, &status):
+			result = "invalid"
+			refused = append(refused, rewritten(v.template.path, status.Status())...)
+		case errors.Is(v.err, context.DeadlineExceeded) || errors.Is(v.err, context.Canceled):
+			result = "error"
+			told.add(v.template.path, "whether the cluster takes its pods could not be found out in time")
+		default:
+			if result = "error"; apierrors.IsForbidden(v.err) {
+				result = "forbidden"
+			}
+			told.add(v.template.path, "a pod of it could not be created now: "+v.err.Error())
+		}
+		p.metrics.dryRuns.WithLabelValues(result).Inc()
+	}
+	notes.add(rulePods, told.texts()...)
+	return refused
+}
+
+// rewritten causes of an invalid pod, at the fields of its template.
+func rewritten(path *field.Path, status metav1.Status) []finding {
+	if status.Details == nil || len(status.Details.Causes) == 0 {
+		return []finding{{rule: rulePods, field: path.String(), kind: metav1.CauseTypeFieldValueInvalid, message: status.Message}}
+	}
+	var out []finding
+	for _, c := range status.Details.Causes {
+		at := path.String()
+		if c.Field != "" {
+			at += "." + c.Field
+		}
+		out = append(out, finding{rule: rulePods, field: at, kind: c.Type, message: c.Message})
+	}
+	return out
+}
+
+// told are warnings; those with the same words come as one.
+type told []struct {
+	paths []string
+	text  string
+}
+
+func (t *told) add(path *field.Path, text string) {
+	for i := range *t {
+		if (*t)[i].text == text {
+			(*t)[i].paths = append((*t)[i].paths, path.String())
+			return
+		}
+	}
+	*t = append(*t, struct {
+		paths []string
+		text  string
+	}{[]string{path.String()}, text})
+}
+
+func (t told) texts() []string {
+	const most = 3
+	var out []string
+	for _, w := range t {
+		paths := strings.Join(w.paths, ", ")
+		if more := len(w.paths) - most; more > 0 {
+			paths = fmt.Sprintf("%s and %d more templates", strings.Join(w.paths[:most], ", "), more)
+		}
+		out = append(out, paths+": "+w.text)
+	}
+	return out
+}
+
+// sameTemplate says whether two templates make the same pods.
+func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
+	return b != nil && equality.Semantic.DeepEqual(a.Spec, b.Spec) &&
+		equality.Semantic.DeepEqual(a.Annotations, b.Annotations) && equality.Semantic.DeepEqual(withoutStamps(a), withoutStamps(b))
+}
+
+func withoutStamps(t *corev1.PodTemplateSpec) map[string]string {
+	out := make(map[string]string, len(t.Labels))
+	for key, value := range t.Labels {
+		if key != tappv1.LabelTemplateHash && key != tappv1.LabelUniqHash {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// warnings that the API server sends beside its answer to one request.
+type warnings struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+type warningsKey struct{}
+
+func (w *warnings) all() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.texts)
+}
+
+// collectWarnings gives the warnings of the API server to who made the request.
+type collectWarnings struct{}
+
+var _ rest.WarningHandlerWithContext = collectWarnings{}
+
+// HandleWarningHeaderWithContext takes one warning; 299 is the code of warnings
+// that persist, as Kubernetes sends them.
+func (collectWarnings) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
+	const persistent = 299
+	if w, ok := ctx.Value(warningsKey{}).(*warnings); ok && code == persistent && text != "" {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.texts = append(w.texts, text)
+	}
+}

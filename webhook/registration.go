@@ -1,0 +1,103 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"tkestack.io/tapp/certs"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+const (
+	// reviewTimeout is what the API server gives a review, in seconds.
+	reviewTimeout = 10
+	// registerRetry is how long to wait after a registration that failed.
+	registerRetry = 2 * time.Second
+)
+
+// register applies the webhook configurations, with patience for an API server
+// that is away. What may not be done is an error.
+func (a *Admission) register(ctx context.Context) error {
+	mutating, validating, err := a.configurations()
+	if err != nil {
+		return err
+	}
+	for {
+		err := certs.Register(ctx, a.client, mutating, validating)
+		switch {
+		case err == nil:
+			klog.FromContext(ctx).Info("Registered the webhooks", "configuration", a.TLS.Configuration)
+			return nil
+		case ctx.Err() != nil:
+			return nil
+		case apierrors.IsForbidden(err):
+			return fmt.Errorf("this program may not register its webhooks: let it (create and patch on mutatingwebhookconfigurations and validatingwebhookconfigurations), or leave out --register-admission: %w", err)
+		case apierrors.IsInvalid(err):
+			return err
+		}
+		klog.FromContext(ctx).Error(err, "The webhooks are not registered yet; trying again", "after", registerRetry)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(registerRetry):
+		}
+	}
+}
+
+// configurations are those of the chart.
+func (a *Admission) configurations() (*admissionv1.MutatingWebhookConfiguration, *admissionv1.ValidatingWebhookConfiguration, error) {
+	meta := metav1.ObjectMeta{Name: a.TLS.Configuration, Labels: map[string]string{"app.kubernetes.io/managed-by": "tapp"}}
+	mutate, err := a.clientConfig("/mutate/tapp")
+	if err != nil {
+		return nil, nil, err
+	}
+	validate, err := a.clientConfig("/validate/tapp")
+	if err != nil {
+		return nil, nil, err
+	}
+	return &admissionv1.MutatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.MutatingWebhook{{
+			Name: "mutate.tapp.tkestack.io", ClientConfig: mutate, Rules: rulesFor("tapps"),
+			ReinvocationPolicy: ptr.To(admissionv1.IfNeededReinvocationPolicy),
+			FailurePolicy:      ptr.To(admissionv1.Fail), MatchPolicy: ptr.To(admissionv1.Equivalent), SideEffects: ptr.To(admissionv1.SideEffectClassNone),
+			TimeoutSeconds: ptr.To(int32(reviewTimeout)), AdmissionReviewVersions: []string{"v1"},
+		}}}, &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "validate.tapp.tkestack.io", ClientConfig: validate, Rules: rulesFor("tapps", "tapps/scale"),
+			FailurePolicy: ptr.To(admissionv1.Fail), MatchPolicy: ptr.To(admissionv1.Equivalent), SideEffects: ptr.To(admissionv1.SideEffectClassNone),
+			TimeoutSeconds: ptr.To(int32(reviewTimeout)), AdmissionReviewVersions: []string{"v1"},
+		}}}, nil
+}
+
+func rulesFor(resources ...string) []admissionv1.RuleWithOperations {
+	gv := tappv1.SchemeGroupVersion
+	return []admissionv1.RuleWithOperations{{
+		Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+		Rule: admissionv1.Rule{APIGroups: []string{gv.Group}, APIVersions: []string{gv.Version}, Resources: resources,
+			Scope: ptr.To(admissionv1.NamespacedScope)},
+	}}
+}
+
+// clientConfig is how the API server calls: through the Service whose name is
+// given as <service>.<namespace>.svc, or directly when it is any other name.
+func (a *Admission) clientConfig(path string) (admissionv1.WebhookClientConfig, error) {
+	name := a.TLS.DNSNames[0]
+	if parts := strings.Split(name, "."); len(parts) >= 3 && parts[2] == "svc" {
+		return admissionv1.WebhookClientConfig{CABundle: a.bundle,
+			Service: &admissionv1.ServiceReference{Name: parts[0], Namespace: parts[1], Path: &path}}, nil
+	}
+	_, port, err := net.SplitHostPort(a.Listener.Addr().String())
+	if err != nil {
+		return admissionv1.WebhookClientConfig{}, fmt.Errorf("the address of admission: %w", err)
+	}
+	direct := url.URL{Scheme: "https", Host: net.JoinHostPort(name, port), Path: path}
+	return admissionv1.WebhookClientConfig{CABundle: a.bundle, URL: ptr.To(direct.String())}, nil
+}

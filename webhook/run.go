@@ -1,0 +1,97 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"tkestack.io/tapp/crd/client"
+)
+
+// Run answers reviews until ctx ends, and returns nil then.
+func Run(ctx context.Context, c Config) error {
+	s, err := newServer(c)
+	if err != nil {
+		return err
+	}
+	listener := c.Listener
+	if listener == nil {
+		if listener, err = net.Listen("tcp", c.ListenAddress); err != nil {
+			return fmt.Errorf("listening for reviews: %w", err)
+		}
+	}
+	return s.serve(ctx, listener)
+}
+
+// newServer makes a server and registers its metrics. Nothing is asked of the API
+// server before a review.
+func newServer(c Config) (*server, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	registerer := c.Registry
+	if registerer == nil {
+		registerer = prometheus.NewRegistry()
+	}
+	m := newMetrics(registerer)
+	v, err := c.newValidator(m)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{certificates: c.Certificates, delay: c.ShutdownDelay}
+	s.handler = s.routes(m, mutate, v.validate)
+	return s, nil
+}
+
+func (c *Config) newValidator(m *metrics) (*validator, error) {
+	base, err := c.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	base.UserAgent = fmt.Sprintf("tapp/%s (%s/%s) webhook", c.Version, runtime.GOOS, runtime.GOARCH)
+	base.AcceptContentTypes = kruntime.ContentTypeProtobuf + "," + kruntime.ContentTypeJSON
+	base.ContentType = kruntime.ContentTypeProtobuf
+	base.Timeout = longestTimeout
+	base.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(float32(c.KubeAPIQPS), c.KubeAPIBurst)
+	base.WarningHandlerWithContext = collectWarnings{}
+	core, err := corev1client.NewForConfig(base)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	tapps, err := client.New(base)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of TApps: %w", err)
+	}
+	reads := c.Reads
+	if reads.Pods == nil {
+		reads.Pods = livePods(core)
+	}
+	if reads.TApps == nil {
+		reads.TApps = liveTApps(tapps)
+	}
+	return &validator{pods: podTrial{pods: core, atATime: c.DryRuns, metrics: m}, reads: reads}, nil
+}
+
+// restConfig says where the API server is.
+func (c *Config) restConfig() (*rest.Config, error) {
+	if c.REST != nil {
+		return rest.CopyConfig(c.REST), nil
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = c.Kubeconfig
+	overrides := &clientcmd.ConfigOverrides{}
+	overrides.ClusterInfo.Server = c.Master
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the API server: %w", err)
+	}
+	return cfg, nil
+}

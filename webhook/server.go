@@ -1,0 +1,111 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/mux"
+	"k8s.io/klog/v2"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// stopServing bounds how long requests under way may take at the end.
+const stopServing = 10 * time.Second
+
+// server answers reviews.
+type server struct {
+	certificates Certificates
+	// delay at the end, see Config.ShutdownDelay.
+	delay   time.Duration
+	handler http.Handler
+	ending  atomic.Bool
+}
+
+func (s *server) routes(m *metrics, mutate judge[map[string]any], validate judge[*tappv1.TApp]) http.Handler {
+	// The path comes first: a route that matches by its method alone would turn a 405
+	// of another one into a 404.
+	router := mux.NewRouter()
+	router.Path("/mutate/tapp").Methods(http.MethodPost).Handler(review("mutate", m, mutate))
+	router.Path("/validate/tapp").Methods(http.MethodPost).Handler(review("validate", m, validate))
+	router.Path("/healthz").Methods(http.MethodGet, http.MethodHead).HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { ok(w) })
+	router.Path("/readyz").Methods(http.MethodGet, http.MethodHead).HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err := s.isReady(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		ok(w)
+	})
+	return router
+}
+
+func ok(w http.ResponseWriter) {
+	_, _ = w.Write([]byte("ok\n")) // whoever asked has gone if this fails
+}
+
+func (s *server) isReady() error {
+	switch {
+	case s.ending.Load():
+		return errors.New("this replica is ending")
+	case !s.certificates.Ready():
+		return errors.New("there is no certificate yet")
+	}
+	return nil
+}
+
+// serve answers requests until ctx ends, and for a while after.
+func (s *server) serve(ctx context.Context, listener net.Listener) error {
+	logger := klog.FromContext(ctx)
+	srv := &http.Server{
+		Handler: s.handler,
+		TLSConfig: &tls.Config{
+			MinVersion:     tls.VersionTLS13,
+			NextProtos:     []string{"h2", "http/1.1"},
+			GetCertificate: s.certificates.GetCertificate,
+		},
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       longestTimeout,
+		WriteTimeout:      longestTimeout + 5*time.Second,
+		IdleTimeout:       3 * time.Minute, // the API server keeps its connection
+		MaxHeaderBytes:    1 << 16,
+		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		ErrorLog:          log.New(logLines{logger}, "", 0),
+	}
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		s.ending.Store(true)
+		<-time.NewTimer(s.delay).C
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopServing)
+		defer cancel()
+		if err := srv.Shutdown(ending); err != nil {
+			logger.Error(err, "Reviews broken off")
+		}
+	})
+	logger.Info("Serving admission", "address", listener.Addr().String())
+	err := srv.ServeTLS(listener, "", "")
+	if !stop() {
+		<-stopped
+	}
+	if !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving admission: %w", err)
+	}
+	return nil
+}
+
+// logLines is where the HTTP server writes its complaints: mostly handshakes that
+// clients broke off.
+type logLines struct{ klog.Logger }
+
+func (l logLines) Write(line []byte) (int, error) {
+	l.V(2).Info("HTTP server", "said", strings.TrimSpace(string(line)))
+	return len(line), nil
+}
