@@ -196,6 +196,7 @@ func PodOf(t *tappv1.TApp, name string, id int) *corev1.Pod {
 		return nil
 	}
 	hashes := Hashes{Template: spec.Labels[tappv1.LabelTemplateHash], Uniq: spec.Labels[tappv1.LabelUniqHash]}
+	hashes.Shape = hashes.Uniq // an annotation less
 	if !IsOurs(hashes.Template) || !IsOurs(hashes.Uniq) {
 		var err error
 		if hashes, err = HashTemplate(spec); err != nil {
