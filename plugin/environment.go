@@ -42,6 +42,8 @@ type session struct {
 	core     corev1client.CoreV1Interface
 	apps     appsv1client.AppsV1Interface
 	dynamic  dynamic.Interface
+	// resize says whether pods can be resized; nil: nobody asked yet.
+	resize *bool
 }
 
 // Requests are bounded by the API server's fairness, not by a person's client.

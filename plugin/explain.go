@@ -89,8 +89,10 @@ func (o *observed) explain(i *plan.Instance) explanation {
 		x.Update = "by force, at most " + o.budget(true) + " at a time"
 	}
 	num := number(i.ID)
-	if pod := plan.PodOf(o.tapp, i.Template, num); pod != nil {
-		x.TemplateHash, x.UniqHash = pod.Labels[tappv1.LabelTemplateHash], pod.Labels[tappv1.LabelUniqHash]
+	if template := o.template(i.Template); template != nil {
+		if h, err := plan.HashTemplate(template); err == nil {
+			x.TemplateHash, x.UniqHash = h.Template, h.Uniq
+		}
 	}
 	if i.Pod != nil {
 		x.PodTemplateHash, x.PodUniqHash = i.Pod.Labels[tappv1.LabelTemplateHash], i.Pod.Labels[tappv1.LabelUniqHash]
@@ -109,6 +111,17 @@ func (o *observed) explain(i *plan.Instance) explanation {
 		x.Problems = append(x.Problems, p.Field+": "+p.Why)
 	}
 	return x
+}
+
+// template of that name, or nil.
+func (o *observed) template(name string) *corev1.PodTemplateSpec {
+	if name == tappv1.DefaultTemplateName {
+		return &o.tapp.Spec.Template
+	}
+	if t, ok := o.tapp.Spec.TemplatePool[name]; ok {
+		return &t
+	}
+	return nil
 }
 
 // wanted says what the spec wants of an instance.

@@ -14,7 +14,7 @@ type phase string
 
 // The phases, in their order.
 const (
-	// atOnce spends no budget: creating, killing, scaling, relabelling.
+	// atOnce spends no budget: creating, killing, scaling, resizing, relabelling.
 	atOnce phase = "AtOnce"
 	// byForce is within forceUpdate.maxUnavailable.
 	byForce phase = "Forced"

@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,12 +11,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tkestack.io/tapp/controller/tapp/plan"
+	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// policy is what the controller does unless its operator decided otherwise.
-func policy() plan.Policy {
-	return plan.Policy{DeletePodAfterAppFinish: true, NodeLostAfter: 5 * time.Minute}
+// policy is what the controller does unless its operator decided otherwise. What
+// the cluster can do is asked only if the spec wants it.
+func (s *session) policy(ctx context.Context, spec *tappv1.TAppSpec) plan.Policy {
+	p := plan.Policy{DeletePodAfterAppFinish: true, NodeLostAfter: 5 * time.Minute}
+	if !spec.UpdateStrategy.InPlaceUpdate.Resources {
+		return p
+	}
+	if s.resize == nil {
+		// Whoever may not know gets the answer for clusters of today.
+		has, err := client.HasResize(ctx, s.core.RESTClient())
+		s.resize = new(err != nil || has)
+	}
+	p.Resize = *s.resize
+	return p
 }
 
 // observed is a TApp with what the planner makes of it.
@@ -24,6 +37,9 @@ type observed struct {
 	spec  tappv1.TAppSpec // with the defaults
 	input plan.Input
 	plan  plan.Plan
+	// byID and next are the instances and the actions of the plan, by instance id.
+	byID map[string]*plan.Instance
+	next map[string][]plan.Action
 }
 
 // get reads a TApp.
@@ -67,7 +83,8 @@ func (s *session) pods(ctx context.Context, namespace string) ([]*corev1.Pod, er
 func (s *session) judge(ctx context.Context, t *tappv1.TApp, pods []*corev1.Pod) (*observed, error) {
 	defaulted := t.DeepCopy()
 	tappv1.Default(defaulted)
-	o := &observed{tapp: t, spec: defaulted.Spec, input: plan.Input{TApp: t, Now: time.Now(), Policy: policy()}}
+	o := &observed{tapp: t, spec: defaulted.Spec, byID: map[string]*plan.Instance{}, next: map[string][]plan.Action{},
+		input: plan.Input{TApp: t, Now: time.Now(), Policy: s.policy(ctx, &defaulted.Spec)}}
 	for _, pod := range pods {
 		if pod.Namespace == t.Namespace && isOf(t.Name, pod.Name) {
 			o.input.Pods = append(o.input.Pods, pod)
@@ -87,6 +104,12 @@ func (s *session) judge(ctx context.Context, t *tappv1.TApp, pods []*corev1.Pod)
 		}
 	}
 	o.plan = plan.Compute(o.input)
+	for i := range o.plan.Instances {
+		o.byID[o.plan.Instances[i].ID] = &o.plan.Instances[i]
+	}
+	for _, a := range o.plan.Actions {
+		o.next[a.ID] = append(o.next[a.ID], a)
+	}
 	return o, nil
 }
 
@@ -101,22 +124,7 @@ func isOf(stem, name string) bool {
 }
 
 // instance returns what the plan says of an id, or nil.
-func (o *observed) instance(id int) *plan.Instance {
-	for i := range o.plan.Instances {
-		if number(o.plan.Instances[i].ID) == id {
-			return &o.plan.Instances[i]
-		}
-	}
-	return nil
-}
+func (o *observed) instance(id int) *plan.Instance { return o.byID[strconv.Itoa(id)] }
 
 // actions of the next step for an instance.
-func (o *observed) actions(id string) []plan.Action {
-	var out []plan.Action
-	for _, a := range o.plan.Actions {
-		if a.ID == id {
-			out = append(out, a)
-		}
-	}
-	return out
-}
+func (o *observed) actions(id string) []plan.Action { return o.next[id] }

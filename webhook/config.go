@@ -73,6 +73,8 @@ type Reads struct {
 	Pods func(context.Context, *tappv1.TApp) ([]*corev1.Pod, error)
 	// TApps of a namespace.
 	TApps func(ctx context.Context, namespace string) ([]*tappv1.TApp, error)
+	// Resize says whether pods of this cluster can be resized.
+	Resize func(context.Context) bool
 }
 
 // Defaults of the configuration, which those of the flags are.

@@ -124,8 +124,9 @@ func newTestValidator() *validator {
 	return &validator{
 		pods: podTrial{pods: fakePods{create: func(context.Context, *corev1.Pod) error { return nil }}, atATime: 4, metrics: newMetrics(prometheus.NewRegistry())},
 		reads: Reads{
-			Pods:  func(context.Context, *tappv1.TApp) ([]*corev1.Pod, error) { return nil, nil },
-			TApps: func(context.Context, string) ([]*tappv1.TApp, error) { return nil, nil },
+			Resize: func(context.Context) bool { return true },
+			Pods:   func(context.Context, *tappv1.TApp) ([]*corev1.Pod, error) { return nil, nil },
+			TApps:  func(context.Context, string) ([]*tappv1.TApp, error) { return nil, nil },
 		},
 	}
 }

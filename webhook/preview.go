@@ -26,9 +26,13 @@ func (v *validator) preview(ctx context.Context, c candidate, notes *advice) {
 	}
 	var texts []string
 	updates := false
-	for _, change := range plan.Preview(plan.Input{TApp: c.now, Pods: pods}) {
+	in := plan.Input{TApp: c.now, Pods: pods}
+	if c.now.Spec.UpdateStrategy.InPlaceUpdate.Resources {
+		in.Policy.Resize = v.reads.Resize(ctx)
+	}
+	for _, change := range plan.Preview(in) {
 		texts = append(texts, change.String())
-		updates = updates || change.Effect == plan.EffectUpdateInPlace || change.Effect == plan.EffectRecreate || change.Effect == plan.EffectRelabel
+		updates = updates || change.Effect == plan.EffectUpdateInPlace || change.Effect == plan.EffectRecreate || change.Effect == plan.EffectResize || change.Effect == plan.EffectRelabel
 	}
 	if updates && c.now.Spec.Paused {
 		texts = append(texts, "spec.paused is true: updates start when it is false")

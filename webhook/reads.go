@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 
 	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
@@ -16,6 +18,25 @@ import (
 // fromCache has the API server answer from its cache: a preview need not be newer
 // than that.
 const fromCache = "0"
+
+// liveResize asks until there is an answer, which stays the same until the process
+// is replaced. Without one a resize is foretold: clusters have had it since 1.33.
+func liveResize(core rest.Interface) func(context.Context) bool {
+	var mu sync.Mutex
+	var known *bool
+	return func(ctx context.Context) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if known == nil {
+			has, err := client.HasResize(ctx, core)
+			if err != nil {
+				return true
+			}
+			known = &has
+		}
+		return *known
+	}
+}
 
 func livePods(pods corev1client.PodsGetter) func(context.Context, *tappv1.TApp) ([]*corev1.Pod, error) {
 	return func(ctx context.Context, t *tappv1.TApp) ([]*corev1.Pod, error) {

@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -44,7 +46,8 @@ func judgeClaims(t *tappv1.TApp) field.ErrorList {
 }
 
 // compareClaims has claim templates grow at most: the claims exist. (That none is
-// added, removed or renamed, the schema says.)
+// added, removed or renamed, the schema says.) A size that not all claims have got
+// may be taken back: the storage may be unable to provide it.
 func compareClaims(now, was *tappv1.TApp) field.ErrorList {
 	var errs field.ErrorList
 	for i := range min(len(now.Spec.VolumeClaimTemplates), len(was.Spec.VolumeClaimTemplates)) {
@@ -56,7 +59,7 @@ func compareClaims(now, was *tappv1.TApp) field.ErrorList {
 		size, oldSize := is.Spec.Resources.Requests[corev1.ResourceStorage], before.Spec.Resources.Requests[corev1.ResourceStorage]
 		delete(is.Spec.Resources.Requests, corev1.ResourceStorage)
 		delete(before.Spec.Resources.Requests, corev1.ResourceStorage)
-		if size.Cmp(oldSize) < 0 {
+		if size.Cmp(oldSize) < 0 && !isGrowing(was) {
 			errs = append(errs, field.Invalid(path.Child("spec", "resources", "requests").Key(string(corev1.ResourceStorage)), size.String(),
 				fmt.Sprintf("it was %s, and a claim cannot shrink; give at least that", oldSize.String())))
 		}
@@ -66,4 +69,11 @@ func compareClaims(now, was *tappv1.TApp) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+// isGrowing says whether some claim may lack the size of its template: the TApp has
+// been looked at, and was not found Ready, or not since its last change.
+func isGrowing(t *tappv1.TApp) bool {
+	ready := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionReady)
+	return ready != nil && (ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != t.Generation)
 }

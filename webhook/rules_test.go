@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
@@ -163,17 +164,27 @@ spec.volumeClaimTemplates[1].metadata.name: Duplicate value: "data": an earlier 
 spec.volumeClaimTemplates[1].spec.accessModes: Required value: a claim needs an access mode, such as ReadWriteOnce
 spec.volumeClaimTemplates[1].spec.resources.requests[storage]: Required value: a claim needs a size, such as 1Gi`},
 	})
-	for _, c := range []struct{ name, from, to, want string }{
-		{"equal", "1Gi", "1024Mi", ""},
-		{"grows", "1Gi", "2Gi", ""},
-		{"shrinks", "2Gi", "1Gi", `spec.volumeClaimTemplates[0].spec.resources.requests[storage]: Invalid value: "1Gi": it was 2Gi, and a claim cannot shrink; give at least that`},
-		{"other class", "1Gi", "1Gi}}, storageClassName: fast, other: {a: {b: 1", `spec.volumeClaimTemplates[0]: Forbidden: only spec.resources.requests.storage can change, and only grow: the instances have their claims; create a new TApp for other claims`},
+	shrinks := `spec.volumeClaimTemplates[0].spec.resources.requests[storage]: Invalid value: "1Gi": it was 2Gi, and a claim cannot shrink; give at least that`
+	for _, c := range []struct {
+		name, from, to, want string
+		ready                metav1.ConditionStatus
+		observed             int64
+	}{
+		{"equal", "1Gi", "1024Mi", "", metav1.ConditionTrue, 2},
+		{"grows", "1Gi", "2Gi", "", metav1.ConditionTrue, 2},
+		{"shrinks", "2Gi", "1Gi", shrinks, metav1.ConditionTrue, 2},
+		{"takes back what claims have not got", "2Gi", "1Gi", "", metav1.ConditionFalse, 2},
+		{"takes back what nobody has seen", "2Gi", "1Gi", "", metav1.ConditionTrue, 1},
+		{"other class", "1Gi", "1Gi}}, storageClassName: fast, other: {a: {b: 1", `spec.volumeClaimTemplates[0]: Forbidden: only spec.resources.requests.storage can change, and only grow: the instances have their claims; create a new TApp for other claims`, metav1.ConditionFalse, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sized := func(size string) *tappv1.TApp {
 				return tapp(t, "volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: "+size+"}}}}]")
 			}
-			wantFindings(t, findings("Claims", compareClaims(sized(c.to), sized(c.from))), c.want)
+			was := sized(c.from)
+			was.Generation = 2
+			was.Status.Conditions = []metav1.Condition{{Type: tappv1.ConditionReady, Status: c.ready, ObservedGeneration: c.observed}}
+			wantFindings(t, findings("Claims", compareClaims(sized(c.to), was)), c.want)
 		})
 	}
 }

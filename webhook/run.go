@@ -77,6 +77,9 @@ func (c *Config) newValidator(m *metrics) (*validator, error) {
 	if reads.TApps == nil {
 		reads.TApps = liveTApps(tapps)
 	}
+	if reads.Resize == nil {
+		reads.Resize = liveResize(core.RESTClient())
+	}
 	return &validator{pods: podTrial{pods: core, atATime: c.DryRuns, metrics: m}, reads: reads}, nil
 }
 

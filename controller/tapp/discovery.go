@@ -2,13 +2,11 @@ package tapp
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
+
+	"tkestack.io/tapp/crd/client"
 )
 
 const discoverAgain = time.Second
@@ -17,7 +15,7 @@ const discoverAgain = time.Second
 // an answer. It is asked at every term: a cluster may have been upgraded.
 func (c *Controller) discover(ctx context.Context) bool {
 	for {
-		resize, err := c.hasResize(ctx)
+		resize, err := client.HasResize(ctx, c.Core.RESTClient())
 		if err == nil {
 			c.Policy.Resize = resize
 			klog.FromContext(ctx).V(2).Info("Asked what the cluster can do", "resizePods", resize)
@@ -33,17 +31,4 @@ func (c *Controller) discover(ctx context.Context) bool {
 		case <-c.Clock.After(discoverAgain):
 		}
 	}
-}
-
-// hasResize says whether pods have the subresource resize (KEP-1287).
-func (c *Controller) hasResize(ctx context.Context) (bool, error) {
-	var list metav1.APIResourceList
-	raw, err := c.Core.RESTClient().Get().AbsPath("/api/v1").SetHeader("Accept", "application/json").DoRaw(ctx)
-	if err != nil {
-		return false, fmt.Errorf("listing the resources of the core API: %w", err)
-	}
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return false, fmt.Errorf("reading the resources of the core API: %w", err)
-	}
-	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "pods/resize" }), nil
 }

@@ -36,7 +36,7 @@ func (d *decision) changeOf(i *instance) change {
 	switch {
 	case want == nil:
 		return nothing
-	case isRestartRequested(pod):
+	case isRestartRequested(pod), d.isTiedInVain(i):
 		return recreate
 	case i.current:
 		if pod.Labels[tappv1.LabelInstanceID] != i.id || pod.Labels[tappv1.LabelUniqHash] != want.Hashes.Uniq {
@@ -73,8 +73,8 @@ func (d *decision) isForeignHash(i *instance) bool {
 }
 
 func (d *decision) whyRecreate(i *instance) string {
-	if isRestartRequested(i.pod) {
-		return whyRestart
+	if _, why := d.remade(i); why != "" {
+		return why
 	}
 	if d.tapp.Spec.UpdateStrategy.InPlaceUpdate.Policy == tappv1.ReCreate {
 		return fmt.Sprintf("template %q changed, and spec.updateStrategy.inPlaceUpdate.policy is ReCreate", i.templateName)

@@ -196,41 +196,61 @@ func (d *decision) followOwner(i *instance, c claim) {
 		Why: fmt.Sprintf("spec.persistentVolumeClaimRetentionPolicy.whenDeleted is %s", policy)})
 }
 
-// grow raises the claim's request to its template's, and waits until the volume
-// has got there. A claim without a volume cannot grow yet.
+// grow brings the claim's request to its template's, and waits until the volume
+// has got there. A claim without a volume cannot grow yet. One that asks for more
+// than its template stays so, unless its storage says that it never will have it.
 func (d *decision) grow(i *instance, c claim) {
 	want, ok := c.template.Spec.Resources.Requests[corev1.ResourceStorage]
 	if !ok {
 		return
 	}
 	has := c.Spec.Resources.Requests[corev1.ResourceStorage]
-	if want.Cmp(has) <= 0 {
-		capacity, known := c.Status.Capacity[corev1.ResourceStorage]
-		if known && capacity.Cmp(has) < 0 {
-			d.growing = append(d.growing, c)
+	capacity, known := c.Status.Capacity[corev1.ResourceStorage]
+	reason, why := "ClaimGrows", fmt.Sprintf("spec.volumeClaimTemplates[%s] requests %s, and the claim %s", c.template.Name, want.String(), has.String())
+	switch less := want.Cmp(has); {
+	case less > 0:
+		d.growing = append(d.growing, c)
+		if c.Status.Phase != corev1.ClaimBound {
+			return
 		}
+	case !known || capacity.Cmp(want) >= 0:
 		return
-	}
-	d.growing = append(d.growing, c)
-	if c.Status.Phase != corev1.ClaimBound {
-		return
+	default:
+		d.growing = append(d.growing, c)
+		if less == 0 || !c.isInfeasible() {
+			return
+		}
+		reason, why = "ResizeInfeasible", why+", which its storage cannot provide"
 	}
 	patch := map[string]any{
 		"metadata": map[string]any{"uid": c.UID},
 		"spec":     map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": want.String()}}},
 	}
 	raw, _ := json.Marshal(patch) // strings always marshal
-	i.act(Action{Op: OpUpdateClaim, Claim: c.PersistentVolumeClaim, Patch: raw, Reason: "ClaimGrows",
-		Why: fmt.Sprintf("spec.volumeClaimTemplates[%s] requests %s, and the claim %s", c.template.Name, want.String(), has.String())})
+	i.act(Action{Op: OpUpdateClaim, Claim: c.PersistentVolumeClaim, Patch: raw, Reason: reason, Why: why})
+}
+
+// isInfeasible says whether the storage has told that the claim will never have
+// the size that it requests. What it told of another size is no news.
+func (c claim) isInfeasible() bool {
+	tried, known := c.Status.AllocatedResources[corev1.ResourceStorage]
+	if known && tried.Cmp(c.Spec.Resources.Requests[corev1.ResourceStorage]) != 0 {
+		return false
+	}
+	switch c.Status.AllocatedResourceStatuses[corev1.ResourceStorage] {
+	case corev1.PersistentVolumeClaimControllerResizeInfeasible, corev1.PersistentVolumeClaimNodeResizeInfeasible:
+		return true
+	}
+	return false
 }
 
 // whyGrowing tells of the first claim that has not grown yet; infeasible is true
 // when it never will by itself.
 func (d *decision) whyGrowing() (why string, infeasible bool) {
 	for _, c := range d.growing {
-		switch c.Status.AllocatedResourceStatuses[corev1.ResourceStorage] {
-		case corev1.PersistentVolumeClaimControllerResizeInfeasible, corev1.PersistentVolumeClaimNodeResizeInfeasible:
-			return fmt.Sprintf("claim %s cannot grow: its storage says that the size is infeasible; give its template a size that the storage class can provide", c.Name), true
+		want := c.template.Spec.Resources.Requests[corev1.ResourceStorage]
+		if want.Cmp(c.Spec.Resources.Requests[corev1.ResourceStorage]) == 0 && c.isInfeasible() {
+			return fmt.Sprintf("claim %s cannot grow: %s; give its template a size that the storage class can provide", c.Name, c.whyInfeasible()), true
 		}
 	}
 	c := d.growing[0]
@@ -245,4 +265,15 @@ func (d *decision) whyGrowing() (why string, infeasible bool) {
 	capacity := c.Status.Capacity[corev1.ResourceStorage]
 	want := c.template.Spec.Resources.Requests[corev1.ResourceStorage]
 	return fmt.Sprintf("claim %s has %s of %s", c.Name, capacity.String(), want.String()), false
+}
+
+// whyInfeasible is what the storage says, if it gives a reason.
+func (c claim) whyInfeasible() string {
+	for _, x := range c.Status.Conditions {
+		if (x.Type == corev1.PersistentVolumeClaimControllerResizeError || x.Type == corev1.PersistentVolumeClaimNodeResizeError) &&
+			x.Status == corev1.ConditionTrue && x.Message != "" {
+			return x.Message
+		}
+	}
+	return "its storage says that the size is infeasible"
 }

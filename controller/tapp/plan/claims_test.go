@@ -35,7 +35,13 @@ func (c claimStory) tell(namespace string) *corev1.PersistentVolumeClaim {
 	out.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(request)}
 	out.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(cmp.Or(c.Capacity, request))}
 	if c.Resize != "" {
+		out.Status.AllocatedResources = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(cmp.Or(c.Tried, request))}
 		out.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{corev1.ResourceStorage: corev1.ClaimResourceStatus(c.Resize)}
+	}
+	if c.Problem != "" {
+		out.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{
+			Type: corev1.PersistentVolumeClaimControllerResizeError, Status: corev1.ConditionTrue, Message: c.Problem,
+		}}
 	}
 	return out
 }

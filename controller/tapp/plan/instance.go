@@ -23,7 +23,7 @@ const (
 	foreign               // the name is taken by a pod that is not ours
 	adoptee               // a pod without a controller that is ours to adopt
 	stray                 // our pod, but the selector no longer matches it
-	dying                 // the pod is being deleted
+	dying                 // the pod is being deleted, or about to be by Kubernetes
 	finished              // the pod ended
 	alive                 // none of these
 )
@@ -141,6 +141,8 @@ func (d *decision) stateOf(i *instance) state {
 		return foreign
 	case pod.DeletionTimestamp != nil:
 		return dying
+	case isCollected(pod):
+		return dying
 	case d.selector != nil && !d.selects(pod):
 		return stray
 	case isFinished(pod):
@@ -151,6 +153,18 @@ func (d *decision) stateOf(i *instance) state {
 
 func (d *decision) selects(pod *corev1.Pod) bool {
 	return d.selector != nil && d.selector.Matches(labels.Set(pod.Labels))
+}
+
+// isCollected says whether Kubernetes is about to remove the pod because its node
+// is gone. It calls such a pod failed a moment before, which is no end that the
+// instance came to: seen or missed, the instance goes on the same.
+func isCollected(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == "DeletionByPodGC" {
+			return true
+		}
+	}
+	return false
 }
 
 // settled says whether no in-place update of the pod is under way. With the

@@ -8,36 +8,50 @@ import (
 // evidenceInterval is how often a node is read again while it looks alive.
 const evidenceInterval = 15 * time.Second
 
+// unforcedDelay is how long past its grace period a pod has to hang before the
+// state of its node is looked at only to tell of it.
+const unforcedDelay = 15 * time.Second
+
 // findLostNodes deletes by force what a lost node keeps from going: only where
 // the TApp opted in, the pod is past its grace period, and a live read of its
-// node gives evidence.
+// node gives evidence. Of a TApp that did not opt in it says what is known.
 func (d *decision) findLostNodes() {
-	if !d.tapp.Spec.ForceDeletePod {
+	for _, i := range d.instances {
+		// A collected pod is about to be gone; it has no time.
+		if i.state == dying && i.pod.Spec.NodeName != "" && i.pod.DeletionTimestamp != nil {
+			d.findLostNode(i)
+		}
+	}
+}
+
+func (d *decision) findLostNode(i *instance) {
+	opted, name := d.tapp.Spec.ForceDeletePod, i.pod.Spec.NodeName
+	// The API server stamps a pod with the time at which its grace period ends.
+	left := i.pod.DeletionTimestamp.Sub(d.in.Now)
+	if !opted {
+		left += unforcedDelay
+	}
+	if left > 0 {
+		d.waitFor(left)
 		return
 	}
-	for _, i := range d.instances {
-		if i.state != dying || i.pod.Spec.NodeName == "" {
-			continue
-		}
-		// The API server stamps a pod with the time at which its grace period ends.
-		if left := i.pod.DeletionTimestamp.Sub(d.in.Now); left > 0 {
-			d.waitFor(left)
-			continue
-		}
-		node, known := d.in.Nodes[i.pod.Spec.NodeName]
-		if !known {
-			d.evidence.add(i.pod.Spec.NodeName)
-			d.waitFor(evidenceInterval)
-			continue
-		}
-		evidence, left := d.lost(node)
-		if evidence == "" {
-			d.waitFor(left)
-			i.hold("NodeNotLost", fmt.Sprintf("its pod is past its grace period, but there is no evidence that node %s is lost", i.pod.Spec.NodeName))
-			continue
-		}
+	node, known := d.in.Nodes[name]
+	if !known {
+		d.evidence.add(name)
+		d.waitFor(evidenceInterval)
+		return
+	}
+	switch evidence, left := d.lost(node); {
+	case evidence == "":
+		d.waitFor(left)
+		i.hold("NodeNotLost", fmt.Sprintf("its pod is past its grace period, but there is no evidence that node %s is lost", name))
+	case !opted:
+		d.waitFor(evidenceInterval)
+		i.hold("NodeLost", fmt.Sprintf("its pod is past its grace period, and node %s %s; spec.forceDeletePod is false, so that the instance waits until the pod is gone", name, evidence))
+	case d.nodeUnrecorded(i):
+	default:
 		i.act(Action{Op: OpForceDelete, Pod: i.pod, Reason: "NodeLost",
-			Why: fmt.Sprintf("the pod is past its grace period, and node %s %s", i.pod.Spec.NodeName, evidence)})
+			Why: fmt.Sprintf("the pod is past its grace period, and node %s %s", name, evidence)})
 	}
 }
 

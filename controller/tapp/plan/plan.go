@@ -9,7 +9,7 @@
 //	foreign    its name is taken by a pod that is not the TApp's
 //	adoptee    its pod has no controller, and is the TApp's to adopt
 //	stray      its pod is the TApp's, but the selector no longer matches it
-//	dying      its pod is being deleted
+//	dying      its pod is being deleted, or about to be since its node is gone
 //	finished   its pod ended (Failed or Succeeded)
 //	alive      its pod is none of these
 //

@@ -21,6 +21,8 @@ const (
 	EffectUpdateInPlace Effect = "UpdateInPlace"
 	// EffectRecreate: the pod is deleted, and another one created.
 	EffectRecreate Effect = "Recreate"
+	// EffectResize: the pod's resources change, nothing restarts.
+	EffectResize Effect = "Resize"
 	// EffectRelabel: the pod's labels and annotations change, nothing restarts.
 	EffectRelabel Effect = "Relabel"
 	// EffectKill: the pod goes because spec.statuses stops the instance.
@@ -41,6 +43,7 @@ var effects = []struct {
 }{
 	{EffectUpdateInPlace, "is updated in place", "are updated in place"},
 	{EffectRecreate, "is recreated", "are recreated"},
+	{EffectResize, "gets other resources without a restart", "get other resources without a restart"},
 	{EffectRelabel, "gets other labels or annotations without a restart", "get other labels or annotations without a restart"},
 	{EffectKill, "is killed", "are killed"},
 	{EffectScaleDown, "is removed", "are removed"},
@@ -134,8 +137,8 @@ func (d *decision) foresee(i *instance, seen map[origin]Change) (Effect, string)
 	case i.state == finished || i.template == nil:
 		return "", ""
 	}
-	if isRestartRequested(i.pod) {
-		return EffectRecreate, whyRestart
+	if _, why := d.remade(i); why != "" {
+		return EffectRecreate, why
 	}
 	// Pods with a hash of ours were made from one template, so that what holds for
 	// one of them holds for all: in thousands of pods that is most of the time.
@@ -161,7 +164,7 @@ func (d *decision) foreseeUpdate(i *instance) (Effect, string) {
 	switch c := d.changeOf(i); c {
 	case relabel:
 		if _, resources := d.wantedOf(i); len(resources) > 0 {
-			return EffectUpdateInPlace, strings.Join(resources, ", ")
+			return EffectResize, strings.Join(resources, ", ")
 		}
 		return EffectRelabel, whyRelabel(i, c, nil)
 	case inPlace:
@@ -170,7 +173,9 @@ func (d *decision) foreseeUpdate(i *instance) (Effect, string) {
 		}
 		_, resources := d.wantedOf(i)
 		return EffectUpdateInPlace, strings.Join(append(imageChanges(i.pod, i.template.Spec), resources...), ", ")
-	case resize, resizeAndRestart:
+	case resize:
+		return EffectResize, strings.Join(resizingTo(i.pod, i.template.Spec).changes, ", ")
+	case resizeAndRestart:
 		return EffectUpdateInPlace, strings.Join(resizingTo(i.pod, i.template.Spec).changes, ", ")
 	case recreate:
 		return d.foreseeRecreate(d.whyRecreate(i))

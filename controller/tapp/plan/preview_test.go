@@ -117,6 +117,7 @@ func TestPreviewSentences(t *testing.T) {
 	}{
 		{Change{EffectUpdateInPlace, []int{0, 2}, "image of web from web:1 to web:2"}, "2 instances are updated in place (0,2): image of web from web:1 to web:2"},
 		{Change{EffectRecreate, []int{5}, "env changed"}, "1 instance is recreated (5): env changed"},
+		{Change{EffectResize, []int{0, 1}, "cpu"}, "2 instances get other resources without a restart (0-1): cpu"},
 		{Change{EffectRelabel, []int{1}, "labels"}, "1 instance gets other labels or annotations without a restart (1): labels"},
 		{Change{EffectKill, []int{1, 2}, "Killed"}, "2 instances are killed (1-2): Killed"},
 		{Change{EffectScaleDown, []int{1, 2}, "fewer"}, "2 instances are removed (1-2): fewer"},

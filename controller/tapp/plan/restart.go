@@ -2,25 +2,49 @@ package plan
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-const whyRestart = "a restart of the instance was requested"
+// remade says why the pod is to be recreated whatever its template says; empty:
+// it is not. To the rollout it waits for the budget of its template, and for the
+// end of a pause. InPlaceOnly does not hold it, since that is about what a new
+// template may do.
+func (d *decision) remade(i *instance) (reason, why string) {
+	switch {
+	case isRestartRequested(i.pod):
+		return "RestartRequested", "a restart of the instance was requested"
+	case d.isTiedInVain(i):
+		return "NeverMigrateOff", "the pod waits for a node to which spec.neverMigrate tied it, and which it need not wait for any more"
+	}
+	return "", ""
+}
 
 // isRestartRequested says whether somebody asked for another pod in the place of
 // this one. It is asked of the pod and not of the spec, so that it is done when
 // the pod is gone, and nothing has to be taken back.
-//
-// To the rollout such a pod is one that has to be recreated: it waits for the
-// budget of its template, and for the end of a pause. InPlaceOnly does not hold
-// it, since that is about what a new template may do.
 func isRestartRequested(pod *corev1.Pod) bool { return pod.Annotations[tappv1.AnnotationRestart] != "" }
 
-// reasonRecreate is why a rollout deletes a pod.
-func reasonRecreate(pod *corev1.Pod) string {
-	if isRestartRequested(pod) {
-		return "RestartRequested"
+// isTiedInVain says whether the pod has no node because neverMigrate, which is off
+// by now, tied it to one.
+func (d *decision) isTiedInVain(i *instance) bool {
+	return !d.tapp.Spec.NeverMigrate && i.pod.Spec.NodeName == "" && i.template != nil &&
+		isTied(&i.pod.Spec) && !isTied(&i.template.Spec.Spec)
+}
+
+// isTied says whether a pod may run on one node only, by the node's name, as
+// requireNode has it.
+func isTied(spec *corev1.PodSpec) bool {
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
 	}
-	return "TemplateChanged"
+	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			if field.Key == metav1.ObjectNameField && field.Operator == corev1.NodeSelectorOpIn {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -29,6 +30,24 @@ type Version struct {
 // StatefulSet's: the part of the object that it is about.
 type versionData struct {
 	Spec Version `json:"spec"`
+}
+
+// data of a revision. It may never change, and the API server compares its bytes, which
+// every patch of the revision brings into the order of a map: so they are from the
+// start. Otherwise no patch would pass, nor would the garbage collector's, which
+// orphans.
+func (v Version) data() ([]byte, error) {
+	raw, err := json.Marshal(versionData{Spec: v})
+	if err != nil {
+		return nil, err
+	}
+	var ordered any
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(&ordered); err != nil {
+		return nil, err
+	}
+	return json.Marshal(ordered)
 }
 
 // VersionOf a TApp, with the defaults applied and without stamped hashes.
@@ -141,7 +160,7 @@ func (d *decision) record(own []*appsv1.ControllerRevision) {
 	}
 	at := slices.IndexFunc(own, func(r *appsv1.ControllerRevision) bool { return r.Name == d.revision })
 	if at < 0 {
-		raw, err := json.Marshal(versionData{Spec: version})
+		raw, err := version.data()
 		if err != nil {
 			return
 		}

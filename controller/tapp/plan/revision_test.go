@@ -214,3 +214,17 @@ func TestRevisionHoldsTheVersion(t *testing.T) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
+
+// TestRevisionDataIsOrdered: a patch by the API server brings JSON into the order of a
+// map, and the data of a revision may not change by that.
+func TestRevisionDataIsOrdered(t *testing.T) {
+	v := Version{DefaultTemplateName: "default", Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "a<b"}}}}}
+	got, err := v.data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"spec":{"defaultTemplateName":"default","template":{"metadata":{},"spec":{"containers":[{"image":"a\u003cb","name":"web","resources":{}}]}}}}`
+	if string(got) != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}

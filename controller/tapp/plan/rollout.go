@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -90,7 +91,8 @@ func (d *decision) whyNoBudget(forced bool) string {
 // mayStart says whether the policies allow the update, and holds the instance
 // otherwise. A drained pod has started already.
 func (d *decision) mayStart(i *instance, c change) bool {
-	if c == recreate && d.tapp.Spec.UpdateStrategy.InPlaceUpdate.Policy == tappv1.InPlaceOnly && !isRestartRequested(i.pod) {
+	remade, _ := d.remade(i)
+	if c == recreate && d.tapp.Spec.UpdateStrategy.InPlaceUpdate.Policy == tappv1.InPlaceOnly && remade == "" {
 		what := fmt.Sprintf("template %q changed in more than images, labels and annotations", i.templateName)
 		if why := d.whyNotResized(i); why != "" {
 			what = why
@@ -112,7 +114,8 @@ func (d *decision) mayStart(i *instance, c change) bool {
 func (d *decision) advance(i *instance, c change) {
 	switch c {
 	case recreate:
-		d.delete(i, reasonRecreate(i.pod), d.whyRecreate(i))
+		reason, _ := d.remade(i)
+		d.delete(i, cmp.Or(reason, "TemplateChanged"), d.whyRecreate(i))
 		return
 	case resize, resizeAndRestart:
 		d.resize(i, c)

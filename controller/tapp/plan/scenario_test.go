@@ -45,7 +45,9 @@ type claimStory struct {
 	Unbound  bool   `json:"unbound"`
 	Request  string `json:"request"`
 	Capacity string `json:"capacity"`
-	Resize   string `json:"resize"` // status.allocatedResourceStatuses.storage
+	Resize   string `json:"resize"`  // status.allocatedResourceStatuses.storage
+	Tried    string `json:"tried"`   // status.allocatedResources.storage, where Resize is given; the request by default
+	Problem  string `json:"problem"` // what the condition ControllerResizeError says
 }
 
 type nodeStory struct {

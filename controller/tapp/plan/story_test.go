@@ -35,24 +35,28 @@ type podStory struct {
 	Resized string `json:"resized"`
 	Resize  string `json:"resize"`
 
-	Ready    string             `json:"ready"` // since: "1h"; "not", "not 5s"; "unset"
-	Gate     string             `json:"gate"`  // "open"; "closed 5s"; "unset"; "none" is a pod without
-	Phase    corev1.PodPhase    `json:"phase"`
-	Reason   string             `json:"reason"`
-	Rejected bool               `json:"rejected"` // by its kubelet: no container ever was
-	Age      string             `json:"age"`
-	Ended    string             `json:"ended"`         // its containers did so long ago
-	Waiting  string             `json:"waiting"`       // its containers do: "reason: message"
-	NoNode   string             `json:"unschedulable"` // why it has none
-	Dying    string             `json:"dying"`         // its grace period ends: "in 20s", "5s ago"
-	Node     string             `json:"node"`
-	Failures int                `json:"failures"`
-	Restart  bool               `json:"restart"` // was asked for
-	Owner    string             `json:"owner"`   // none, other; "older" is a TApp of the same name
-	Labels   map[string]*string `json:"labels"`
-	Images   map[string]string  `json:"images"`
-	Sidecar  string             `json:"sidecar"` // image of a container that something injected in front
-	Hash     string             `json:"hash"`    // of tkestack/tapp, in place of ours
+	Ready    string          `json:"ready"` // since: "1h"; "not", "not 5s"; "unset"
+	Gate     string          `json:"gate"`  // "open"; "closed 5s"; "unset"; "none" is a pod without
+	Phase    corev1.PodPhase `json:"phase"`
+	Reason   string          `json:"reason"`
+	Rejected bool            `json:"rejected"` // by its kubelet: no container ever was
+	Age      string          `json:"age"`
+	Ended    string          `json:"ended"`         // its containers did so long ago
+	Waiting  string          `json:"waiting"`       // its containers do: "reason: message"
+	NoNode   string          `json:"unschedulable"` // why it has none
+	Dying    string          `json:"dying"`         // its grace period ends: "in 20s", "5s ago"
+	Node     string          `json:"node"`
+	Failures int             `json:"failures"`
+	Restart  bool            `json:"restart"` // was asked for
+	// Collected: Kubernetes is about to remove it, since its node is gone.
+	Collected bool `json:"collected"`
+	// Tied to this node, while it was made with neverMigrate.
+	Tied    string             `json:"tied"`
+	Owner   string             `json:"owner"` // none, other; "older" is a TApp of the same name
+	Labels  map[string]*string `json:"labels"`
+	Images  map[string]string  `json:"images"`
+	Sidecar string             `json:"sidecar"` // image of a container that something injected in front
+	Hash    string             `json:"hash"`    // of tkestack/tapp, in place of ours
 }
 
 // tell makes the pods of a story.
@@ -237,6 +241,13 @@ func (p *podStory) disturb(pod *corev1.Pod) {
 	}
 	if p.Failures > 0 {
 		setAnnotation(pod, tappv1.AnnotationFailures, strconv.Itoa(p.Failures))
+	}
+	if p.Collected {
+		setCondition(pod, corev1.DisruptionTarget, true, 0)
+		pod.Status.Conditions[len(pod.Status.Conditions)-1].Reason = "DeletionByPodGC"
+	}
+	if p.Tied != "" {
+		requireNode(&pod.Spec, p.Tied)
 	}
 	if p.Restart {
 		setAnnotation(pod, tappv1.AnnotationRestart, now.Format(time.RFC3339))
