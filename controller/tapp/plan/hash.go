@@ -137,7 +137,7 @@ func withoutResources(spec map[string]any) map[string]any {
 		for _, what := range []string{"requests", "limits"} {
 			if list, ok := resources[what].(map[string]any); ok {
 				list = maps.Clone(list)
-				for _, name := range resizable {
+				for _, name := range resizable() {
 					delete(list, string(name))
 				}
 				resources[what] = list

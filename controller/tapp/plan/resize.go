@@ -17,7 +17,9 @@ import (
 
 // resizable are the resources that a kubelet changes in a running container
 // (KEP-1287).
-var resizable = [2]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
+func resizable() [2]corev1.ResourceName {
+	return [2]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
+}
 
 const reasonResources = "ResourcesChanged"
 
@@ -153,7 +155,7 @@ func resizingTo(pod *corev1.Pod, t *corev1.PodTemplateSpec) resizing {
 // compare brings has to want, and returns what it changed.
 func (r *resizing) compare(c *corev1.Container, has *corev1.ResourceList, want corev1.ResourceList, what string) corev1.ResourceList {
 	var out corev1.ResourceList
-	for _, name := range resizable {
+	for _, name := range resizable() {
 		is, set := (*has)[name]
 		to, wanted := want[name]
 		switch {
@@ -187,7 +189,7 @@ func (r *resizing) compare(c *corev1.Container, has *corev1.ResourceList, want c
 // is absent is the limit.
 func withDefaultRequests(r corev1.ResourceRequirements) corev1.ResourceList {
 	out := r.Requests.DeepCopy()
-	for _, name := range resizable {
+	for _, name := range resizable() {
 		if limit, ok := r.Limits[name]; ok {
 			if _, has := out[name]; !has {
 				if out == nil {
@@ -227,16 +229,16 @@ func resizeUnderWay(pod *corev1.Pod) (reason, why string) {
 // k8s.io/kubernetes/pkg/apis/core/v1/helper/qos for pods without resources of
 // their own.
 func qosOf(spec *corev1.PodSpec) corev1.PodQOSClass {
-	any, guaranteed := false, true
+	some, guaranteed := false, true
 	for c := range allContainers(spec) {
-		for _, name := range resizable {
+		for _, name := range resizable() {
 			request, limit := c.Resources.Requests[name], c.Resources.Limits[name]
-			any = any || request.Sign() > 0 || limit.Sign() > 0
+			some = some || request.Sign() > 0 || limit.Sign() > 0
 			guaranteed = guaranteed && limit.Sign() > 0 && equalOrZero(request, limit)
 		}
 	}
 	switch {
-	case !any:
+	case !some:
 		return corev1.PodQOSBestEffort
 	case guaranteed:
 		return corev1.PodQOSGuaranteed

@@ -24,34 +24,52 @@ func (d *decision) rollOut() {
 			budget = d.forced
 		}
 		most, valid := scale(budget, wanted)
-		waits := ""
+		r := &round{forced: forced, valid: valid && d.broken == "", wanted: wanted, available: available, least: wanted - most}
 		for _, i := range d.instances {
-			if i.state != alive || !i.running() || forced == (i.templateName == d.tapp.Spec.UpdateStrategy.Template) {
-				continue
-			}
-			if waits != "" && d.mustWait(i) {
-				i.hold(reasonBudget, waits)
-				continue
-			}
-			switch c := d.changeOf(i); {
-			case c == nothing || !d.mayStart(i, c):
-				d.settle(i)
-			case c == resizes:
-				i.hold(resizeUnderWay(i.pod))
-			case i.available && c.interrupts() && (!valid || d.broken != ""):
-				i.hold("NoBudget", d.whyNoBudget(forced))
-			case i.available && c.interrupts() && available <= wanted-most:
-				if waits == "" { // and nothing changes for those that follow
-					waits = fmt.Sprintf("%d of %d instances are available, and at least %d must be", available, wanted, wanted-most)
-				}
-				i.hold(reasonBudget, waits)
-			default:
-				if i.available && c.interrupts() {
-					available--
-				}
-				d.advance(i, c)
+			if i.state == alive && i.running() && forced == (i.templateName != d.tapp.Spec.UpdateStrategy.Template) {
+				d.roll(i, r)
 			}
 		}
+		available = r.available
+	}
+}
+
+// round of a rollout: the instances that share a budget.
+type round struct {
+	forced bool
+	valid  bool // the budget is one
+	// available instances there are of those that are wanted, and at least so many
+	// there must be.
+	wanted, available, least int
+	// waits is why instances wait for the budget; empty while there is some left.
+	waits string
+}
+
+// roll takes an instance a step further if its turn has come.
+func (d *decision) roll(i *instance, r *round) {
+	if r.waits != "" && d.mustWait(i) {
+		i.hold(reasonBudget, r.waits)
+		return
+	}
+	c := d.changeOf(i)
+	takes := i.available && c.interrupts()
+	switch {
+	case c == nothing || !d.mayStart(i, c):
+		d.settle(i)
+	case c == resizes:
+		i.hold(resizeUnderWay(i.pod))
+	case takes && !r.valid:
+		i.hold("NoBudget", d.whyNoBudget(r.forced))
+	case takes && r.available <= r.least:
+		if r.waits == "" { // and nothing changes for those that follow
+			r.waits = fmt.Sprintf("%d of %d instances are available, and at least %d must be", r.available, r.wanted, r.least)
+		}
+		i.hold(reasonBudget, r.waits)
+	default:
+		if takes {
+			r.available--
+		}
+		d.advance(i, c)
 	}
 }
 
