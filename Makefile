@@ -130,6 +130,10 @@ plugin-test: build bin/devcluster ## Test kubectl tapp against a real API server
 e2e: build bin/devcluster ## Test TApp on a cluster of its own, with real nodes, which is taken down at the end.
 	@$(call on_cluster,e2e,$(SIZE),./test/e2e/...)
 
+.PHONY: nodes-test
+nodes-test: build bin/devcluster ## Lose real nodes, and scale by real load, on a cluster of its own with three of them.
+	@$(call on_cluster,nodes,--nodes 3 --sim 0 --node-grace 20s --metrics-server,./test/nodes/...)
+
 .PHONY: install-test
 install-test: PLATFORMS = $(HOST)
 install-test: image bin/devcluster ## Test TApp as Helm installs it, on a cluster of its own with cert-manager and real nodes.

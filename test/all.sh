@@ -18,7 +18,7 @@ finish() {
 }
 trap finish EXIT
 
-for step in vet lint unit chart-test devcluster-test certs-test admission-test shell-test plugin-test failover-test e2e install-test; do
+for step in vet lint unit chart-test devcluster-test certs-test admission-test shell-test plugin-test failover-test e2e nodes-test install-test; do
 	echo "== make $step ($((SECONDS / 60)) min $((SECONDS % 60)) s)"
 	make --no-print-directory "$step" || {
 		echo "make $step failed" >&2

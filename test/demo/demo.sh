@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# `make demo`: shows on a running cluster what TApp does. It may be run again.
+# `make demo`: installs TApp on a running cluster as its users do, and shows what it
+# does. It may be run again.
 #
 #   STATE=DIR test/demo/demo.sh
 #
-# The cluster is the one of `make up`; DIR is its state directory.
+# The cluster is the one of `make up`, with cert-manager; DIR is its state directory.
+# The image is the one of `make image`.
 set -Eeuo pipefail
 cd "$(dirname "$0")/../.."
 
 here=test/demo
 state=${STATE:?the directory of the cluster}
-log=$state/demo/controller.log
+space=tapp-system
 export KUBECONFIG=$state/kubeconfig PATH=$state/bin:$PATH
 
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
@@ -25,7 +27,7 @@ step() {
 	printf '\n%s%s%s\n' "$bold" "$1" "$plain"
 }
 run() { # shows a command as a user would type it, and runs it
-	printf '%s$ kubectl' "$dim"
+	printf '%s$' "$dim"
 	local word
 	for word in "$@"; do
 		case $word in
@@ -34,7 +36,7 @@ run() { # shows a command as a user would type it, and runs it
 		esac
 	done
 	printf '%s\n' "$plain"
-	kubectl "$@"
+	"$@"
 }
 failed() {
 	printf '\n%sThe demo failed at this step: %s%s\n' "$red" "$doing" "$plain" >&2
@@ -43,7 +45,7 @@ failed() {
 }
 trap failed ERR
 
-advice() { echo "KUBECONFIG=$KUBECONFIG $state/bin/kubectl describe tapp $1; the controller's log is $log"; }
+advice() { echo "KUBECONFIG=$KUBECONFIG $state/bin/kubectl describe tapp $1; ... -n $space logs deployment/tapp --all-pods"; }
 
 # rolled_out TAPP [SECONDS] waits until all instances follow the spec and are available.
 rolled_out() {
@@ -99,38 +101,47 @@ uids() { kubectl get pods -l "app=$1" -o jsonpath='{.items[*].metadata.uid}'; }
 	echo "There is no cluster in $state: start it with make demo, or make up" >&2
 	exit 1
 }
-mkdir -p "$state/demo"
-bash $here/stop.sh "$state"
+[ -n "$(kubectl get nodes -l devcluster.tkestack.io/node=real -o name)" ] || {
+	echo "The cluster in $state has only simulated nodes, and TApp is to run in it: start it with make demo NODES=2 (Linux, root)" >&2
+	exit 1
+}
+kubectl get crd certificates.cert-manager.io >/dev/null 2>&1 || {
+	echo "The cluster in $state has no cert-manager: start it with make demo" >&2
+	exit 1
+}
 
-step "The controller starts, and brings its API with it"
-bin/tapp controller --kubeconfig "$KUBECONFIG" --metrics-address '' --v 2 </dev/null >"$log" 2>&1 &
-echo $! >"$state/demo/controller.pid"
-disown
-try="cat $log"
-for _ in $(seq 60); do
-	if kubectl wait crd tapps.apps.tkestack.io --for=condition=Established --timeout=5s >/dev/null 2>&1; then break; fi
-	kill -0 "$(cat "$state/demo/controller.pid")" 2>/dev/null || break
-	sleep 0.5
-done
-kubectl wait crd tapps.apps.tkestack.io --for=condition=Established --timeout=5s
+step "TApp comes into the cluster's registry, and is installed by Helm"
+try="KUBECONFIG=$KUBECONFIG $state/bin/kubectl -n $space get events,pods,certificates"
+pushed=$(bin/devcluster push --dir "$state" dist/tapp-image.tar tapp:demo)
+run helm upgrade --install tapp ./chart --namespace $space --create-namespace --take-ownership --set "image.digest=sha256:${pushed##*sha256:}" |
+	sed -n '1p; /^STATUS/p; /^TApp /,/certificate/p'
+kubectl -n $space rollout status deployment/tapp --timeout=180s >/dev/null
+run kubectl -n $space get pods,certificates
 kubectl delete tapp web hundred --ignore-not-found --wait >/dev/null
 kubectl wait pods -l 'app in (web, hundred)' --for=delete --timeout=60s >/dev/null
 
+step "A bad spec is refused, with all that is wrong and what to do"
+if run kubectl apply -f $here/bad.yaml 2>&1; then false; fi
+
 step "Three instances of a web server, each with an id of its own"
-run apply -f $here/web.yaml
+run kubectl apply -f $here/web.yaml
 rolled_out web
 instances web
 
 step "Scale to five"
-run scale tapp web --replicas 5
+run kubectl scale tapp web --replicas 5
 rolled_out web
-run get tapp web
+run kubectl get tapp web
+
+step "What would a new image and a new environment variable do? Nothing happens yet"
+run kubectl patch tapp web --dry-run=server --type json -p '[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "nginx:1.27"}]'
+run kubectl patch tapp web --dry-run=server --type json -p '[{"op": "add", "path": "/spec/template/spec/containers/0/env", "value": [{"name": "COLOUR", "value": "green"}]}]'
 
 step "A new image: each pod is changed in place, one at a time"
 before=$(uids web)
 instances web
 old=$(hash_of web)
-run patch tapp web --type json -p '[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "nginx:1.27"}]'
+run kubectl patch tapp web --type json -p '[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "nginx:1.27"}]'
 follow web 5 "$old"
 instances web
 doing="the pods are still the same"
@@ -139,38 +150,39 @@ echo "Same pods, same addresses; the web container restarted once, the sidecar d
 
 step "A new environment variable: that takes new pods, again one at a time"
 old=$(hash_of web)
-run patch tapp web --type json -p '[{"op": "add", "path": "/spec/template/spec/containers/0/env", "value": [{"name": "COLOUR", "value": "green"}]}]'
+run kubectl patch tapp web --type json -p '[{"op": "add", "path": "/spec/template/spec/containers/0/env", "value": [{"name": "COLOUR", "value": "green"}]}]'
 follow web 5 "$old"
 instances web
 
 step "Stop instance 1: its pod goes, its id and its claims would stay"
 try=$(advice web)
-run patch tapp web --type merge -p '{"spec": {"statuses": {"1": "Killed"}}}'
+run kubectl patch tapp web --type merge -p '{"spec": {"statuses": {"1": "Killed"}}}'
 kubectl wait pod web-1 --for=delete --timeout=60s >/dev/null
 kubectl wait tapp web --for=jsonpath='{.status.statuses.1}'=Killed --timeout=60s >/dev/null
 instances web
-run get tapp web -o 'jsonpath={.status.statuses}{"\n"}'
+run kubectl get tapp web -o 'jsonpath={.status.statuses}{"\n"}'
 
 step "Start it again"
-run patch tapp web --type merge -p '{"spec": {"statuses": null}}'
+run kubectl patch tapp web --type merge -p '{"spec": {"statuses": null}}'
 rolled_out web
 instances web
 
 step "A hundred instances on simulated nodes, then a new image for all of them, a fifth at a time"
-run apply -f $here/hundred.yaml
+run kubectl apply -f $here/hundred.yaml
 rolled_out hundred 300
-run get tapp hundred
-run patch tapp hundred --type json -p '[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "nginx:1.27"}]'
+run kubectl get tapp hundred
+run kubectl patch tapp hundred --type json -p '[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "nginx:1.27"}]'
 rolled_out hundred 300
-run get tapp
+run kubectl get tapp
 
 trap - ERR
 cat <<END
 
-${bold}The cluster and the controller go on running. To look around:${plain}
+${bold}The cluster goes on running, and TApp in it. To look around:${plain}
   export KUBECONFIG=$KUBECONFIG PATH=$state/bin:\$PATH
   kubectl get tapp,pods -o wide
   kubectl explain tapp.spec.updateStrategy
-The controller's log is $log
+  kubectl -n $space logs deployment/tapp --all-pods
+  helm -n $space get notes tapp
 To end everything: make down
 END

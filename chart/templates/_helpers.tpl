@@ -1,0 +1,124 @@
+{{/* Names. */}}
+{{- define "tapp.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "tapp.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
+{{- else if contains (include "tapp.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "tapp.name" .) | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tapp.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "tapp.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Labels. */}}
+{{- define "tapp.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "tapp.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "tapp.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "tapp.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "tapp.image" -}}
+{{- $i := .Values.image -}}
+{{- if $i.digest -}}
+{{- printf "%s@%s" $i.repository $i.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $i.repository (default .Chart.AppVersion $i.tag) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* TLS. */}}
+{{- define "tapp.tlsMode" -}}
+{{- if .Values.tls.mode -}}
+{{- .Values.tls.mode -}}
+{{- else if .Capabilities.APIVersions.Has "cert-manager.io/v1" -}}
+certManager
+{{- else -}}
+selfManaged
+{{- end -}}
+{{- end -}}
+
+{{/* The Secret that is mounted, where one is. */}}
+{{- define "tapp.tlsSecretName" -}}
+{{- if eq (include "tapp.tlsMode" .) "provided" -}}
+{{- .Values.tls.provided.secretName -}}
+{{- else -}}
+{{- include "tapp.fullname" . }}-tls
+{{- end -}}
+{{- end -}}
+
+{{/* The Secret in which TApp keeps its own CA. */}}
+{{- define "tapp.ownCASecretName" -}}
+{{- include "tapp.fullname" . }}-own-ca
+{{- end -}}
+
+{{- define "tapp.leaseName" -}}
+{{- include "tapp.fullname" . }}-controller
+{{- end -}}
+
+{{- define "tapp.dnsName" -}}
+{{- printf "%s.%s.svc" (include "tapp.fullname" .) .Release.Namespace -}}
+{{- end -}}
+
+{{/* What the two webhook configurations have in common. */}}
+{{- define "tapp.webhookMetadata" -}}
+name: {{ include "tapp.fullname" . }}
+labels:
+  {{- include "tapp.labels" . | nindent 2 }}
+{{- if eq (include "tapp.tlsMode" .) "certManager" }}
+annotations:
+  cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/{{ include "tapp.fullname" . }}
+{{- end }}
+{{- end -}}
+
+{{/* Arguments: the root, and the path. */}}
+{{- define "tapp.webhookClient" -}}
+{{- $ := index . 0 -}}
+service:
+  namespace: {{ $.Release.Namespace }}
+  name: {{ include "tapp.fullname" $ }}
+  port: 443
+  path: {{ index . 1 }}
+{{- if eq (include "tapp.tlsMode" $) "provided" }}
+caBundle: {{ $.Values.tls.provided.caBundle | b64enc }}
+{{- end }}
+{{- end -}}
+
+{{- define "tapp.webhookScope" -}}
+failurePolicy: {{ .Values.webhook.failurePolicy }}
+matchPolicy: Equivalent
+sideEffects: None
+timeoutSeconds: {{ .Values.webhook.timeoutSeconds }}
+admissionReviewVersions: [v1]
+# What is going is not looked at: its finalizers can be removed whether or not a pod answers.
+matchConditions:
+- name: stays
+  expression: "!has(object.metadata.deletionTimestamp)"
+{{- if .Values.namespace }}
+namespaceSelector:
+  matchLabels:
+    kubernetes.io/metadata.name: {{ .Values.namespace }}
+{{- else if .Values.webhook.namespaceSelector }}
+namespaceSelector:
+  {{- toYaml .Values.webhook.namespaceSelector | nindent 2 }}
+{{- end }}
+{{- end -}}

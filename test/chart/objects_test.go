@@ -1,0 +1,210 @@
+package chart
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
+	psapi "k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+	"sigs.k8s.io/yaml"
+)
+
+// foreign kinds have no type here. Their own CRDs judge them in test/install.
+var foreign = []string{"apiextensions.k8s.io/v1/CustomResourceDefinition", "cert-manager.io/v1/Issuer", "cert-manager.io/v1/Certificate"}
+
+// decoded are the objects of a release, each by its own type, which has to know all
+// of its fields.
+func decoded(t *testing.T, r release) []runtime.Object {
+	t.Helper()
+	strict := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	var out []runtime.Object
+	for _, data := range objects(mustRender(t, r)) {
+		var kind struct{ APIVersion, Kind string }
+		if err := yaml.Unmarshal(data, &kind); err != nil {
+			t.Fatalf("%v\n%s", err, data)
+		}
+		full := kind.APIVersion + "/" + kind.Kind
+		var object runtime.Object
+		var err error
+		switch {
+		case kind.Kind == "" || slices.Contains(foreign, full):
+			continue
+		case full == "monitoring.coreos.com/v1/ServiceMonitor":
+			object = &monitoringv1.ServiceMonitor{}
+			err = yaml.UnmarshalStrict(data, object)
+		case full == "monitoring.coreos.com/v1/PrometheusRule":
+			object = &monitoringv1.PrometheusRule{}
+			err = yaml.UnmarshalStrict(data, object)
+		default:
+			object, _, err = strict.Decode(data, nil, nil)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", full, err, data)
+		}
+		out = append(out, object)
+	}
+	return out
+}
+
+func the[T runtime.Object](t *testing.T, objects []runtime.Object) T {
+	t.Helper()
+	for _, o := range objects {
+		if found, ok := o.(T); ok {
+			return found
+		}
+	}
+	var none T
+	t.Fatalf("there is no %T", none)
+	return none
+}
+
+func every[T runtime.Object](objects []runtime.Object) []T {
+	var out []T
+	for _, o := range objects {
+		if found, ok := o.(T); ok {
+			out = append(out, found)
+		}
+	}
+	return out
+}
+
+// TestPodSecurity: the pods are accepted where only restricted ones are. Host
+// networking is asked for, and no restricted namespace accepts it.
+func TestPodSecurity(t *testing.T) {
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restricted := psapi.LevelVersion{Level: psapi.LevelRestricted, Version: psapi.LatestVersion()}
+	for _, r := range releases {
+		pod := the[*appsv1.Deployment](t, decoded(t, r)).Spec.Template
+		pod.Spec.HostNetwork = false
+		for i := range pod.Spec.Containers[0].Ports {
+			pod.Spec.Containers[0].Ports[i].HostPort = 0
+		}
+		if result := policy.AggregateCheckResults(evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec)); !result.Allowed {
+			t.Errorf("%s: %s", r.name, result.ForbiddenDetail())
+		}
+		if c := pod.Spec.Containers[0].SecurityContext; c.ReadOnlyRootFilesystem == nil || !*c.ReadOnlyRootFilesystem {
+			t.Errorf("%s: the root filesystem can be written to", r.name)
+		}
+	}
+}
+
+// TestGracePeriod: what the container needs to end fits in.
+func TestGracePeriod(t *testing.T) {
+	for _, r := range releases {
+		pod := the[*appsv1.Deployment](t, decoded(t, r)).Spec.Template.Spec
+		var delay time.Duration
+		for _, arg := range pod.Containers[0].Args {
+			if text, ok := strings.CutPrefix(arg, "--admission-shutdown-delay="); ok {
+				var err error
+				if delay, err = time.ParseDuration(text); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		const grace, margin = 20 * time.Second, 10 * time.Second // the grace is controller.Defaults'
+		if got := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second; delay == 0 || got < max(delay, grace)+margin {
+			t.Errorf("%s: the grace period is %s, with a shutdown delay of %s", r.name, got, delay)
+		}
+	}
+}
+
+// TestWebhookScope: the webhooks are asked about TApps and their scale, and about
+// nothing that TApp itself, its pods or its recovery depend on.
+func TestWebhookScope(t *testing.T) {
+	for _, r := range releases {
+		all := decoded(t, r)
+		mutating, validating := the[*admissionregistrationv1.MutatingWebhookConfiguration](t, all), the[*admissionregistrationv1.ValidatingWebhookConfiguration](t, all)
+		got := fmt.Sprint(rules(mutating.Webhooks[0].Rules), rules(validating.Webhooks[0].Rules))
+		const want = "[[CREATE UPDATE] [apps.tkestack.io] [v1] [tapps]Namespaced][[CREATE UPDATE] [apps.tkestack.io] [v1] [tapps tapps/scale]Namespaced]"
+		if got != want {
+			t.Errorf("%s: got %s, want %s", r.name, got, want)
+		}
+		if len(mutating.Webhooks) != 1 || len(validating.Webhooks) != 1 {
+			t.Errorf("%s: %d and %d webhooks", r.name, len(mutating.Webhooks), len(validating.Webhooks))
+		}
+	}
+}
+
+func rules(rules []admissionregistrationv1.RuleWithOperations) string {
+	var parts []string
+	for _, r := range rules {
+		parts = append(parts, fmt.Sprint(r.Operations, r.APIGroups, r.APIVersions, r.Resources, *r.Scope))
+	}
+	return "[" + strings.Join(parts, "; ") + "]"
+}
+
+// TestRights: no wildcards; nothing that would let it gain more rights; secrets,
+// leases and webhook configurations only by name.
+func TestRights(t *testing.T) {
+	named := []string{"secrets", "leases", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
+	for _, r := range releases {
+		all := decoded(t, r)
+		var rules []rbacv1.PolicyRule
+		for _, role := range every[*rbacv1.ClusterRole](all) {
+			rules = append(rules, role.Rules...)
+		}
+		for _, role := range every[*rbacv1.Role](all) {
+			rules = append(rules, role.Rules...)
+		}
+		for _, rule := range rules {
+			text := fmt.Sprint(rule.APIGroups, rule.Resources, rule.Verbs)
+			for _, word := range []string{"*", "escalate", "bind", "impersonate", "pods/exec", "clusterroles", "customresourcedefinitions"} {
+				if strings.Contains(text, word) {
+					t.Errorf("%s: %s is granted: %s", r.name, word, text)
+				}
+			}
+			for _, resource := range named {
+				if slices.Contains(rule.Resources, resource) && len(rule.ResourceNames) == 0 && !slices.Equal(rule.Verbs, []string{"create"}) {
+					t.Errorf("%s: all %s are granted: %s", r.name, resource, text)
+				}
+			}
+		}
+	}
+}
+
+// TestOneNamespace: TApps, pods and claims only of the one namespace.
+func TestOneNamespace(t *testing.T) {
+	i := slices.IndexFunc(releases, func(r release) bool { return r.name == "one-namespace" })
+	for _, role := range every[*rbacv1.ClusterRole](decoded(t, releases[i])) {
+		for _, rule := range role.Rules {
+			for _, resource := range []string{"tapps", "tapps/status", "pods", "pods/status", "persistentvolumeclaims", "events", "secrets"} {
+				if slices.Contains(rule.Resources, resource) {
+					t.Errorf("the ClusterRole %s grants %s", role.Name, resource)
+				}
+			}
+		}
+	}
+}
+
+// TestServiceFindsPods: the Service, the budget and the Deployment select the pods,
+// and the Service's ports have names that the container has.
+func TestServiceFindsPods(t *testing.T) {
+	for _, r := range releases {
+		all := decoded(t, r)
+		deployment, service := the[*appsv1.Deployment](t, all), the[*corev1.Service](t, all)
+		for key, value := range service.Spec.Selector {
+			if deployment.Spec.Template.Labels[key] != value || deployment.Spec.Selector.MatchLabels[key] != value {
+				t.Errorf("%s: the Service selects %s=%s, which pods lack", r.name, key, value)
+			}
+		}
+		for _, p := range service.Spec.Ports {
+			if !slices.ContainsFunc(deployment.Spec.Template.Spec.Containers[0].Ports, func(c corev1.ContainerPort) bool { return c.Name == p.TargetPort.StrVal }) {
+				t.Errorf("%s: the container has no port %s", r.name, p.TargetPort.String())
+			}
+		}
+	}
+}

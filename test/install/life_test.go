@@ -1,0 +1,127 @@
+//go:build cluster
+
+package install
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestUpgrade: no admission request fails while all pods of the release are replaced,
+// and TApps do not notice.
+func TestUpgrade(t *testing.T) {
+	ns := namespace(t)
+	install(t)
+	rolledOut(t)
+	answers(t, ns)
+	mustApply(t, ns, goodTApp("web", 3, "nginx:1.25"))
+	settled(t, ns, "web")
+	before, old := pods(t, ns, "web"), names(t)
+
+	load := startLoad(t, ns)
+	helm(t, append([]string{"upgrade", releaseName, chartDir}, set([]string{"controller.workers=7"})...)...)
+	rolledOut(t)
+	eventually(t, "the old pods are gone", func(ctx context.Context) error {
+		for name := range names(t) {
+			if old[name] {
+				return fmt.Errorf("%s is there", name)
+			}
+		}
+		return ctx.Err()
+	})
+	load.end(t, 100)
+	if after := pods(t, ns, "web"); !maps.Equal(before, after) {
+		t.Errorf("the pods of a TApp were %v, and are %v", before, after)
+	}
+	// The new ones work.
+	mustApply(t, ns, goodTApp("web", 4, "nginx:1.25"))
+	settled(t, ns, "web")
+}
+
+// names of the release's pods.
+func names(t *testing.T) map[string]bool {
+	t.Helper()
+	list, err := releasePods(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]bool{}
+	for _, p := range list {
+		out[p.Name] = true
+	}
+	return out
+}
+
+// TestUninstall: without the release TApps and their pods stay, and can be changed;
+// the next one takes them up, and restarts nothing.
+func TestUninstall(t *testing.T) {
+	ns := namespace(t)
+	install(t)
+	rolledOut(t)
+	answers(t, ns)
+	mustApply(t, ns, goodTApp("web", 3, "nginx:1.25"))
+	tapp := settled(t, ns, "web")
+	before := pods(t, ns, "web")
+
+	if err := uninstall(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, "get", "crd", "tapps.apps.tkestack.io")
+	if _, err := suite.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), releaseName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the webhook configuration is left: %v", err)
+	}
+	kubectl(t, "--namespace", ns, "annotate", "tapp", "web", "note=uninstalled")
+	left, err := suite.tapps.TApps(ns).Get(t.Context(), "web", metav1.GetOptions{})
+	if err != nil || left.UID != tapp.UID {
+		t.Fatalf("the TApp is not what it was: %v", err)
+	}
+	if now := pods(t, ns, "web"); !maps.Equal(before, now) {
+		t.Errorf("without a release the pods are %v, and were %v", now, before)
+	}
+
+	install(t)
+	rolledOut(t)
+	answers(t, ns)
+	mustApply(t, ns, goodTApp("web", 4, "nginx:1.25")) // a sign that the new release works on it
+	settled(t, ns, "web")
+	after := pods(t, ns, "web")
+	delete(after, "web-3")
+	if !maps.Equal(before, after) {
+		t.Errorf("with a new release the pods are %v, and were %v", after, before)
+	}
+}
+
+// TestUsers: the cluster's roles for users take in TApps.
+func TestUsers(t *testing.T) {
+	ns := namespace(t)
+	install(t)
+	for _, c := range []struct{ role, verb, resource, want string }{
+		{"view", "list", "tapps.apps.tkestack.io", "yes"},
+		{"view", "get", "tapps.apps.tkestack.io/status", "yes"},
+		{"view", "create", "tapps.apps.tkestack.io", "no"},
+		{"edit", "create", "tapps.apps.tkestack.io", "yes"},
+		{"edit", "patch", "tapps.apps.tkestack.io/scale", "yes"},
+		{"edit", "patch", "tapps.apps.tkestack.io/status", "no"},
+		{"admin", "delete", "tapps.apps.tkestack.io", "yes"},
+		{"admin", "watch", "tapps.apps.tkestack.io", "yes"},
+	} {
+		user := "user-" + c.role
+		if out, err := command(t.Context(), "", "kubectl", "--namespace", ns, "get", "rolebinding", user); err != nil && strings.Contains(out, "NotFound") {
+			kubectl(t, "--namespace", ns, "create", "rolebinding", user, "--clusterrole="+c.role, "--user="+user)
+		}
+		eventually(t, fmt.Sprint(c), func(ctx context.Context) error { // the aggregation takes a moment
+			resource, sub, _ := strings.Cut(c.resource, "/")
+			out, _ := command(ctx, "", "kubectl", "--namespace", ns, "auth", "can-i", c.verb, resource, "--subresource="+sub, "--as="+user) // says no by its exit code
+			if got := strings.TrimSpace(out); got != c.want {
+				return fmt.Errorf("got %q", got)
+			}
+			return nil
+		})
+	}
+}
