@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"tkestack.io/tapp/devcluster/cluster"
 	"tkestack.io/tapp/devcluster/debian"
@@ -28,8 +30,9 @@ usage: devcluster COMMAND [flags]
   up               start the cluster, repair it, or change its number of nodes
   down             end it and remove its traces, also after a crash
   status           show its processes and nodes; fails if something is wrong
-  stop COMPONENT   end one: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok, registry, node1, ...
+  stop COMPONENT   end one: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok, storage, registry, node1, ...
   start COMPONENT  start it again
+  cut NODE         disconnect a real node from the network; start connects it again
   build            build the programs only
   push ARCHIVE NAME...  make the registry of a cluster with real nodes serve an image archive (OCI layout) by these names
   need PROGRAM     print the path of prometheus or promtool, installing the system's package if needed
@@ -39,6 +42,8 @@ flags:
   --nodes N     up: real nodes, which need Linux and root; "sim" for none (default: as it is, or 2)
   --sim N       up: simulated nodes (default: as it is, or 20)
   --cert-manager  up: with cert-manager, from now on
+  --metrics-server  up: with metrics-server on the real nodes, from now on
+  --node-grace D  up: how long a node may be silent before it is not ready (default: as it is, or 50s)
 `
 
 func main() {
@@ -65,6 +70,8 @@ type command struct {
 	arguments       []string
 	dir, nodes, sim string
 	certManager     bool
+	metricsServer   bool
+	nodeGrace       time.Duration
 }
 
 func run(ctx context.Context, args []string) error {
@@ -107,6 +114,8 @@ func run(ctx context.Context, args []string) error {
 		return c.Status(ctx)
 	case "stop":
 		return c.Stop(ctx, cmd.arguments[0])
+	case "cut":
+		return c.Cut(ctx, cmd.arguments[0])
 	case "start":
 		return c.Start(ctx, cmd.arguments[0])
 	case "push":
@@ -134,6 +143,8 @@ func parse(args []string) (command, error) {
 	flags.StringVar(&cmd.nodes, "nodes", "", "")
 	flags.StringVar(&cmd.sim, "sim", "", "")
 	flags.BoolVar(&cmd.certManager, "cert-manager", false, "")
+	flags.BoolVar(&cmd.metricsServer, "metrics-server", false, "")
+	flags.DurationVar(&cmd.nodeGrace, "node-grace", 0, "")
 	var words []string
 	for {
 		if err := flags.Parse(args); err != nil {
@@ -154,7 +165,7 @@ func parse(args []string) (command, error) {
 		if n < 2 {
 			return cmd, errors.New("push takes an archive and at least one name; see devcluster --help")
 		}
-	case "stop", "start", "need":
+	case "stop", "start", "cut", "need":
 		if n != 1 {
 			return cmd, fmt.Errorf("%s takes 1 argument; see devcluster --help", cmd.name)
 		}
@@ -172,9 +183,11 @@ func (cmd command) size(dir state.Dir) (cluster.Size, error) {
 	if record, ok, err := dir.Load(); err != nil {
 		return size, err
 	} else if ok {
-		size = cluster.Size{Nodes: record.Nodes, Simulated: record.Simulated, CertManager: record.CertManager}
+		size = cluster.Size{Nodes: record.Nodes, Simulated: record.Simulated, CertManager: record.CertManager, MetricsServer: record.MetricsServer, NodeGrace: record.NodeGrace}
 	}
 	size.CertManager = size.CertManager || cmd.certManager
+	size.MetricsServer = size.MetricsServer || cmd.metricsServer
+	size.NodeGrace = cmp.Or(cmd.nodeGrace, size.NodeGrace)
 	var err error
 	switch cmd.nodes {
 	case "":

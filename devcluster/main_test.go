@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestParse(t *testing.T) {
@@ -11,14 +12,16 @@ func TestParse(t *testing.T) {
 		command
 		problem string
 	}{
-		"up":                          {command: command{name: "up"}},
-		"up --cert-manager --nodes 1": {command: command{name: "up", certManager: true, nodes: "1"}},
-		"--dir d push a.tar x:1 y:1":  {command: command{name: "push", dir: "d", arguments: []string{"a.tar", "x:1", "y:1"}}},
-		"stop etcd --dir d":           {command: command{name: "stop", dir: "d", arguments: []string{"etcd"}}},
-		"push a.tar":                  {problem: "push takes an archive and at least one name; see devcluster --help"},
-		"stop":                        {problem: "stop takes 1 argument; see devcluster --help"},
-		"need":                        {problem: "need takes 1 argument; see devcluster --help"},
-		"down now":                    {problem: "down takes no arguments; see devcluster --help"},
+		"up":                                   {command: command{name: "up"}},
+		"up --cert-manager --nodes 1":          {command: command{name: "up", certManager: true, nodes: "1"}},
+		"--dir d push a.tar x:1 y:1":           {command: command{name: "push", dir: "d", arguments: []string{"a.tar", "x:1", "y:1"}}},
+		"stop etcd --dir d":                    {command: command{name: "stop", dir: "d", arguments: []string{"etcd"}}},
+		"push a.tar":                           {problem: "push takes an archive and at least one name; see devcluster --help"},
+		"cut node2":                            {command: command{name: "cut", arguments: []string{"node2"}}},
+		"up --node-grace 20s --metrics-server": {command: command{name: "up", metricsServer: true, nodeGrace: 20 * time.Second}},
+		"stop":                                 {problem: "stop takes 1 argument; see devcluster --help"},
+		"need":                                 {problem: "need takes 1 argument; see devcluster --help"},
+		"down now":                             {problem: "down takes no arguments; see devcluster --help"},
 	} {
 		t.Run(line, func(t *testing.T) {
 			got, err := parse(strings.Fields(line))

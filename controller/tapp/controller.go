@@ -154,11 +154,12 @@ func (c *Controller) Run(ctx, work context.Context) {
 	defer stop()
 
 	told, tell := context.WithCancel(work)
-	var recorder sync.WaitGroup
-	recorder.Go(func() { c.recorder.run(told) })
+	var beside sync.WaitGroup
+	beside.Go(func() { c.recorder.run(told) })
+	beside.Go(func() { c.labelClaims(ctx) })
 	c.loop.Run(ctx, work)
 	tell()
-	recorder.Wait()
+	beside.Wait()
 
 	ctx, cancel := context.WithTimeout(work, flushTimeout)
 	defer cancel()

@@ -1,5 +1,5 @@
 // Package addon is what a cluster has beside the control plane and nodes: the image registry, CoreDNS, KWOK with its
-// simulated nodes, and if wanted cert-manager.
+// simulated nodes, storage, and if wanted cert-manager and metrics-server.
 package addon
 
 import (
@@ -32,6 +32,7 @@ import (
 const (
 	Registry  = "registry"
 	Simulator = "kwok"
+	Storage   = "storage"
 	// CertManager is a process only in a cluster without real nodes.
 	CertManager = "cert-manager"
 )
@@ -89,6 +90,9 @@ func (a Addons) apply(ctx context.Context, namespace string, stream []byte) erro
 		"ServiceAccount": core + "serviceaccounts/", "ConfigMap": core + "configmaps/", "Service": core + "services/",
 		"Deployment":  "/apis/apps/v1/namespaces/" + namespace + "/deployments/",
 		"ClusterRole": rbac + "clusterroles/", "ClusterRoleBinding": rbac + "clusterrolebindings/",
+		"RoleBinding":              rbac + "namespaces/" + namespace + "/rolebindings/",
+		"APIService":               "/apis/apiregistration.k8s.io/v1/apiservices/",
+		"StorageClass":             "/apis/storage.k8s.io/v1/storageclasses/",
 		"CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/",
 	}
 	for _, document := range documents(stream) {

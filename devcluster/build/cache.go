@@ -32,7 +32,7 @@ var bundles = []struct {
 	calls []string
 }{
 	{"kube", []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kubectl"}},
-	{"addons", []string{"helm", "kwok", "coredns", "certmanager", "crane"}},
+	{"addons", []string{"helm", "kwok", "coredns", "certmanager", "crane", "storage"}},
 }
 
 // Builder compiles the programs of one source module.

@@ -51,7 +51,7 @@ func (c *Cluster) parts(r state.Record) parts {
 	files := pki.Files{Dir: c.Dir.PKI(), Server: controlplane.URL(r.Slot, r.Nodes > 0)}
 	return parts{
 		record: r, processes: c.processes(), pki: files,
-		plane:   controlplane.Plane{Dir: c.Dir, Slot: r.Slot, PKI: files, Real: r.Nodes > 0},
+		plane:   controlplane.Plane{Dir: c.Dir, Slot: r.Slot, PKI: files, Real: r.Nodes > 0, NodeGrace: r.NodeGrace},
 		network: network.Network{Dir: c.Dir.Namespaces(), Slot: r.Slot},
 	}
 }

@@ -19,7 +19,7 @@ const grace = 5 * time.Second
 
 // components returns the names that Stop and Start know.
 func (c *Cluster) components(p parts) []string {
-	names := append(controlplane.Names(), addon.Simulator)
+	names := append(controlplane.Names(), addon.Simulator, addon.Storage)
 	if p.record.Nodes > 0 {
 		names = append(names, addon.Registry)
 	} else if p.record.CertManager {
@@ -65,6 +65,27 @@ func (c *Cluster) Stop(ctx context.Context, name string) error {
 		}
 		return p.processes.Stop(ctx, grace, name)
 	})
+}
+
+// Cut disconnects a real node from all others: what runs on it goes on. Start connects it again.
+func (c *Cluster) Cut(ctx context.Context, name string) error {
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	p, err := c.load()
+	if err != nil {
+		return err
+	}
+	n, isNode, err := c.component(p, name)
+	if err != nil {
+		return err
+	}
+	if !isNode {
+		return fmt.Errorf("%s is no node", name)
+	}
+	return c.step(name+" is disconnected", func() error { return p.network.Cut(ctx, n.Index) })
 }
 
 // Start starts one component again and waits until it works.
@@ -128,6 +149,8 @@ func (c *Cluster) startProcess(ctx context.Context, p parts, api *kubeapi.Client
 		return c.addons(p, api).StartRegistry(ctx)
 	case addon.CertManager:
 		return c.addons(p, api).StartCertManager(ctx)
+	case addon.Storage:
+		return c.addons(p, api).StartStorage(ctx)
 	}
 	return c.addons(p, api).StartSimulator(ctx)
 }

@@ -24,8 +24,16 @@ func (c *Cluster) populate(ctx context.Context, p parts, api *kubeapi.Client, pr
 	group.Go(func() error {
 		return c.step("kube-controller-manager works", func() error { return c.waitControllers(ctx, p, api) })
 	})
+	group.Go(func() error {
+		return c.step("storage is ready", func() error { return addons.EnsureStorage(ctx) })
+	})
 	if p.record.Nodes > 0 {
 		group.Go(func() error { return c.startNodes(ctx, p, api, addons) })
+	}
+	if p.record.MetricsServer {
+		group.Go(func() error {
+			return c.step("metrics-server has measured the nodes", func() error { return addons.EnsureMetricsServer(ctx) })
+		})
 	}
 	if p.record.CertManager {
 		group.Go(func() error {

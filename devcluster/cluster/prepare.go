@@ -24,6 +24,9 @@ func (c *Cluster) check(ctx context.Context, size Size) error {
 	if size.Nodes < 0 || size.Nodes > slot.MaxNodes || size.Simulated < 0 {
 		return fmt.Errorf("a cluster has 0 to %d real nodes, and some simulated ones", slot.MaxNodes)
 	}
+	if size.Nodes == 0 && size.MetricsServer {
+		return errors.New("metrics-server needs real nodes to measure")
+	}
 	if size.Nodes == 0 {
 		return nil
 	}
@@ -75,6 +78,7 @@ func (c *Cluster) prepare(ctx context.Context, size Size, programs build.Program
 		}
 	}
 	record.Nodes, record.Simulated, record.CertManager = size.Nodes, size.Simulated, size.CertManager
+	record.NodeGrace, record.MetricsServer = size.NodeGrace, size.MetricsServer
 	return record, c.Dir.Save(record)
 }
 
@@ -103,7 +107,7 @@ func (c *Cluster) claim(ctx context.Context, size Size) (state.Record, error) {
 		return state.Record{}, err
 	}
 	defer unlock()
-	record := state.Record{Nodes: size.Nodes, Simulated: size.Simulated, CertManager: size.CertManager, Boot: process.Boot()}
+	record := state.Record{Nodes: size.Nodes, Simulated: size.Simulated, CertManager: size.CertManager, NodeGrace: size.NodeGrace, MetricsServer: size.MetricsServer, Boot: process.Boot()}
 	if record.Slot, err = slot.Find(ctx, c.Dir.Preferred(), c.Dir.Taken()); err != nil {
 		return record, err
 	}

@@ -26,6 +26,9 @@ type Size struct {
 	Nodes       int // real nodes; 0: simulated nodes only
 	Simulated   int
 	CertManager bool
+	// MetricsServer needs real nodes.
+	MetricsServer bool
+	NodeGrace     time.Duration // how long a node may be silent before it counts as not ready; 0: as usual
 }
 
 // Up makes the cluster run, with the given size.

@@ -69,6 +69,22 @@ func TestServer(t *testing.T) {
 	}
 }
 
+func TestBurn(t *testing.T) {
+	server := httptest.NewServer(handler(settings{}, time.Now()))
+	defer server.Close()
+	for query, want := range map[string]int{"?for=20ms": http.StatusOK, "": http.StatusBadRequest, "?for=ever": http.StatusBadRequest} {
+		began := time.Now()
+		response, err := http.Post(server.URL+"/burn"+query, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != want || want == http.StatusOK && time.Since(began) < 20*time.Millisecond {
+			t.Errorf("/burn%s: %s after %s", query, response.Status, time.Since(began))
+		}
+	}
+}
+
 func TestEnds(t *testing.T) {
 	ended := func(c settings) error { return serve(context.Background(), c) }
 	var code exit

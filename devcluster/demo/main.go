@@ -1,7 +1,7 @@
 // Command demo is what the cluster's demo images run: a small HTTP server whose version, health and end are told by its
 // environment, and, since the images hold no shell, a client to look around with from inside a pod.
 //
-//	demo [serve] [--port N]           / answers "<name> <version> <hostname>"; /version /healthz /readyz; POST /ready /unready
+//	demo [serve] [--port N]           / answers "<name> <version> <hostname>"; /version /healthz /readyz; POST /ready /unready /burn?for=D
 //	demo get URL [--timeout D]        fetches, prints the body; fails unless the status is 2xx
 //	demo resolve NAME                 prints the addresses of a name, one a line
 //	demo write FILE TEXT, read FILE   for volumes

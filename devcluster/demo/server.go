@@ -89,7 +89,21 @@ func handler(c settings, ready time.Time) http.Handler {
 	})
 	mux.HandleFunc("POST /ready", func(http.ResponseWriter, *http.Request) { unready.Store(false) })
 	mux.HandleFunc("POST /unready", func(http.ResponseWriter, *http.Request) { unready.Store(true) })
+	mux.HandleFunc("POST /burn", burn)
 	return mux
+}
+
+// burn keeps one processor busy for the time that the request says, or until nobody waits for it any more.
+func burn(w http.ResponseWriter, r *http.Request) {
+	d, err := time.ParseDuration(r.URL.Query().Get("for"))
+	if err != nil {
+		http.Error(w, "say for how long: /burn?for=10s", http.StatusBadRequest)
+		return
+	}
+	end := time.Now().Add(d)
+	for time.Now().Before(end) && r.Context().Err() == nil {
+	}
+	fmt.Fprintln(w, "done")
 }
 
 // serve ends with ctx (nil), or as the settings tell (an exit).

@@ -36,6 +36,8 @@ const (
 	Pause       = "registry.k8s.io/pause:3.10"
 	CoreDNS     = "registry.k8s.io/coredns/coredns:v1.15.0"
 	CertManager = "quay.io/jetstack/cert-manager-controller:v1.20.3"
+	// MetricsServer is the source of what HorizontalPodAutoscalers look at.
+	MetricsServer = "registry.k8s.io/metrics-server/metrics-server:v0.9.0"
 )
 
 // References of the demo server.
@@ -65,7 +67,7 @@ type Options struct {
 	Registry  string       // host:port, plain HTTP
 	CacheDir  string       // keeps the compiled programs
 	ModuleDir string       // the devcluster module, whose demo and pause programs are compiled
-	Addons    string       // the static program that is coredns and certmanager; empty: no images of these
+	Addons    string       // the static program that is coredns, certmanager and metrics-server; empty: no images of these
 	Log       func(string) // one line for each slow or lasting step; may be nil
 }
 

@@ -26,7 +26,8 @@ func recipes(addons string) []recipe {
 	if addons != "" {
 		all = append(all,
 			recipe{reference: CoreDNS, program: addons, call: "coredns", user: "0"}, // port 53
-			recipe{reference: CertManager, program: addons, call: "certmanager", user: "65532"})
+			recipe{reference: CertManager, program: addons, call: "certmanager", user: "65532"},
+			recipe{reference: MetricsServer, program: addons, call: "metrics-server", user: "65532"})
 	}
 	for _, reference := range []string{Nginx177, Nginx178, Nginx179, Nginx181, Nginx125, Nginx127, NginxLatest} {
 		_, version, _ := strings.Cut(reference, ":")

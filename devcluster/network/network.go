@@ -79,7 +79,10 @@ func (n Network) AddNode(ctx context.Context, i, total int) error {
 			return errors.Join(err, n.RemoveNode(ctx, i))
 		}
 	}
-	errs := []error{run(ctx, "ip", append([]string{"route", "replace"}, n.route(i)...)...)}
+	errs := []error{
+		n.ip(ctx, hub, "link", "set", Node(i), "up"), // it may have been cut
+		run(ctx, "ip", append([]string{"route", "replace"}, n.route(i)...)...),
+	}
 	for j := 1; j <= total; j++ {
 		if j != i && n.HasNode(j) {
 			errs = append(errs,
@@ -110,7 +113,12 @@ func (n Network) connect(ctx context.Context, i int) error {
 		n.inside(ctx, node, "sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward"))
 }
 
-// RemoveNode disconnects node i.
+// Cut pulls the plug of node i at the switch: inside, the node keeps its address and its routes. AddNode puts it back.
+func (n Network) Cut(ctx context.Context, i int) error {
+	return n.ip(ctx, hub, "link", "set", Node(i), "down")
+}
+
+// RemoveNode disconnects node i for ever.
 func (n Network) RemoveNode(ctx context.Context, i int) error {
 	if n.exists(hub) {
 		_ = n.ip(ctx, hub, "link", "delete", Node(i)) // may be gone

@@ -119,6 +119,7 @@ imageGCHighThresholdPercent: 100
 registryPullQPS: 0
 serializeImagePulls: false
 eventRecordQPS: 100
+nodeLeaseDurationSeconds: 20
 kubeAPIQPS: 200
 kubeAPIBurst: 400
 maxPods: 110

@@ -41,6 +41,7 @@ const (
 	Proxy             = "kube-proxy"
 	Simulator         = "kwok"
 	CertManager       = "cert-manager" // where it is no pod
+	Storage           = "storage"
 
 	serviceAccounts = "service-accounts"
 )
@@ -80,6 +81,7 @@ func (f Files) EnsureCluster(server []netip.Addr) error {
 			{Name: Operator, CommonName: Operator, Organizations: []string{masters}},
 			{Name: Simulator, CommonName: Simulator, Organizations: []string{masters}},
 			{Name: CertManager, CommonName: CertManager, Organizations: []string{masters}},
+			{Name: Storage, CommonName: Storage, Organizations: []string{masters}},
 			{Name: ControllerManager, CommonName: "system:kube-controller-manager"},
 			{Name: Scheduler, CommonName: "system:kube-scheduler"},
 			{Name: Proxy, CommonName: "system:kube-proxy"},
@@ -95,7 +97,7 @@ func (f Files) EnsureCluster(server []netip.Addr) error {
 			}
 		}
 	}
-	for _, user := range []string{Admin, Operator, ControllerManager, Scheduler, Proxy, Simulator, CertManager} {
+	for _, user := range []string{Admin, Operator, ControllerManager, Scheduler, Proxy, Simulator, CertManager, Storage} {
 		if err := f.writeKubeconfig(user); err != nil {
 			return err
 		}

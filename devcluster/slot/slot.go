@@ -75,6 +75,7 @@ const (
 	Simulator
 	Registry
 	CertManager
+	Storage
 	ports // how many there are
 )
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"tkestack.io/tapp/devcluster/slot"
 )
@@ -18,8 +19,12 @@ type Record struct {
 	Nodes     int       `json:"nodes"`     // real nodes; 0 = simulated nodes only
 	Simulated int       `json:"simulated"` // simulated nodes
 	// CertManager tells whether cert-manager belongs to the cluster.
-	CertManager bool   `json:"certManager,omitempty"`
-	Boot        string `json:"boot"` // nothing of an earlier boot of the machine is alive
+	CertManager bool `json:"certManager,omitempty"`
+	// MetricsServer tells whether metrics-server does.
+	MetricsServer bool `json:"metricsServer,omitempty"`
+	// NodeGrace is how long a node may be silent; 0: as usual.
+	NodeGrace time.Duration `json:"nodeGrace,omitempty"`
+	Boot      string        `json:"boot"` // nothing of an earlier boot of the machine is alive
 }
 
 const recordFile = "cluster.json"

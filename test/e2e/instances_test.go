@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -146,33 +145,5 @@ func TestDeletedPodComesBack(t *testing.T) {
 	onlyPods(t, ns, "app-0", "app-1", "app-2")
 	if p := pod(t, ns, "app-1"); p.Annotations[tappv1.AnnotationFailures] != "" {
 		t.Errorf("a deletion is no failure: %v", p.Annotations)
-	}
-}
-
-func TestIdentity(t *testing.T) {
-	t.Parallel()
-	ns := namespace(t)
-	_, err := suite.kube.CoreV1().Services(ns).Create(t.Context(), &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "peers"},
-		Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{"app": "app"}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	create(t, ns, gen.TApp("app", gen.Replicas(2), func(t *tappv1.TApp) { t.Spec.ServiceName = "peers" }))
-	settled(t, ns, "app")
-	p := pod(t, ns, "app-1")
-	if p.Spec.Hostname != "app-1" || p.Spec.Subdomain != "peers" || p.Labels[tappv1.LabelInstanceID] != "1" || p.Labels[tappv1.LabelPodIndex] != "1" {
-		t.Errorf("hostname %s, subdomain %s, labels %v", p.Spec.Hostname, p.Spec.Subdomain, p.Labels)
-	}
-	ref := owner(p)
-	if ref == nil || ref.BlockOwnerDeletion == nil || !*ref.BlockOwnerDeletion {
-		t.Errorf("owner: %v", p.OwnerReferences)
-	}
-	name := "app-1.peers." + ns + ".svc.cluster.local"
-	poll := func() (string, error) { return tryKubectl(t, ns, "exec", "app-0", "--", "demo", "resolve", name) }
-	eventuallyPrints(t, "DNS has "+name, poll, p.Status.PodIP)
-	if out := kubectl(t, ns, "exec", "app-0", "--", "demo", "get", "http://"+name+":8080/"); !strings.Contains(out, "demo v1 app-1") {
-		t.Errorf("app-1 answers %q", out)
 	}
 }

@@ -5,11 +5,14 @@ package e2e
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
@@ -43,6 +46,12 @@ func asOriginal(tapp *tappv1.TApp) *tappv1.TApp {
 func podOfTheOriginal(t *testing.T, ns string, tapp *tappv1.TApp, id int) {
 	t.Helper()
 	p := handmade(tapp, id)
+	for _, c := range tapp.Spec.VolumeClaimTemplates {
+		p.Spec.Volumes = slices.DeleteFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == c.Name })
+		p.Spec.Volumes = append([]corev1.Volume{{Name: c.Name, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: c.Name + "-" + p.Name},
+		}}}, p.Spec.Volumes...)
+	}
 	p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: tappv1.GateInPlaceUpdate}}
 	if tapp.UID != "" {
 		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(tapp, tappv1.GroupVersionKind())}
@@ -53,6 +62,21 @@ func podOfTheOriginal(t *testing.T, ns string, tapp *tappv1.TApp, id int) {
 		`{"status":{"conditions":[{"type":%q,"status":"True","lastTransitionTime":%q}]}}`,
 		tappv1.GateInPlaceUpdate, time.Now().UTC().Format(time.RFC3339)))
 	podWhere(t, ns, p.Name, "is ready", func(p *corev1.Pod) string { return unless(isReady(p), "is not ready") })
+}
+
+// claimOfTheOriginal makes the claim of an instance as tkestack/tapp wrote it: the
+// TApp's own, without the label of the instance.
+func claimOfTheOriginal(t *testing.T, ns string, tapp *tappv1.TApp, id int) *corev1.PersistentVolumeClaim {
+	t.Helper()
+	c := tapp.Spec.VolumeClaimTemplates[0].DeepCopy()
+	c.Name = fmt.Sprintf("%s-%s-%d", c.Name, tapp.Name, id)
+	c.Labels = maps.Clone(tapp.Spec.Selector.MatchLabels)
+	c.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(tapp, tappv1.GroupVersionKind())}
+	created, err := suite.kube.CoreV1().PersistentVolumeClaims(ns).Create(t.Context(), c, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("create claim %s: %v", c.Name, err)
+	}
+	return created
 }
 
 // takenOver checks that pods of the original were taken over without a restart
@@ -100,15 +124,31 @@ func TestPodsOfTheOriginalWithoutOwner(t *testing.T) {
 }
 
 // TestUpgradeFromTheOriginal starts the controller on a cluster where another one
-// has worked: TApps and pods are all there. It restarts the controller.
+// has worked: TApps, pods and claims are all there. It restarts the controller.
+// Claims get the label of their instance, and are owned as the policy says: not.
+// That holds also for instances that are killed (2) or scaled down (7).
 func TestUpgradeFromTheOriginal(t *testing.T) {
 	stopController(t)
 	ns := namespace(t)
-	tapp := create(t, ns, asOriginal(gen.TApp("app")))
-	for id := range 3 {
+	tapp := create(t, ns, asOriginal(gen.TApp("app", withClaim("16Mi"), gen.Killed(2))))
+	uids := map[string]types.UID{}
+	for _, id := range []int{0, 1, 2, 7} {
+		c := claimOfTheOriginal(t, ns, tapp, id)
+		uids[c.Name] = c.UID
+	}
+	for id := range 2 {
 		podOfTheOriginal(t, ns, tapp, id)
 	}
 	before := pods(t, ns)
+	remember(t, ns, before["app-0"])
 	restartController(t)
 	takenOver(t, ns, tapp, before)
+	claimsWhere(t, ns, "taken over", func(c *corev1.PersistentVolumeClaim) string {
+		id := strings.TrimPrefix(c.Name, "data-app-")
+		return unless(c.UID == uids[c.Name] && c.Labels[tappv1.LabelInstanceID] == id && len(c.OwnerReferences) == 0,
+			fmt.Sprintf("has UID %s, labels %v, owners %v", c.UID, c.Labels, c.OwnerReferences))
+	})
+	change(t, ns, "app", gen.Default(gen.Env("VERSION", "2")), gen.MaxUnavailable("3"))
+	settled(t, ns, "app")
+	remembers(t, ns, before["app-0"])
 }

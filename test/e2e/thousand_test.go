@@ -64,6 +64,7 @@ func thousandReady(t *testing.T, ns string, n int32) {
 type writes struct {
 	phase                string
 	pods, status, events []audit.Request
+	revisions            []audit.Request
 	other                []audit.Request
 	conflicts            []audit.Request
 }
@@ -115,6 +116,8 @@ func (w *writes) add(r audit.Request) {
 		w.status = append(w.status, r)
 	case r.Resource == "events":
 		w.events = append(w.events, r)
+	case r.Resource == "controllerrevisions":
+		w.revisions = append(w.revisions, r)
 	default:
 		w.other = append(w.other, r)
 	}
@@ -140,6 +143,9 @@ func (w *writes) check(t *testing.T, instances int, most float64) {
 	}
 	if len(w.conflicts) > 0 {
 		t.Errorf("%s: %d conflicts, the first: %s", w.phase, len(w.conflicts), w.conflicts[0])
+	}
+	if len(w.revisions) != 1 {
+		t.Errorf("%s: %d writes of revisions, want 1, for the new version: %v", w.phase, len(w.revisions), w.revisions)
 	}
 	if len(w.other) > 0 {
 		t.Errorf("%s: %d writes of other kinds, the first: %s", w.phase, len(w.other), w.other[0])

@@ -64,6 +64,8 @@ type decision struct {
 	growing   []claim // that have not the size of their template yet
 	problems  []Problem
 	evidence  set
+	// lostNodes is the evidence by which pods are deleted by force.
+	lostNodes set
 	// images says of pairs of references whether they mean the same image.
 	images map[[2]string]bool
 	// heldInPlace are the ids that policy InPlaceOnly keeps from their template.

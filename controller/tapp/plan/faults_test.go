@@ -140,6 +140,7 @@ func TestFault09_WritesAreConditionalOnTheUID(t *testing.T) {
 		podStory{IDs: "7"},
 		podStory{IDs: "8", Dying: "1m ago"})
 	s.TApp.Spec.ForceDeletePod = true
+	s.TApp.Status.Conditions = []metav1.Condition{{Type: tappv1.ConditionForceDeleted, Status: metav1.ConditionTrue, Message: "node node-1 does not exist any more"}}
 	s.Nodes = map[string]nodeStory{"node-1": {Gone: true}}
 	s.TApp.Spec.UpdateStrategy.MaxUnavailable = new(intstr.FromString("100%"))
 	p := Compute(s.input(t))

@@ -2,7 +2,14 @@ package plan
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
 // evidenceInterval is how often a node is read again while it looks alive.
@@ -49,9 +56,33 @@ func (d *decision) findLostNode(i *instance) {
 		d.waitFor(evidenceInterval)
 		i.hold("NodeLost", fmt.Sprintf("its pod is past its grace period, and node %s %s; spec.forceDeletePod is false, so that the instance waits until the pod is gone", name, evidence))
 	case d.nodeUnrecorded(i):
+	case !d.isToldOf(name, evidence):
+		d.waitFor(recordDelay)
+		i.hold("NodeLost", fmt.Sprintf("its pod is past its grace period, and node %s %s; it is deleted by force once the status says so", name, evidence))
 	default:
 		i.act(Action{Op: OpForceDelete, Pod: i.pod, Reason: "NodeLost",
 			Why: fmt.Sprintf("the pod is past its grace period, and node %s %s", name, evidence)})
+	}
+}
+
+// isToldOf notes the evidence for the status, and says whether the stored status has
+// it. Nothing goes by force before that: an event is told afterwards, if at all, and
+// forgotten after an hour.
+func (d *decision) isToldOf(node, evidence string) bool {
+	words := "node " + node + " " + evidence
+	d.lostNodes.add(words)
+	c := meta.FindStatusCondition(d.in.TApp.Status.Conditions, tappv1.ConditionForceDeleted)
+	return c != nil && c.Status == metav1.ConditionTrue && slices.Contains(strings.Split(c.Message, "; "), words)
+}
+
+// concludeLost sets the condition ForceDeleted.
+func (d *decision) concludeLost(s *tappv1.TAppStatus, settled bool) {
+	if evidence := slices.Sorted(d.lostNodes.all()); len(evidence) > 0 {
+		d.set(s, tappv1.ConditionForceDeleted, true, "NodeLost", strings.Join(evidence, "; "))
+		return
+	}
+	if c := meta.FindStatusCondition(s.Conditions, tappv1.ConditionForceDeleted); c != nil && settled {
+		d.set(s, tappv1.ConditionForceDeleted, false, "Recovered", c.Message)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
@@ -185,6 +186,10 @@ func (o *oracle) forced(a Action, pod *corev1.Pod) {
 	lost := !node.Exists || node.OutOfService || !node.NotReadySince.IsZero() && o.in.Now.Sub(node.NotReadySince) >= o.in.Policy.NodeLostAfter
 	if !o.spec.ForceDeletePod || pod.DeletionTimestamp == nil || o.in.Now.Before(pod.DeletionTimestamp.Time) || !read || !lost {
 		o.fail(a, "S4: no evidence: dying %v, read %t, node %+v", pod.DeletionTimestamp, read, node)
+	}
+	told := meta.FindStatusCondition(o.in.TApp.Status.Conditions, tappv1.ConditionForceDeleted)
+	if told == nil || told.Status != metav1.ConditionTrue || !strings.Contains(told.Message, "node "+pod.Spec.NodeName+" ") {
+		o.fail(a, "S4: the stored status has no evidence: %v", told)
 	}
 }
 

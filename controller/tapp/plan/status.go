@@ -168,7 +168,6 @@ type tally struct {
 	failed                     int
 	paused                     int
 	held                       *instance // the first that is stuck, or else that waits
-	forced                     *instance // the first whose pod is deleted by force
 }
 
 func (d *decision) tally() tally {
@@ -189,9 +188,6 @@ func (d *decision) tally() tally {
 			t.claims++
 		} else if i.pod != nil && i.state != foreign && !i.completed {
 			t.left++
-		}
-		if t.forced == nil && len(i.actions) > 0 && i.actions[0].Op == OpForceDelete {
-			t.forced = i
 		}
 		if i.status == tappv1.InstanceFailed {
 			t.failed++
@@ -216,6 +212,7 @@ func (d *decision) conclude(s *tappv1.TAppStatus) {
 	settled := rolledOut && t.left == 0 && t.claims == 0 && t.restarts == 0 && len(d.growing) == 0
 	progress, infeasible := d.progress(&t)
 	d.concludeReady(s, &t, settled, progress)
+	d.concludeLost(s, settled)
 
 	late := d.isLate(s, &t, settled)
 	switch {
@@ -276,9 +273,6 @@ func (d *decision) progress(t *tally) (progress string, infeasible bool) {
 		var why string
 		why, infeasible = d.whyGrowing()
 		progress += fmt.Sprintf("; claims that are to grow: %d, %s", len(d.growing), why)
-	}
-	if t.forced != nil { // the evidence is told in the status too
-		progress += fmt.Sprintf("; instance %s is deleted by force: %s", t.forced.id, t.forced.actions[0].Why)
 	}
 	if t.held != nil {
 		progress += fmt.Sprintf("; instance %s: %s", t.held.id, t.held.why)

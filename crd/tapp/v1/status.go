@@ -60,6 +60,10 @@ const (
 	// ConditionStalled is True when the controller cannot go on without help: the
 	// spec is invalid, or nothing moved for progressDeadlineSeconds.
 	ConditionStalled = "Stalled"
+	// ConditionForceDeleted is True while pods are deleted by force because their
+	// nodes are lost, and until the TApp has settled after that; the message is the
+	// evidence, and stays. It is there only once it has been True.
+	ConditionForceDeleted = "ForceDeleted"
 )
 
 // TAppStatus is the observed state of a TApp.

@@ -1,8 +1,8 @@
 //go:build programs
 
-// Command addons is what a cluster needs beside Kubernetes, in one file: helm, kwok (simulated nodes), coredns and
-// certmanager (as pods) and crane (the image registry). The name by which it is called decides; where there is only one name
-// (in an image), the first argument does.
+// Command addons is what a cluster needs beside Kubernetes, in one file: helm, kwok (simulated nodes), coredns,
+// certmanager and metrics-server (as pods), crane (the image registry) and storage (volumes). The name by which it is called
+// decides; where there is only one name (in an image), the first argument does.
 package main
 
 import (
@@ -62,10 +62,14 @@ func run(ctx context.Context, name string) error {
 	case "crane":
 		logs.Warn.SetOutput(os.Stderr)
 		return crane.Root.ExecuteContext(ctx)
+	case "metrics-server":
+		return runMetricsServer(ctx)
 	case "helm":
 		return runHelm(ctx)
 	case "kwok":
 		return runKwok(ctx)
+	case "storage":
+		return runStorage(ctx)
 	}
 	return errors.New("no such program in here")
 }
