@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,7 +44,7 @@ func TestRunWithoutAnAPIServer(t *testing.T) {
 	address := freeAddress(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	var log bytes.Buffer
+	var log logged
 	app := &cli.App{Name: "tapp", Writer: io.Discard, ErrWriter: &log, Commands: []*cli.Command{runCommand("v1")}, ExitErrHandler: func(*cli.Context, error) {}}
 	go func() {
 		ended <- app.RunContext(ctx, []string{"tapp", "run", "--master=http://" + freeAddress(t), "--metrics-address=" + address,
@@ -74,6 +75,24 @@ func TestRunWithoutAnAPIServer(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("it ended with %v\n%s", err, log.String())
 	}
+}
+
+// logged is what goroutines log, each by itself.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func freeAddress(t *testing.T) string {
