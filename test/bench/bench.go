@@ -31,6 +31,7 @@ type bench struct {
 	kubeconfig string
 	binary     string
 	gate       bool
+	skipBare   bool
 }
 
 func newBench(cfg *rest.Config, kubeconfig, binary string, gate bool) (*bench, error) {
@@ -65,6 +66,9 @@ func (b *bench) run(ctx context.Context, sizes []int, rounds int) error {
 				run  func(context.Context, string, int) (result, error)
 				to   *[]result
 			}{{"bare", b.bare, &bare}, {"tapp", b.tapp, &tapp}} {
+				if b.skipBare && c.name == "bare" {
+					continue
+				}
 				fmt.Fprintf(os.Stderr, "%d instances, round %d of %d: %s\n", n, round+1, rounds, c.name)
 				r, err := b.inNamespace(ctx, fmt.Sprintf("bench-%s-%d-%d", c.name, n, round), n, c.run)
 				if err != nil {
@@ -82,10 +86,14 @@ func (b *bench) run(ctx context.Context, sizes []int, rounds int) error {
 			{"create", func(r result) time.Duration { return r.create }},
 			{"update in place", func(r result) time.Duration { return r.update }},
 		} {
-			limit, ours := median(bare, phase.of), median(tapp, phase.of)
+			ours := median(tapp, phase.of).Seconds()
+			limit, ratio := "-", "-"
+			if len(bare) > 0 {
+				seconds := median(bare, phase.of).Seconds()
+				limit, ratio = fmt.Sprintf("%.2f s", seconds), fmt.Sprintf("%.2f", ours/seconds)
+			}
 			u := tapp[len(tapp)-1].usage
-			fmt.Fprintf(table, "%d\t%s\t%.2f s\t%.2f s\t%.2f\t%.2f s\t%d MB\n", n, phase.name,
-				limit.Seconds(), ours.Seconds(), ours.Seconds()/limit.Seconds(), u.cpu.Seconds(), u.peak>>20)
+			fmt.Fprintf(table, "%d\t%s\t%s\t%.2f s\t%s\t%.2f s\t%d MB\n", n, phase.name, limit, ours, ratio, u.cpu.Seconds(), u.peak>>20)
 		}
 	}
 	return table.Flush()

@@ -27,6 +27,7 @@ func main() {
 			&cli.StringFlag{Name: "tapp", Value: "bin/tapp", Usage: "`FILE` of the controller to measure"},
 			&cli.IntSliceFlag{Name: "instances", Value: cli.NewIntSlice(1000), Usage: "`NUMBER`s of instances to measure with"},
 			&cli.IntFlag{Name: "rounds", Value: 1, Usage: "repeat each measurement, and print the median"},
+			&cli.BoolFlag{Name: "bare", Value: true, Usage: "measure the bare client too; without it there is no ratio"},
 			&cli.BoolFlag{Name: "gate", Value: true, Usage: "pods have the readiness gate"},
 		},
 		Action: func(c *cli.Context) error {
@@ -38,6 +39,7 @@ func main() {
 			if err != nil {
 				return err
 			}
+			b.skipBare = !c.Bool("bare")
 			return b.run(c.Context, c.IntSlice("instances"), c.Int("rounds"))
 		},
 	}
