@@ -17,7 +17,7 @@ STATE ?= $(CURDIR)/.devcluster
 PLATFORMS ?= linux/amd64,linux/arm64
 HOST       = linux/$(shell go env GOARCH 2>/dev/null)
 
-GO       = 1.26
+GO       = 1.26.4
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 TOOL     = go tool -modfile=tools/go.mod
 REPORT   = go run ./test/report -count '$(or $(COUNT),dist/count)'

@@ -73,14 +73,18 @@ func connect() error {
 
 // applyCRDs applies the CustomResourceDefinitions, and waits until they are served.
 func applyCRDs(ctx context.Context) error {
-	for _, args := range [][]string{
-		{"apply", "--server-side", "--force-conflicts", "--filename", filepath.Join("..", "..", "crd", "bases")},
-		{"wait", "--for=condition=Established", "--timeout=60s", "crd/tapps.apps.tkestack.io"},
-	} {
-		out, err := exec.CommandContext(ctx, suite.kubectl, append([]string{"--kubeconfig", suite.kubeconfig}, args...)...).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("kubectl %s: %w: %s", args[0], err, out)
-		}
+	out, err := exec.CommandContext(ctx, suite.kubectl, "--kubeconfig", suite.kubeconfig,
+		"apply", "--server-side", "--force-conflicts", "--filename", filepath.Join("..", "..", "crd", "bases")).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("kubectl apply: %w: %s", err, out)
+	}
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		_, last = suite.tapps.TApps(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until TApps are served: %w: %w", err, last)
 	}
 	return nil
 }
