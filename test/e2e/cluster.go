@@ -107,6 +107,11 @@ func namespace(t *testing.T) string {
 		t.Fatalf("create a namespace: %v", err)
 	}
 	t.Cleanup(func() { leave(t, ns.Name) })
+	// Without it the API server takes no pod.
+	eventually(t, "the namespace has its service account", func(ctx context.Context) error {
+		_, err := suite.kube.CoreV1().ServiceAccounts(ns.Name).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
 	return ns.Name
 }
 

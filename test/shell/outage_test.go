@@ -41,10 +41,6 @@ func TestOutages(t *testing.T) {
 	rigs := make([]*rig, len(tests))
 	for i := range tests {
 		rigs[i] = newRig(t)
-		rigs[i].eventually("pods can be made", func() string {
-			_, err := rigs[i].kube.CoreV1().ServiceAccounts(rigs[i].ns).Get(t.Context(), "default", metav1.GetOptions{})
-			return when(err != nil, fmt.Sprint(err))
-		})
 	}
 	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

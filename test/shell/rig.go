@@ -86,6 +86,13 @@ func newRig(t *testing.T) *rig {
 			t.Error(err)
 		}
 	})
+	// Without it the API server takes no pod.
+	r.eventually("the namespace has its service account", func() string {
+		if _, err := r.kube.CoreV1().ServiceAccounts(r.ns).Get(t.Context(), "default", metav1.GetOptions{}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
 	return r
 }
 
