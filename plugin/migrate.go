@@ -1,0 +1,220 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"tkestack.io/tapp/controller/tapp/plan"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// migrating is `kubectl tapp migrate`.
+type migrating struct {
+	*writing
+	from    string
+	force   bool
+	timeout time.Duration
+}
+
+func newMigrate(e *environment) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "migrate statefulset/NAME",
+		Short: "Make a TApp of a running StatefulSet; its pods and claims stay",
+		Long: `Make a TApp of a running StatefulSet; its pods and claims stay.
+
+The pods get the label by which TApps know them, a paused TApp of the same name is made, the StatefulSet is deleted without its
+pods, and the TApp adopts them. Every step can be repeated: after an interruption give the command once more.
+
+It begins only if everything is rolled out, and if the TApp would restart no pod. Nothing is changed with --dry-run, which tells
+what would be; with -o yaml it prints the TApp as well, for example for Git.`,
+		Example: `  kubectl tapp migrate statefulset/web --dry-run
+  kubectl tapp migrate statefulset/web
+  kubectl tapp migrate --from statefulset/web --timeout 5m`,
+		Args: between(0, "statefulset/NAME"),
+	}
+	m := &migrating{writing: newWriting(e, c)}
+	c.Flags().StringVar(&m.from, "from", "", "statefulset/NAME, as the argument")
+	c.Flags().BoolVar(&m.force, "force", false, "Also if pods are not ready, or would restart")
+	c.Flags().DurationVar(&m.timeout, "timeout", 0, "How long to wait for each of the others' parts; 0 is for ever")
+	c.RunE = func(c *cobra.Command, args []string) error { return m.run(c.Context(), args) }
+	return c
+}
+
+// source returns the name of the StatefulSet that the arguments give.
+func (m *migrating) source(args []string) (string, error) {
+	given := m.from
+	switch {
+	case given != "" && len(args) > 0:
+		return "", usageError{errors.New("give statefulset/NAME or --from, not both")}
+	case len(args) > 0:
+		given = args[0]
+	case given == "":
+		return "", usageError{errors.New("statefulset/NAME is missing")}
+	}
+	kind, name, _ := strings.Cut(given, "/")
+	switch strings.ToLower(kind) {
+	case "statefulset", "statefulsets", "sts", "statefulset.apps", "statefulsets.apps":
+	default:
+		return "", usageError{fmt.Errorf("%q cannot be migrated; give statefulset/NAME", given)}
+	}
+	if name == "" || strings.Contains(name, "/") {
+		return "", usageError{fmt.Errorf("%q names no StatefulSet; give statefulset/NAME", given)}
+	}
+	return name, nil
+}
+
+// parts is how many parts a migration has.
+const parts = 5
+
+func (m *migrating) run(ctx context.Context, args []string) error {
+	if err := m.validate(); err != nil {
+		return err
+	}
+	name, err := m.source(args)
+	if err != nil {
+		return err
+	}
+	s, err := m.connect()
+	if err != nil {
+		return err
+	}
+	v, err := m.begin(ctx, s, name)
+	if err != nil {
+		return err
+	}
+	if err := v.check(ctx); err != nil {
+		return err
+	}
+	if m.dryRun != dryRunNone {
+		return v.foretell(ctx)
+	}
+	for _, part := range []func(context.Context) error{v.label, v.create, v.orphan, v.adopt} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	if m.output == "" {
+		return nil
+	}
+	t, err := s.get(ctx, name)
+	if err != nil {
+		return err
+	}
+	return m.report(t, "migrated")
+}
+
+// say tells of a part of the migration: on the error output where the other one
+// has the object.
+func (v *move) say(part int, format string, args ...any) {
+	_, _ = fmt.Fprintf(v.out(), "%d/%d  %s\n", part, parts, fmt.Sprintf(format, args...))
+}
+
+func (v *move) out() io.Writer {
+	if v.output != "" {
+		return v.streams.ErrOut
+	}
+	return v.streams.Out
+}
+
+func (v *move) warn(text string) { _, _ = fmt.Fprintln(v.streams.ErrOut, "Warning:", text) }
+
+// foretell says what the other parts would do.
+func (v *move) foretell(ctx context.Context) error {
+	pods, claims, err := v.unlabelled(ctx)
+	if err != nil {
+		return err
+	}
+	v.say(2, "would label %s and %s", several(len(pods), "pod"), several(len(claims), "claim"))
+	if v.made {
+		v.say(3, "TApp %s is there already", v.tapp.Name)
+	} else {
+		v.say(3, "would make TApp %s", v.tapp.Name)
+	}
+	if v.gone {
+		v.say(4, "StatefulSet %s is gone already", v.set.Name)
+	} else {
+		v.say(4, "would delete StatefulSet %s without its pods", v.set.Name)
+	}
+	v.say(5, "TApp %s would adopt %s", v.tapp.Name, several(len(v.before), "pod"))
+	if v.output == "" {
+		return nil
+	}
+	object, err := manifest(v.tapp)
+	if err != nil {
+		return err
+	}
+	return v.report(object, "migrated")
+}
+
+// manifest of a TApp that was migrated: what belongs into Git.
+func manifest(t *tappv1.TApp) (*unstructured.Unstructured, error) {
+	t = t.DeepCopy()
+	t.Spec.Paused = false
+	delete(t.Annotations, annotationMigrated)
+	delete(t.Annotations, annotationMigratedUID)
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(t)
+	if err != nil {
+		return nil, fmt.Errorf("writing the TApp: %w", err)
+	}
+	u := withoutState(&unstructured.Unstructured{Object: object})
+	u.SetGroupVersionKind(tappv1.GroupVersionKind())
+	return u, nil
+}
+
+// disruptive are the steps of a rollout that stop or start a container.
+func disruptive(o *observed) []string {
+	var out []string
+	for _, step := range o.steps() {
+		switch step.Effect {
+		case plan.EffectRelabel, plan.EffectHold, plan.EffectResize:
+		default:
+			out = append(out, step.sentence())
+		}
+	}
+	return out
+}
+
+func several(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// changed tells which pods are not those that ran before.
+func (v *move) changed(pods []*corev1.Pod) []string {
+	now := map[string]life{}
+	for _, pod := range pods {
+		now[pod.Name] = lifeOf(pod)
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(v.before)) {
+		switch was, is := v.before[name], now[name]; {
+		case was.uid != is.uid:
+			out = append(out, "pod "+name+" is another one")
+		case was.restarts != is.restarts:
+			out = append(out, fmt.Sprintf("containers of pod %s restarted (%d times before, %d now)", name, was.restarts, is.restarts))
+		}
+	}
+	return out
+}
+
+func (v *move) goBack() {
+	_, _ = fmt.Fprintf(v.out(), `
+To go back, without a restart as well:
+  kubectl get tapp %[1]s -n %[2]s -o go-template='{{index .metadata.annotations "%[3]s"}}' > statefulset.json
+  kubectl delete tapp %[1]s -n %[2]s --cascade=orphan
+  kubectl create -f statefulset.json
+`, v.tapp.Name, v.s.namespace, annotationMigrated)
+}

@@ -1,0 +1,232 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// unlabelled are the pods and the claims without the label of their instance:
+// those by which no TApp would know them. Claims of ids beyond replicas are among
+// them.
+func (v *move) unlabelled(ctx context.Context) (pods []*corev1.Pod, claims []*corev1.PersistentVolumeClaim, err error) {
+	all, err := v.pods(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, pod := range all {
+		if pod.Labels[tappv1.LabelInstanceID] != strings.TrimPrefix(pod.Name, v.set.Name+"-") {
+			pods = append(pods, pod)
+		}
+	}
+	if len(v.set.Spec.VolumeClaimTemplates) == 0 {
+		return pods, nil, nil
+	}
+	list, err := v.s.core.PersistentVolumeClaims(v.s.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("listing claims: %w", err)
+	}
+	for i := range list.Items {
+		claim := &list.Items[i]
+		if id := v.instanceOfClaim(claim.Name); id != "" && claim.Labels[tappv1.LabelInstanceID] != id {
+			claims = append(claims, claim)
+		}
+	}
+	return pods, claims, nil
+}
+
+// instanceOfClaim is the id in the name of a claim, "" if it is none of these.
+func (v *move) instanceOfClaim(name string) string {
+	for i := range v.set.Spec.VolumeClaimTemplates {
+		stem := v.set.Spec.VolumeClaimTemplates[i].Name + "-" + v.set.Name
+		if isOf(stem, name) {
+			return strings.TrimPrefix(name, stem+"-")
+		}
+	}
+	return ""
+}
+
+// label gives pods and claims the label of their instance. To the StatefulSet it
+// means nothing.
+func (v *move) label(ctx context.Context) error {
+	pods, claims, err := v.unlabelled(ctx)
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		if _, err := v.patchPod(ctx, v.s, pod, labelling(pod, strings.TrimPrefix(pod.Name, v.set.Name+"-"))); err != nil {
+			return err
+		}
+	}
+	for _, claim := range claims {
+		patch := labelling(claim, v.instanceOfClaim(claim.Name))
+		if _, err := v.s.core.PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, patch, v.options()); err != nil {
+			return err
+		}
+	}
+	v.say(2, "labelled %s and %s", several(len(pods), "pod"), several(len(claims), "claim"))
+	return nil
+}
+
+func labelling(object metav1.Object, id string) []byte {
+	return fmt.Appendf(nil, `{"metadata":{"uid":%q,"labels":{%q:%q}}}`, object.GetUID(), tappv1.LabelInstanceID, id)
+}
+
+// create makes the TApp, paused, and waits until the controller has seen it: until
+// then the StatefulSet is the one that looks after the pods.
+func (v *move) create(ctx context.Context) error {
+	word := "is there already"
+	if !v.made {
+		t, err := v.s.tapps.TApps(v.s.namespace).Create(ctx, v.tapp, metav1.CreateOptions{FieldManager: v.manager})
+		if err != nil {
+			return err
+		}
+		v.tapp, v.made, word = t, true, "made, paused"
+	}
+	if err := v.followed(ctx, "TApp "+v.tapp.Name+" is made, and no controller of TApps has seen it: does one run? The StatefulSet still has its pods",
+		func(o *observed) (bool, error) { return !o.unseen(), nil }); err != nil {
+		return err
+	}
+	v.say(3, "TApp %s %s", v.tapp.Name, word)
+	return nil
+}
+
+// followed watches the TApp until it is done, for as long as may be.
+func (v *move) followed(ctx context.Context, late string, done func(*observed) (bool, error)) error {
+	ctx, cancel := limited(ctx, v.timeout)
+	defer cancel()
+	err := v.s.follow(ctx, v.tapp, done)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the time is up after %s: %s", v.timeout, late)
+	}
+	return err
+}
+
+// orphanPoll is how often it is asked whether the StatefulSet is gone.
+const orphanPoll = 200 * time.Millisecond
+
+// orphan deletes the StatefulSet without its pods, and waits until it is gone: it
+// stays until the pods and the claims have lost it as their owner.
+func (v *move) orphan(ctx context.Context) error {
+	if v.gone {
+		v.say(4, "StatefulSet %s is gone already", v.set.Name)
+		return nil
+	}
+	sets := v.s.apps.StatefulSets(v.s.namespace)
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		set, err := sets.Get(ctx, v.set.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if err := v.unchanged(set); err != nil || set.DeletionTimestamp != nil {
+			return err
+		}
+		orphan := metav1.DeletePropagationOrphan
+		return sets.Delete(ctx, set.Name, metav1.DeleteOptions{PropagationPolicy: &orphan,
+			Preconditions: &metav1.Preconditions{UID: &v.set.UID, ResourceVersion: &set.ResourceVersion}})
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	ctx, cancel := limited(ctx, v.timeout)
+	defer cancel()
+	err = wait.PollUntilContextCancel(ctx, orphanPoll, true, func(ctx context.Context) (bool, error) {
+		set, err := sets.Get(ctx, v.set.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		return err == nil && set.UID != v.set.UID, err
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the time is up after %s: the garbage collector has not let go of the pods of StatefulSet %s", v.timeout, v.set.Name)
+	}
+	if err != nil {
+		return err
+	}
+	v.say(4, "StatefulSet %s deleted, without its pods", v.set.Name)
+	return nil
+}
+
+// adopt waits until the TApp has the pods, lets it go, and compares what runs with
+// what ran.
+func (v *move) adopt(ctx context.Context) error {
+	err := v.followed(ctx, "TApp "+v.tapp.Name+" has not adopted all pods", func(o *observed) (bool, error) {
+		if left := notAdopted(o); len(left) > 0 {
+			// A pod that the StatefulSet made in the meantime has no label.
+			return false, v.labelAgain(ctx)
+		}
+		if would := disruptive(o); len(would) > 0 && !v.force {
+			return false, fmt.Errorf("TApp %s stays paused, since pods would restart: %s", v.tapp.Name, strings.Join(would, "; "))
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := v.mergeSpec(ctx, v.s, v.tapp, map[string]any{"paused": nil}); err != nil {
+		return err
+	}
+	var pods []*corev1.Pod
+	err = v.followed(ctx, "TApp "+v.tapp.Name+" is not ready; kubectl tapp status "+v.tapp.Name+" tells why", func(o *observed) (bool, error) {
+		pods = o.input.Pods
+		if o.tapp.Spec.Paused {
+			return false, nil // a watch that is behind
+		}
+		return o.outcome()
+	})
+	if err != nil {
+		return err
+	}
+	changed := v.changed(pods)
+	switch {
+	case len(changed) > 0 && v.force:
+		v.say(5, "TApp %s is ready; not all pods are as they were: %s", v.tapp.Name, strings.Join(changed, "; "))
+	case len(changed) > 0:
+		return fmt.Errorf("TApp %s is ready, but not all pods are as they were: %s", v.tapp.Name, strings.Join(changed, "; "))
+	default:
+		v.say(5, "TApp %s is ready, with the same %s; none restarted", v.tapp.Name, several(len(v.before), "pod"))
+	}
+	v.goBack()
+	return nil
+}
+
+func (v *move) labelAgain(ctx context.Context) error {
+	pods, _, err := v.unlabelled(ctx)
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		_, err := v.patchPod(ctx, v.s, pod, labelling(pod, strings.TrimPrefix(pod.Name, v.set.Name+"-")))
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// notAdopted are the instances whose pods the TApp does not control.
+func notAdopted(o *observed) []string {
+	own := map[string]bool{}
+	for _, pod := range o.input.Pods {
+		own[pod.Name] = metav1.IsControlledBy(pod, o.tapp)
+	}
+	var out []string
+	for id := range replicasOf(o.tapp) {
+		if name := o.tapp.Name + "-" + strconv.Itoa(id); !own[name] {
+			out = append(out, name)
+		}
+	}
+	return out
+}
