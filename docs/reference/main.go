@@ -1,5 +1,8 @@
-// Command reference prints docs/reference/metrics.md from the metrics that the
-// program registers, so that the page cannot lag behind: `make generate`.
+// Command reference prints a page of docs/reference, so that it cannot lag behind:
+// metrics.md from the metrics that the program registers, api.md from its
+// CustomResourceDefinition. `make generate` runs it.
+//
+//	reference metrics|api
 package main
 
 import (
@@ -7,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
@@ -17,19 +21,28 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
-	families, err := registered()
-	if err != nil {
-		return err
-	}
+func run(args []string) error {
 	out := bufio.NewWriter(os.Stdout)
-	write(out, families)
+	switch {
+	case slices.Equal(args, []string{"metrics"}):
+		families, err := registered()
+		if err != nil {
+			return err
+		}
+		write(out, families)
+	case slices.Equal(args, []string{"api"}):
+		if err := apiPage(out); err != nil {
+			return err
+		}
+	default:
+		return errors.New("name one page: metrics or api")
+	}
 	return out.Flush()
 }
 

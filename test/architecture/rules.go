@@ -51,7 +51,7 @@ var rooms = []room{
 	}},
 
 	// Programs that write reference pages from what the product registers.
-	{name: "docs/reference", may: []string{"controller", "webhook", "certs/...", "process"}},
+	{name: "docs/reference", may: []string{"crd/bases", "controller", "webhook", "certs/...", "process"}},
 
 	// Nothing of the product imports its tests: no other room may name test.
 	{name: "test/...", may: []string{"test/...", "controller/...", "crd/...", "webhook/...", "certs/...", "plugin/...", "process"}},

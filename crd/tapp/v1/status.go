@@ -127,7 +127,7 @@ type TAppStatus struct {
 	// +optional
 	LastProgressTime *metav1.Time `json:"lastProgressTime,omitempty"`
 
-	// conditions are Ready, Progressing and Stalled.
+	// conditions are Ready, Progressing and Stalled, and ForceDeleted once a pod was deleted by force.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
