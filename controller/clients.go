@@ -14,11 +14,11 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"tkestack.io/tapp/crd/client"
+	"tkestack.io/tapp/process"
 )
 
 // smallTimeout of requests that nothing may hang on: events, and those of the
@@ -44,24 +44,8 @@ type clients struct {
 	dynamic       dynamic.Interface
 }
 
-// restConfig says where the API server is.
-func (c *Config) restConfig() (*rest.Config, error) {
-	if c.REST != nil {
-		return rest.CopyConfig(c.REST), nil
-	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = c.Kubeconfig
-	overrides := &clientcmd.ConfigOverrides{}
-	overrides.ClusterInfo.Server = c.Master
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("finding the API server: %w", err)
-	}
-	return cfg, nil
-}
-
 func (c *Config) newClients(m *requestMetrics) (*clients, error) {
-	base, err := c.restConfig()
+	base, err := process.FindAPIServer(c.REST, c.Kubeconfig, c.Master)
 	if err != nil {
 		return nil, err
 	}

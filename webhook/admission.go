@@ -49,7 +49,7 @@ func (a *Admission) Flags() []cli.Flag {
 // Prepare makes the parts, registers their metrics, and opens the port. Nothing is
 // asked of the API server before Run.
 func (a *Admission) Prepare() error {
-	api, err := a.restConfig()
+	api, err := process.FindAPIServer(a.REST, a.Kubeconfig, a.Master)
 	if err != nil {
 		return err
 	}

@@ -9,11 +9,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"tkestack.io/tapp/crd/client"
+	"tkestack.io/tapp/process"
 )
 
 // Run answers reviews until ctx ends, and returns nil then.
@@ -52,7 +51,7 @@ func newServer(c Config) (*server, error) {
 }
 
 func (c *Config) newValidator(m *metrics) (*validator, error) {
-	base, err := c.restConfig()
+	base, err := process.FindAPIServer(c.REST, c.Kubeconfig, c.Master)
 	if err != nil {
 		return nil, err
 	}
@@ -81,20 +80,4 @@ func (c *Config) newValidator(m *metrics) (*validator, error) {
 		reads.Resize = liveResize(core.RESTClient())
 	}
 	return &validator{pods: podTrial{pods: core, atATime: c.DryRuns, metrics: m}, reads: reads}, nil
-}
-
-// restConfig says where the API server is.
-func (c *Config) restConfig() (*rest.Config, error) {
-	if c.REST != nil {
-		return rest.CopyConfig(c.REST), nil
-	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = c.Kubeconfig
-	overrides := &clientcmd.ConfigOverrides{}
-	overrides.ClusterInfo.Server = c.Master
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("finding the API server: %w", err)
-	}
-	return cfg, nil
 }

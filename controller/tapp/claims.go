@@ -36,11 +36,8 @@ func createClaim(ctx context.Context, w *writer, a *plan.Action) error {
 
 func updateClaim(ctx context.Context, w *writer, a *plan.Action) error {
 	claim, err := w.claims.Patch(ctx, a.Claim.Name, types.StrategicMergePatchType, a.Patch, metav1.PatchOptions{})
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), isOtherUID(err):
-		return fmt.Errorf("%w: %s", errStale, err.Error())
-	case err != nil:
-		return err
+	if err != nil {
+		return staleOr(err)
 	}
 	w.guard.wroteClaim(claim.ResourceVersion)
 	return nil

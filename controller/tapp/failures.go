@@ -19,6 +19,15 @@ import (
 // is another one by now. That is no fault: the next plan will see it.
 var errStale = errors.New("the view was stale")
 
+// staleOr makes errStale of an error that says that what was to be changed has
+// gone, or is another one by now.
+func staleOr(err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isOtherUID(err) {
+		return fmt.Errorf("%w: %s", errStale, err.Error())
+	}
+	return err
+}
+
 // reach says how many writes an error concerns.
 type reach int
 

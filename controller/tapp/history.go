@@ -32,11 +32,8 @@ func createRevision(ctx context.Context, w *writer, a *plan.Action) error {
 
 func updateRevision(ctx context.Context, w *writer, a *plan.Action) error {
 	r, err := w.history.Patch(ctx, a.Revision.Name, types.MergePatchType, a.Patch, metav1.PatchOptions{})
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), isOtherUID(err):
-		return fmt.Errorf("%w: %s", errStale, err.Error())
-	case err != nil:
-		return err
+	if err != nil {
+		return staleOr(err)
 	}
 	w.guard.wroteRevision(r.ResourceVersion)
 	return nil
@@ -55,11 +52,8 @@ func deleteRevision(ctx context.Context, w *writer, a *plan.Action) error {
 
 func pruneTemplates(ctx context.Context, w *writer, a *plan.Action) error {
 	t, err := w.tapps.Patch(ctx, w.tapp.Name, types.MergePatchType, a.Patch, metav1.PatchOptions{})
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), isOtherUID(err):
-		return fmt.Errorf("%w: %s", errStale, err.Error())
-	case err != nil:
-		return err
+	if err != nil {
+		return staleOr(err)
 	}
 	w.guard.wroteTApp(t.ResourceVersion)
 	return nil

@@ -187,11 +187,8 @@ func adopt(ctx context.Context, w *writer, a *plan.Action) error {
 // patch makes a strategic merge patch that carries the pod's UID.
 func (w *writer) patch(ctx context.Context, name string, data []byte, subresources ...string) error {
 	pod, err := w.pods.Patch(ctx, name, types.StrategicMergePatchType, data, metav1.PatchOptions{}, subresources...)
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), isOtherUID(err):
-		return fmt.Errorf("%w: %s", errStale, err.Error())
-	case err != nil:
-		return err
+	if err != nil {
+		return staleOr(err)
 	}
 	w.guard.wrotePod(pod.ResourceVersion)
 	return nil
