@@ -72,7 +72,7 @@ func serve(t *testing.T, s *Source) (address string) {
 		t.Fatal(err)
 	}
 	server := &http.Server{
-		TLSConfig: TLSConfig(s), ReadHeaderTimeout: time.Minute,
+		TLSConfig: TLSConfig(s.GetCertificate), ReadHeaderTimeout: time.Minute,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }),
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -118,12 +118,12 @@ func (s *Source) Collector() prometheus.Collector {
 	})
 }
 
-// TLSConfig is how to serve with the certificate of the source.
-func TLSConfig(s *Source) *tls.Config {
+// TLSConfig is how to serve with a certificate, for example Source.GetCertificate.
+func TLSConfig(certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS13,
 		NextProtos:     []string{"h2", "http/1.1"},
-		GetCertificate: s.GetCertificate,
+		GetCertificate: certificate,
 	}
 }
 

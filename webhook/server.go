@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log"
@@ -15,6 +14,7 @@ import (
 	"github.com/gorilla/mux"
 	"k8s.io/klog/v2"
 
+	"tkestack.io/tapp/certs"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
@@ -65,12 +65,8 @@ func (s *server) isReady() error {
 func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	logger := klog.FromContext(ctx)
 	srv := &http.Server{
-		Handler: s.handler,
-		TLSConfig: &tls.Config{
-			MinVersion:     tls.VersionTLS13,
-			NextProtos:     []string{"h2", "http/1.1"},
-			GetCertificate: s.certificates.GetCertificate,
-		},
+		Handler:           s.handler,
+		TLSConfig:         certs.TLSConfig(s.certificates.GetCertificate),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       longestTimeout,
 		WriteTimeout:      longestTimeout + 5*time.Second,

@@ -105,7 +105,7 @@ func (r *rig) start(fresh bool) replica {
 	if err != nil {
 		r.Fatal(err)
 	}
-	server := &http.Server{TLSConfig: certs.TLSConfig(source), Handler: http.HandlerFunc(allow), ReadHeaderTimeout: time.Minute}
+	server := &http.Server{TLSConfig: certs.TLSConfig(source.GetCertificate), Handler: http.HandlerFunc(allow), ReadHeaderTimeout: time.Minute}
 	if fresh {
 		server.TLSConfig.NextProtos = []string{"http/1.1"}
 		server.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){}

@@ -269,15 +269,12 @@ func instanceOf(tapp, pod string) (int, bool) {
 	if !ok {
 		return 0, false
 	}
-	return parseID(id)
+	return ParseID(id)
 }
 
 // ParseID reads a canonical instance id: "0", "1", "10", but not "01", "+1" or
 // "-1".
-func ParseID(id string) (int, bool) { return parseID(id) }
-
-// parseID reads a canonical id: "0", "1", "10", but not "01", "+1" or "-1".
-func parseID(id string) (int, bool) {
+func ParseID(id string) (int, bool) {
 	num, err := strconv.Atoi(id)
 	if err != nil || num < 0 || strconv.Itoa(num) != id {
 		return 0, false

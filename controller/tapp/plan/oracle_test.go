@@ -70,7 +70,7 @@ func (o *oracle) order() {
 	o.t.Helper()
 	last, ops := -1, map[string][]Op{}
 	for _, a := range o.plan.Actions {
-		num, ok := parseID(a.ID)
+		num, ok := ParseID(a.ID)
 		if !ok || num < last {
 			o.fail(a, "not in ascending order, after %d", last)
 		}

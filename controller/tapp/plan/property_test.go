@@ -174,7 +174,7 @@ func TestProperties(t *testing.T) {
 			t.Fatalf("equal inputs give other plans:\n%+v\n%+v", p, q)
 		}
 		for id := range p.Status.Statuses {
-			if _, ok := parseID(id); !ok {
+			if _, ok := ParseID(id); !ok {
 				t.Fatalf("status of %q", id)
 			}
 		}

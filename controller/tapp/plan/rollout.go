@@ -23,7 +23,7 @@ func (d *decision) rollOut() {
 		if forced {
 			budget = d.forced
 		}
-		most, valid := scale(budget, wanted)
+		most, valid := Scale(budget, wanted)
 		r := &round{forced: forced, valid: valid && d.broken == "", wanted: wanted, available: available, least: wanted - most}
 		for _, i := range d.instances {
 			if i.state == alive && i.running() && forced == (i.templateName != d.tapp.Spec.UpdateStrategy.Template) {

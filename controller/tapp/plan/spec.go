@@ -58,7 +58,7 @@ func (d *decision) wantedIDs() []int {
 	}
 	known := map[int]struct{}{}
 	for id := range d.tapp.Status.Statuses {
-		if num, ok := parseID(id); ok {
+		if num, ok := ParseID(id); ok {
 			known[num] = struct{}{}
 		}
 	}
@@ -108,7 +108,7 @@ func (d *decision) checkIDs() {
 		{"spec.statuses", slices.Sorted(maps.Keys(d.tapp.Spec.Statuses))},
 	} {
 		for _, id := range f.keys {
-			if _, ok := parseID(id); !ok {
+			if _, ok := ParseID(id); !ok {
 				d.problem(ReasonInvalidSpec, f.field+"["+id+"]", "%q is not an instance id; ids are whole numbers from 0 without leading zeros, such as \"0\" or \"12\"", id)
 			}
 		}
@@ -145,14 +145,15 @@ func (d *decision) readBudgets() {
 }
 
 func (d *decision) checkBudget(field string, b intstr.IntOrString) {
-	if _, ok := scale(b, 100); !ok {
+	if _, ok := Scale(b, 100); !ok {
 		d.problem(ReasonInvalidSpec, field, "%q allows no update to start; give a number above 0 or a percentage from 1%% to 100%%", b.String())
 	}
 }
 
-// scale returns how many of total instances may be unavailable: percentages are
-// rounded up, and it is at least 1. It is false for a value that is no budget.
-func scale(b intstr.IntOrString, total int) (int, bool) {
+// Scale returns how many of total instances a budget lets be unavailable at a
+// time: percentages are rounded up, and it is at least 1. It is false for a value
+// that is no budget.
+func Scale(b intstr.IntOrString, total int) (int, bool) {
 	if b.Type == intstr.Int {
 		return int(b.IntVal), b.IntVal > 0
 	}
@@ -164,13 +165,9 @@ func scale(b intstr.IntOrString, total int) (int, bool) {
 	return max(1, (total*percent+99)/100), true
 }
 
-// Scale returns how many of total instances a budget lets be unavailable at a
-// time. It is false for a value that is no budget.
-func Scale(b intstr.IntOrString, total int) (int, bool) { return scale(b, total) }
-
 // IsBudget says whether a budget allows updates to start: a number above 0, or a
 // percentage from 1% to 100%.
 func IsBudget(b intstr.IntOrString) bool {
-	_, ok := scale(b, 100)
+	_, ok := Scale(b, 100)
 	return ok
 }

@@ -41,22 +41,22 @@ func TestScale(t *testing.T) {
 		{intstr.FromString("5 %"), 10, 0, false},
 		{intstr.FromString("99999999999999999999%"), 10, 0, false},
 	} {
-		got, ok := scale(test.budget, test.total)
+		got, ok := Scale(test.budget, test.total)
 		if ok != test.ok || ok && got != test.want {
-			t.Errorf("scale(%s, %d) is %d, %t; want %d, %t", test.budget.String(), test.total, got, ok, test.want, test.ok)
+			t.Errorf("Scale(%s, %d) is %d, %t; want %d, %t", test.budget.String(), test.total, got, ok, test.want, test.ok)
 		}
 	}
 }
 
 func TestIDs(t *testing.T) {
 	for id, want := range map[string]int{"0": 0, "1": 1, "10": 10, "49999": 49999} {
-		if num, ok := parseID(id); !ok || num != want {
-			t.Errorf("parseID(%q) is %d, %t", id, num, ok)
+		if num, ok := ParseID(id); !ok || num != want {
+			t.Errorf("ParseID(%q) is %d, %t", id, num, ok)
 		}
 	}
 	for _, id := range []string{"", "-1", "-0", "+1", "01", "00", " 1", "1 ", "1.0", "0x1", "one", "1_000", "٣", "99999999999999999999"} {
-		if num, ok := parseID(id); ok {
-			t.Errorf("parseID(%q) is %d", id, num)
+		if num, ok := ParseID(id); ok {
+			t.Errorf("ParseID(%q) is %d", id, num)
 		}
 	}
 	for _, test := range []struct {
