@@ -28,7 +28,8 @@ func poolOf(templates int, image string) string {
 		fmt.Fprintf(&uses, "'%d': t%d, ", i, i)
 		fmt.Fprintf(&pool, "  t%d:\n    metadata: {labels: {app: web, tier: t%d}, annotations: {team: shop}}\n    spec:\n", i, i)
 		fmt.Fprintf(&pool, "      initContainers: [{name: setup, image: 'setup:1'}]\n      volumes: [{name: config, configMap: {name: web}}, {name: tmp, emptyDir: {}}]\n      containers:\n")
-		for c, settings := range map[string]int{"web": 20, "log": 3} {
+		for n, c := range []string{"web", "log"} { // always in this order: another one is another template
+			settings := []int{20, 3}[n]
 			fmt.Fprintf(&pool, "      - name: %s\n        image: %s:%s\n        ports: [{containerPort: 8080, name: http-%s}]\n        resources: {requests: {cpu: 500m, memory: 1Gi}, limits: {cpu: '1', memory: 2Gi}}\n", c, c, image, c)
 			fmt.Fprintf(&pool, "        readinessProbe: {httpGet: {path: /ready, port: 8080}, periodSeconds: 5}\n        volumeMounts: [{name: config, mountPath: /etc/web}, {name: tmp, mountPath: /tmp}]\n        env:\n")
 			for e := range settings {

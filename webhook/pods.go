@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -50,9 +51,9 @@ func (p podTrial) try(ctx context.Context, c candidate, notes *advice) []finding
 		}
 	}
 	slots := make(chan struct{}, p.atATime)
-	var all sync.WaitGroup
+	var all group
 	for i := range verdicts {
-		all.Go(func() {
+		all.do(func() {
 			select {
 			case slots <- struct{}{}:
 				defer func() { <-slots }()
@@ -62,7 +63,7 @@ func (p podTrial) try(ctx context.Context, c candidate, notes *advice) []finding
 			}
 		})
 	}
-	all.Wait()
+	all.wait()
 	return p.judge(verdicts, notes)
 }
 
@@ -159,8 +160,13 @@ func (t told) texts() []string {
 
 // sameTemplate says whether two templates make the same pods.
 func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
-	return b != nil && equality.Semantic.DeepEqual(a.Spec, b.Spec) &&
-		equality.Semantic.DeepEqual(a.Annotations, b.Annotations) && equality.Semantic.DeepEqual(withoutStamps(a), withoutStamps(b))
+	return b != nil && same(a.Spec, b.Spec) && same(a.Annotations, b.Annotations) && same(withoutStamps(a), withoutStamps(b))
+}
+
+// same says whether two values mean the same. Most do because they are equal in
+// every respect, which is found out several times as fast.
+func same[T any](a, b T) bool {
+	return reflect.DeepEqual(a, b) || equality.Semantic.DeepEqual(a, b)
 }
 
 func withoutStamps(t *corev1.PodTemplateSpec) map[string]string {

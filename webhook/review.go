@@ -1,11 +1,11 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"runtime/debug"
@@ -145,14 +145,16 @@ func readBody(r *http.Request) ([]byte, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, &badRequest{http.StatusUnsupportedMediaType, fmt.Sprintf("the content type is %q; send application/json", r.Header.Get("Content-Type"))}
 	}
-	body, err := io.ReadAll(r.Body)
+	// Of one piece, unless it claims to be larger than nearly all of them.
+	body := bytes.NewBuffer(make([]byte, 0, bytes.MinRead+max(0, min(r.ContentLength, 1<<20))))
+	_, err := body.ReadFrom(r.Body)
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 		return nil, &badRequest{http.StatusRequestEntityTooLarge, fmt.Sprintf("the review has more than %d bytes", mostBytes)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the review: %w", err)
 	}
-	return body, nil
+	return body.Bytes(), nil
 }
 
 // decodeReview reads exactly what the API server sends: names of fields in their

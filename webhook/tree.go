@@ -107,7 +107,10 @@ func (t *tree) pointer(path []string) string {
 	b.WriteString(t.at)
 	for _, key := range path {
 		b.WriteByte('/')
-		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(key))
+		if strings.ContainsAny(key, "~/") {
+			key = strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+		}
+		b.WriteString(key)
 	}
 	return b.String()
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
@@ -100,7 +99,7 @@ func readCandidate(r *request[*tappv1.TApp]) (candidate, error) {
 // decide judges a TApp by the rules, and only then asks the cluster: what is
 // wrong in itself need not be tried.
 func (v *validator) decide(ctx context.Context, c candidate) answer {
-	if c.was != nil && equality.Semantic.DeepEqual(c.now.Spec, c.was.Spec) {
+	if c.was != nil && same(c.now.Spec, c.was.Spec) {
 		return allowed() // labels, finalizers
 	}
 	fresh, old := c.judge()
@@ -115,14 +114,18 @@ func (v *validator) decide(ctx context.Context, c candidate) answer {
 	}
 	c.advise(&notes)
 	if c.now.DeletionTimestamp == nil {
+		var foreseen advice // while the cluster thinks about the pods
+		var beside group
+		beside.do(func() { v.preview(ctx, c, &foreseen) })
 		refused := v.pods.try(ctx, c, &notes)
+		beside.wait()
 		if len(refused) > 0 {
 			a := denial(invalid(c.now.Name, refused))
 			a.denied, a.Warnings = rulesOf(refused), notes.texts
 			return a
 		}
 		v.findOverlap(ctx, c, &notes)
-		v.preview(ctx, c, &notes)
+		notes.addAll(foreseen)
 	}
 	a := allowed(notes.texts...)
 	a.warned = notes.rules
@@ -180,6 +183,10 @@ func (a *advice) add(rule string, texts ...string) {
 	if !slices.Contains(a.rules, rule) {
 		a.rules = append(a.rules, rule)
 	}
+}
+
+func (a *advice) addAll(b advice) {
+	a.texts, a.rules = append(a.texts, b.texts...), append(a.rules, b.rules...)
 }
 
 // validateScale judges a change of replicas alone. A Scale has them where a TApp

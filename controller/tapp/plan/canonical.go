@@ -31,10 +31,40 @@ func canonicalJSON(typeName string, object map[string]any) ([]byte, error) {
 	return w.buf, w.err
 }
 
+// canonicalTemplate renders a pod template and, in the same pass, its spec without
+// the images that an in-place update can change: rendering is what a hash costs.
+func canonicalTemplate(template map[string]any) (whole, unique []byte, err error) {
+	w := canonicalWriter{buf: make([]byte, 0, 2048)}
+	root := schemaType("PodTemplateSpec")
+	w.spec = root.field("spec")
+	w.owners = [2]*shape{w.spec.field("containers").elem, w.spec.field("initContainers").elem}
+	w.element(root, template)
+	unique = make([]byte, 0, len(w.buf))
+	at := w.from
+	for _, image := range w.images {
+		unique, at = append(unique, w.buf[at:image.from]...), image.to
+	}
+	if unique = append(unique, w.buf[at:w.to]...); len(unique) == 0 {
+		unique = append(unique, zeroOf[kindObject]...)
+	}
+	return w.buf, unique, w.err
+}
+
 type canonicalWriter struct {
 	buf []byte
 	err error
+
+	// Of a pod template: the shape of its spec and where that was written, the
+	// shapes of what has an image, and where the images were written, as members
+	// that can be cut out.
+	spec *shape
+	extent
+	owners [2]*shape
+	images []extent
 }
+
+// extent of what was written.
+type extent struct{ from, to int }
 
 // element writes a value that counts even when it is empty.
 func (w *canonicalWriter) element(s *shape, v any) {
@@ -144,7 +174,7 @@ func (w *canonicalWriter) list(s *shape, v []any) bool {
 func (w *canonicalWriter) object(s *shape, v map[string]any) bool {
 	start := len(w.buf)
 	w.buf = append(w.buf, '{')
-	written := 0
+	written, first := 0, false
 	var room [16]string // for most objects, without an allocation
 	keys := room[:0]
 	for key := range v {
@@ -164,6 +194,14 @@ func (w *canonicalWriter) object(s *shape, v map[string]any) bool {
 			w.buf = w.buf[:before]
 			continue
 		}
+		if first { // the comma after an image that was the first member
+			w.images[len(w.images)-1].to++
+			first = false
+		}
+		if key == "image" && (s == w.owners[0] || s == w.owners[1]) {
+			w.images = append(w.images, extent{before, len(w.buf)})
+			first = written == 0
+		}
 		written++
 	}
 	if written == 0 && (s.kind == kindObject || s.kind == kindMap) && !s.keepEmpty {
@@ -171,6 +209,9 @@ func (w *canonicalWriter) object(s *shape, v map[string]any) bool {
 		return false
 	}
 	w.buf = append(w.buf, '}')
+	if s == w.spec {
+		w.extent = extent{start, len(w.buf)}
+	}
 	return true
 }
 

@@ -23,7 +23,8 @@ const hashDigits = 16
 
 // Hashes of a pod template. A pod carries those of the template it follows in
 // its labels. Template hash differs and uniq hash is equal: the pod can change in
-// place. Both differ: it has to be recreated.
+// place. Both differ: it has to be recreated, unless nothing but the resources of
+// its containers differs (see shapeHash) and may change in place, too.
 type Hashes struct {
 	// Template is the hash of the whole template: its metadata without our hash
 	// labels, and its spec.
@@ -31,9 +32,6 @@ type Hashes struct {
 	// Uniq is the hash of its spec without the images of containers and
 	// initContainers.
 	Uniq string
-	// Shape is the hash of its spec without images and without the cpu and memory of
-	// containers that keep running: what is left cannot change in a running pod.
-	Shape string
 }
 
 // HashTemplate computes the hashes of a template. They are HashRaw's, but for
@@ -50,35 +48,30 @@ func HashTemplate(t *corev1.PodTemplateSpec) (Hashes, error) {
 // maps. It does not change its argument. Two spellings of one template hash
 // alike; see canonicalJSON for what counts as a spelling.
 func HashRaw(template map[string]any) (Hashes, error) {
-	template = withoutHashLabels(template)
-	whole, err := canonicalJSON("PodTemplateSpec", template)
+	whole, unique, err := canonicalTemplate(withoutHashLabels(template))
 	if err != nil {
 		return Hashes{}, fmt.Errorf("hash a pod template: %w", err)
 	}
-	spec, _ := template["spec"].(map[string]any)
-	unique, err := canonicalJSON("PodSpec", withoutImages(spec))
-	if err != nil {
-		return Hashes{}, fmt.Errorf("hash a pod template: %w", err)
-	}
-	h := Hashes{Template: hashOf(whole), Uniq: hashOf(unique)}
-	if h.Shape = h.Uniq; !hasResizable(spec) {
-		return h, nil
-	}
-	shape, err := canonicalJSON("PodSpec", withoutResources(withoutImages(spec)))
-	if err != nil {
-		return Hashes{}, fmt.Errorf("hash a pod template: %w", err)
-	}
-	h.Shape = hashOf(shape)
-	return h, nil
+	return Hashes{Template: hashOf(whole), Uniq: hashOf(unique)}, nil
 }
 
-// hasResizable is false where a third hash would be that of the second one's
-// input.
-func hasResizable(spec map[string]any) bool {
-	for _, field := range []string{"containers", "initContainers"} {
-		containers, _ := spec[field].([]any)
-		for _, c := range containers {
-			if container, ok := c.(map[string]any); ok && container["resources"] != nil {
+// shapeHash is the hash of a template's spec without images and without the cpu
+// and memory of containers that keep running: what is left cannot change in a
+// running pod. Without such resources it is the uniq hash.
+func shapeHash(template map[string]any) (string, error) {
+	spec, _ := template["spec"].(map[string]any)
+	shape, err := canonicalJSON("PodSpec", withoutResources(withoutImages(spec)))
+	if err != nil {
+		return "", fmt.Errorf("hash the shape of a pod template: %w", err)
+	}
+	return hashOf(shape), nil
+}
+
+// hasResizable is false where the shape hash is the uniq hash.
+func hasResizable(t *corev1.PodTemplateSpec) bool {
+	for _, containers := range [][]corev1.Container{t.Spec.Containers, t.Spec.InitContainers} {
+		for i := range containers {
+			if r := &containers[i].Resources; len(r.Requests)+len(r.Limits) > 0 {
 				return true
 			}
 		}

@@ -138,6 +138,10 @@ func TestHashProperties(t *testing.T) {
 		if typed, err := HashTemplate(template); err != nil || typed != hashes {
 			t.Errorf("%v, through the types %v, %v\n%s", hashes, typed, err, text(t, tree))
 		}
+		spec, _ := tree["spec"].(map[string]any)
+		if unique, err := canonicalJSON("PodSpec", withoutImages(spec)); err != nil || hashOf(unique) != hashes.Uniq {
+			t.Errorf("cut out of the whole %s, rendered without images %s, %v\n%s", hashes.Uniq, hashOf(unique), err, text(t, tree))
+		}
 	})
 }
 
@@ -203,5 +207,33 @@ func BenchmarkHashTemplate(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		mustHash(b, template)
+	}
+}
+
+// TestUniqHashOfOnePass: cutting images out of what was rendered is the same as
+// rendering without them.
+func TestUniqHashOfOnePass(t *testing.T) {
+	for _, text := range []string{
+		`{}`, `{"spec":null}`, `{"spec":7}`, `{"spec":{}}`, `{"spec":{"image":"a"}}`,
+		`{"spec":{"containers":[]}}`, `{"spec":{"containers":[{"image":"a"}]}}`, `{"spec":{"containers":[null,{"image":"a","name":"b"}]}}`,
+		`{"spec":{"containers":[{"args":["x"],"image":"a","name":"b"},{"args":["x"],"image":"a"},{"image":"","name":"c"}]}}`,
+		`{"spec":{"containers":[{"image":7,"name":"b"},{"image":{"a":1},"name":"b","zero":[{"image":"stays"}]}]}}`,
+		`{"spec":{"containers":[{"image":null,"name":"b"}],"ephemeralContainers":[{"image":"stays","name":"e"}],"initContainers":[{"image":"i","name":"i"}]}}`,
+		`{"spec":{"containers":[{"env":[],"image":"a","lifecycle":{},"name":"b"}],"volumes":[{"image":{"reference":"stays"},"name":"v"}]}}`,
+		`{"metadata":{"labels":{"image":"stays"}},"spec":{"containers":{"image":"no list"}}}`,
+	} {
+		template := decodeTree(t, []byte(text))
+		spec, _ := template["spec"].(map[string]any)
+		want, err := canonicalJSON("PodSpec", withoutImages(spec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, unique, err := canonicalTemplate(template)
+		if err != nil || string(unique) != string(want) {
+			t.Errorf("%s:\n got %s, %v\nwant %s", text, unique, err, want)
+		}
+		if again, _ := canonicalJSON("PodTemplateSpec", template); string(whole) != string(again) {
+			t.Errorf("%s: whole:\n got %s\nwant %s", text, whole, again)
+		}
 	}
 }

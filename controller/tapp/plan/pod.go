@@ -25,8 +25,8 @@ func (d *decision) podFor(i *instance) *corev1.Pod {
 	pod.Labels[tappv1.LabelPodIndex] = i.id
 	pod.Labels[tappv1.LabelTemplateHash] = t.Hashes.Template
 	pod.Labels[tappv1.LabelUniqHash] = t.Hashes.Uniq
-	if t.Hashes.Shape != t.Hashes.Uniq { // otherwise the label says so
-		setAnnotation(pod, tappv1.AnnotationShapeHash, t.Hashes.Shape)
+	if shape := t.shape(); shape != t.Hashes.Uniq { // otherwise the label says so
+		setAnnotation(pod, tappv1.AnnotationShapeHash, shape)
 	}
 	delete(pod.Annotations, tappv1.AnnotationRestart) // one in a template would restart it for ever
 	if t.Keys != "" {

@@ -201,14 +201,16 @@ func PodOf(t *tappv1.TApp, name string, id int) *corev1.Pod {
 		return nil
 	}
 	hashes := Hashes{Template: spec.Labels[tappv1.LabelTemplateHash], Uniq: spec.Labels[tappv1.LabelUniqHash]}
-	hashes.Shape = hashes.Uniq // an annotation less
 	if !IsOurs(hashes.Template) || !IsOurs(hashes.Uniq) {
 		var err error
 		if hashes, err = HashTemplate(spec); err != nil {
 			return nil
 		}
 	}
-	pod := d.podFor(&instance{id: strconv.Itoa(id), num: id, template: &template{Name: name, Spec: spec, Hashes: hashes, Keys: TemplateKeys(spec)}})
+	pod := d.podFor(&instance{id: strconv.Itoa(id), num: id, template: &template{
+		Name: name, Spec: spec, Hashes: hashes, Keys: TemplateKeys(spec),
+		known: hashes.Uniq, // an annotation less
+	}})
 	pod.OwnerReferences = nil
 	return pod
 }

@@ -62,7 +62,7 @@ type containerResources struct {
 func (d *decision) mayResize(i *instance) bool {
 	u := &d.tapp.Spec.UpdateStrategy.InPlaceUpdate
 	return u.Resources && d.in.Policy.Resize && u.Policy != tappv1.ReCreate &&
-		cmp.Or(i.pod.Annotations[tappv1.AnnotationShapeHash], i.pod.Labels[tappv1.LabelUniqHash]) == i.template.Hashes.Shape
+		cmp.Or(i.pod.Annotations[tappv1.AnnotationShapeHash], i.pod.Labels[tappv1.LabelUniqHash]) == i.template.shape()
 }
 
 // hasResources is false while the resources of a pod that is resized are not yet

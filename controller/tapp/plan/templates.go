@@ -19,6 +19,28 @@ type template struct {
 	Hashes Hashes
 	// Keys is the value of the annotation AnnotationTemplateKeys.
 	Keys string
+	// known is the shape hash, once it was asked for.
+	known string
+}
+
+// shape returns the shape hash. Most plans get by without it.
+func (t *template) shape() string {
+	if t.known != "" {
+		return t.known
+	}
+	t.known = t.Hashes.Uniq
+	if hasResizable(t.Spec) {
+		// It cannot fail where the other hashes did not; if it did, no pod would be
+		// taken for one of this shape.
+		tree, err := treeOf(t.Spec)
+		if err == nil {
+			t.known, err = shapeHash(tree)
+		}
+		if err != nil {
+			t.known = "unknown"
+		}
+	}
+	return t.known
 }
 
 // templates resolves names to templates. Only those that an instance uses are

@@ -1,0 +1,37 @@
+package webhook
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync"
+)
+
+// group runs functions beside each other. A panic in one ends the request that it
+// works for, not the process: wait passes it on to where panics are contained.
+type group struct {
+	running sync.WaitGroup
+
+	mu    sync.Mutex
+	cause error
+}
+
+func (g *group) do(f func()) {
+	g.running.Go(func() {
+		defer func() {
+			if cause := recover(); cause != nil {
+				g.mu.Lock()
+				defer g.mu.Unlock()
+				g.cause = fmt.Errorf("%v\n%s", cause, debug.Stack())
+			}
+		}()
+		f()
+	})
+}
+
+// wait for all of them.
+func (g *group) wait() {
+	g.running.Wait()
+	if g.cause != nil {
+		panic(g.cause) //nolint:forbidigo // it was one already, on another stack
+	}
+}
