@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
 // trim drops what nobody here reads from an object that is about to be cached:
@@ -33,8 +35,11 @@ func withoutData(object any) (any, error) {
 	return trim(object)
 }
 
-// mostModels bounds what a compactor remembers.
-const mostModels = 1024
+// mostModels and mostWords bound what a compactor remembers.
+const (
+	mostModels = 1024
+	mostWords  = 4096
+)
 
 // compactor makes the pods of a TApp share what they have in common: most of
 // their spec, of which the cache would hold 10,000 equal copies otherwise. That
@@ -42,11 +47,14 @@ const mostModels = 1024
 type compactor struct {
 	mu     sync.Mutex
 	models map[types.UID]*corev1.Pod // by owner: the pod that was seen last
+	words  map[string]string         // of which one copy is enough
 }
 
-func newCompactor() *compactor { return &compactor{models: map[types.UID]*corev1.Pod{}} }
+func newCompactor() *compactor {
+	return &compactor{models: map[types.UID]*corev1.Pod{}, words: map[string]string{}}
+}
 
-// compact is trim for pods.
+// compact is trim for pods, of which there are the most by far.
 func (c *compactor) compact(object any) (any, error) {
 	if _, err := trim(object); err != nil {
 		return nil, err
@@ -55,13 +63,14 @@ func (c *compactor) compact(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	pod.Status.Conditions = slices.Clone(pod.Status.Conditions) // decoding leaves room for more
+	trimStatus(&pod.Status)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shareWords(pod)
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
 		return pod, nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if model := c.models[owner.UID]; model != nil {
 		shareWith(pod, model)
 	} else if len(c.models) >= mostModels {
@@ -69,6 +78,88 @@ func (c *compactor) compact(object any) (any, error) {
 	}
 	c.models[owner.UID] = pod
 	return pod, nil
+}
+
+// trimStatus drops what the planner does not read: addresses, what is mounted, and
+// the steps of a start that were taken. Of conditions it reads those that are about
+// the whole pod, and of the others why they are not true.
+func trimStatus(s *corev1.PodStatus) {
+	s.HostIP, s.HostIPs, s.PodIP, s.PodIPs = "", nil, "", nil
+	kept := s.Conditions[:0]
+	for _, c := range s.Conditions {
+		switch c.Type {
+		case corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReadyToStartContainers:
+			if c.Status == corev1.ConditionTrue {
+				continue
+			}
+		}
+		kept = append(kept, c)
+	}
+	// A copy, because decoding leaves room for more.
+	if s.Conditions = slices.Clone(kept); len(kept) == 0 {
+		s.Conditions = nil
+	}
+	for _, containers := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
+		for i := range containers {
+			containers[i].VolumeMounts = nil
+		}
+	}
+}
+
+// shareWords has the pods of all TApps share the words that many of them have.
+func (c *compactor) shareWords(pod *corev1.Pod) {
+	if len(c.words) > mostWords {
+		clear(c.words)
+	}
+	c.word(&pod.Namespace)
+	c.word(&pod.Spec.NodeName)
+	labels := make(map[string]string, len(pod.Labels))
+	for key, value := range pod.Labels {
+		c.word(&key)
+		if key != tappv1.LabelInstanceID && key != tappv1.LabelPodIndex {
+			c.word(&value)
+		}
+		labels[key] = value
+	}
+	if index, ok := labels[tappv1.LabelPodIndex]; ok && index == labels[tappv1.LabelInstanceID] {
+		labels[tappv1.LabelPodIndex] = labels[tappv1.LabelInstanceID]
+	}
+	if pod.Labels = labels; len(labels) == 0 {
+		pod.Labels = nil
+	}
+	for i := range pod.Status.Conditions {
+		condition := &pod.Status.Conditions[i]
+		c.word((*string)(&condition.Type))
+		c.word((*string)(&condition.Status))
+		c.word(&condition.Reason)
+		c.word(&condition.Message)
+	}
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			c.word(&containers[i].Name)
+			c.word(&containers[i].Image)
+			c.word(&containers[i].TerminationMessagePath)
+			for k := range containers[i].VolumeMounts {
+				c.word(&containers[i].VolumeMounts[k].MountPath)
+			}
+		}
+	}
+	for _, containers := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range containers {
+			c.word(&containers[i].Name)
+			c.word(&containers[i].Image)
+			c.word(&containers[i].ImageID)
+		}
+	}
+}
+
+// word has a string be the copy of it that was seen first.
+func (c *compactor) word(s *string) {
+	if known, ok := c.words[*s]; ok {
+		*s = known
+		return
+	}
+	c.words[*s] = *s
 }
 
 func shareWith(pod, model *corev1.Pod) {
@@ -86,6 +177,16 @@ func shareWith(pod, model *corev1.Pod) {
 	}
 	shareContainers(pod.Spec.InitContainers, model.Spec.InitContainers)
 	shareContainers(pod.Spec.Containers, model.Spec.Containers)
+	shareStatuses(pod.Status.InitContainerStatuses, model.Status.InitContainerStatuses)
+	shareStatuses(pod.Status.ContainerStatuses, model.Status.ContainerStatuses)
+}
+
+func shareStatuses(statuses, models []corev1.ContainerStatus) {
+	for i := range min(len(statuses), len(models)) {
+		share(&statuses[i].AllocatedResources, models[i].AllocatedResources)
+		share(&statuses[i].Resources, models[i].Resources)
+		share(&statuses[i].User, models[i].User)
+	}
 }
 
 func shareContainers(containers, models []corev1.Container) {

@@ -1,14 +1,21 @@
 package tapp
 
 import (
+	"maps"
 	"reflect"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
 func TestTrim(t *testing.T) {
@@ -59,6 +66,65 @@ func TestCompact(t *testing.T) {
 	}
 }
 
+// TestCompactWords: words that pods have in common are one string, and those of an
+// instance alone are not remembered.
+func TestCompactWords(t *testing.T) {
+	c := newCompactor()
+	var images []string
+	for id := range 100 {
+		pod := fullPod("a-"+strconv.Itoa(id), "1Gi")
+		pod.Labels = map[string]string{tappv1.LabelInstanceID: strconv.Itoa(id), tappv1.LabelPodIndex: strings.Clone(strconv.Itoa(id)), "app": "a"}
+		pod.Spec.Containers[0].Image = strings.Clone("image:1")
+		want := maps.Clone(pod.Labels)
+		if _, err := c.compact(pod); err != nil || !maps.Equal(pod.Labels, want) {
+			t.Fatalf("labels %v and error %v, want %v", pod.Labels, err, want)
+		}
+		images = append(images, pod.Spec.Containers[0].Image)
+		if unsafe.StringData(pod.Labels[tappv1.LabelInstanceID]) != unsafe.StringData(pod.Labels[tappv1.LabelPodIndex]) {
+			t.Fatal("an id is held twice")
+		}
+	}
+	for _, image := range images {
+		if unsafe.StringData(image) != unsafe.StringData(images[0]) {
+			t.Fatal("an image is held more than once")
+		}
+	}
+	if len(c.words) > 20 {
+		t.Errorf("%d words are remembered: %v", len(c.words), slices.Sorted(maps.Keys(c.words)))
+	}
+}
+
+// TestTrimStatus: the planner's answers do not depend on what is dropped.
+func TestTrimStatus(t *testing.T) {
+	condition := func(kind corev1.PodConditionType, status corev1.ConditionStatus) corev1.PodCondition {
+		return corev1.PodCondition{Type: kind, Status: status}
+	}
+	s := corev1.PodStatus{
+		Phase: corev1.PodRunning, PodIP: "10.0.0.1", PodIPs: []corev1.PodIP{{IP: "10.0.0.1"}}, HostIP: "10.0.0.2", HostIPs: []corev1.HostIP{{IP: "10.0.0.2"}},
+		Conditions: []corev1.PodCondition{
+			condition(corev1.PodScheduled, corev1.ConditionTrue), condition(corev1.PodInitialized, corev1.ConditionFalse), condition(corev1.PodReady, corev1.ConditionTrue),
+			condition(corev1.ContainersReady, corev1.ConditionTrue), condition(corev1.DisruptionTarget, corev1.ConditionTrue), condition(tappv1.GateInPlaceUpdate, corev1.ConditionTrue),
+		},
+		ContainerStatuses: []corev1.ContainerStatus{{Name: "main", Ready: true, VolumeMounts: []corev1.VolumeMountStatus{{Name: "v"}}}},
+	}
+	trimStatus(&s)
+	want := corev1.PodStatus{
+		Phase: corev1.PodRunning,
+		Conditions: []corev1.PodCondition{
+			condition(corev1.PodInitialized, corev1.ConditionFalse), condition(corev1.PodReady, corev1.ConditionTrue),
+			condition(corev1.DisruptionTarget, corev1.ConditionTrue), condition(tappv1.GateInPlaceUpdate, corev1.ConditionTrue),
+		},
+		ContainerStatuses: []corev1.ContainerStatus{{Name: "main", Ready: true}},
+	}
+	if !reflect.DeepEqual(s, want) {
+		t.Errorf("got  %+v\nwant %+v", s, want)
+	}
+	unscheduled := corev1.PodStatus{Conditions: []corev1.PodCondition{condition(corev1.PodScheduled, corev1.ConditionFalse)}}
+	if trimStatus(&unscheduled); len(unscheduled.Conditions) != 1 {
+		t.Error("why a pod has no node is lost")
+	}
+}
+
 func TestCompactorIsBounded(t *testing.T) {
 	c := newCompactor()
 	for n := range 3 * mostModels {
@@ -67,7 +133,7 @@ func TestCompactorIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(c.models) > mostModels {
-		t.Errorf("%d models", len(c.models))
+	if len(c.models) > mostModels || len(c.words) > mostWords+100 {
+		t.Errorf("%d models and %d words", len(c.models), len(c.words))
 	}
 }

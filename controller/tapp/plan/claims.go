@@ -16,6 +16,9 @@ import (
 // mountClaims replaces template volumes by the instance's claims of the same
 // name.
 func (d *decision) mountClaims(pod *corev1.Pod, i *instance) {
+	if len(d.tapp.Spec.VolumeClaimTemplates) > 0 {
+		pod.Spec.Volumes = slices.Clone(pod.Spec.Volumes) // which all pods of the template share
+	}
 	for _, c := range d.tapp.Spec.VolumeClaimTemplates {
 		pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == c.Name })
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{

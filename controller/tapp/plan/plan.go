@@ -148,8 +148,8 @@ type Action struct {
 	Op Op
 	// ID is the instance id; empty for a revision, which is the TApp's as a whole.
 	ID string
-	// Pod is the pod to create (Create, Replace), otherwise the observed one, which
-	// must not be changed.
+	// Pod is the pod to create (Create, Replace), otherwise the observed one. It must
+	// not be changed: new ones share what they have in common.
 	Pod *corev1.Pod
 	// Old is the observed pod that Replace deletes.
 	Old *corev1.Pod

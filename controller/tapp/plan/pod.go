@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,10 +13,15 @@ import (
 
 // podFor returns the pod that the instance's template makes: what a new pod
 // would be, and what a running one is compared with. The instance must have a
-// template.
+// template. The pods of a plan share what they have in common: it can hold 10,000
+// of them.
 func (d *decision) podFor(i *instance) *corev1.Pod {
 	t := i.template
-	pod := &corev1.Pod{ObjectMeta: *t.Spec.ObjectMeta.DeepCopy(), Spec: *t.Spec.Spec.DeepCopy()}
+	if t.model == nil {
+		t.model = t.Spec.DeepCopy() // once, because the template is the input's
+	}
+	pod := &corev1.Pod{ObjectMeta: t.model.ObjectMeta, Spec: t.model.Spec}
+	pod.Labels, pod.Annotations = maps.Clone(t.model.Labels), maps.Clone(t.model.Annotations)
 	pod.Name, pod.GenerateName, pod.Namespace = d.tapp.Name+"-"+i.id, "", d.tapp.Namespace
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d.tapp, tappv1.GroupVersionKind())}
 
@@ -37,7 +44,7 @@ func (d *decision) podFor(i *instance) *corev1.Pod {
 		pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, service
 	}
 	if *d.tapp.Spec.UpdateStrategy.InPlaceUpdate.Drain && !HasGate(pod) {
-		pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: tappv1.GateInPlaceUpdate})
+		pod.Spec.ReadinessGates = append(slices.Clip(pod.Spec.ReadinessGates), corev1.PodReadinessGate{ConditionType: tappv1.GateInPlaceUpdate})
 	}
 	d.mountClaims(pod, i)
 	return pod
@@ -72,7 +79,7 @@ func (d *decision) birth(i *instance, op Op, failures int, reason, why string) A
 // requireNode adds a required affinity to the node. The terms of a node selector
 // are alternatives, so that each of them gets the requirement.
 func requireNode(spec *corev1.PodSpec, node string) {
-	if spec.Affinity == nil {
+	if spec.Affinity = spec.Affinity.DeepCopy(); spec.Affinity == nil {
 		spec.Affinity = &corev1.Affinity{}
 	}
 	if spec.Affinity.NodeAffinity == nil {

@@ -21,6 +21,8 @@ type template struct {
 	Keys string
 	// known is the shape hash, once it was asked for.
 	known string
+	// model is what the pods of this template share.
+	model *corev1.PodTemplateSpec
 }
 
 // shape returns the shape hash. Most plans get by without it.
