@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
@@ -100,12 +101,7 @@ func foretell(o *observed, before *tappv1.TApp) (*forecast, error) {
 // isStamp is a hash that admission stamps into a template: it says nothing that
 // the change of the template does not.
 func isStamp(c fieldChange) bool {
-	for _, key := range []string{tappv1.LabelTemplateHash, tappv1.LabelUniqHash} {
-		if len(c.Path) > len(key) && c.Path[len(c.Path)-len(key):] == key {
-			return true
-		}
-	}
-	return false
+	return strings.HasSuffix(c.Path, ".labels["+tappv1.LabelTemplateHash+"]") || strings.HasSuffix(c.Path, ".labels["+tappv1.LabelUniqHash+"]")
 }
 
 // steps of the rollout: first what spends no budget, then forced updates, then
