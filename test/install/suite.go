@@ -11,6 +11,7 @@
 //	renewal_test.go certificates that are renewed while requests come in
 //	metrics_test.go what Prometheus sees
 //	rights_test.go  what is granted, and what is used
+//	docs_test.go    pages of the documentation, as their readers go through them
 //
 // The chart has objects that a cluster can have only once, so that the tests run one
 // after the other.
@@ -53,6 +54,7 @@ var suite struct {
 	kubeconfig string
 	bin        string // kubectl and helm
 	devcluster string
+	program    string // tapp, which is the plugin of kubectl too
 	repository string // of the image, and its tag
 	tag        string
 
@@ -73,6 +75,9 @@ func connect(ctx context.Context) error {
 	s.bin = filepath.Join(dir, "bin")
 	if s.devcluster = os.Getenv("TAPP_DEVCLUSTER"); s.devcluster == "" {
 		s.devcluster = filepath.Join(s.bin, "devcluster")
+	}
+	if s.program = os.Getenv("TAPP_BIN"); s.program == "" {
+		return fmt.Errorf("TAPP_BIN names no tapp program: run these tests by `make install-test`")
 	}
 	var found bool
 	if s.repository, s.tag, found = strings.Cut(os.Getenv(imageVariable), ":"); !found {
@@ -141,7 +146,7 @@ func mustApply(t *testing.T, namespace, manifest string) {
 // namespace makes a namespace for the test, which goes with it.
 func namespace(t *testing.T) string {
 	t.Helper()
-	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(strings.TrimPrefix(t.Name(), "Test")))
+	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-", ".", "-").Replace(strings.TrimPrefix(t.Name(), "Test")))
 	ns, err := suite.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: name[:min(len(name), 40)] + "-",
 	}}, metav1.CreateOptions{})
