@@ -100,10 +100,18 @@ unit: need-go need-cc ## Run the unit tests, with the race detector.
 	@mkdir -p dist
 	@go test -json -race -timeout 15m $(PACKAGES) | $(REPORT)
 
+.PHONY: model
+model: need-go ## Prove what the planner promises in every state of a small model, up to four instances: MODEL='-small' for a part.
+	@GOGC=400 go run ./test/model $(MODEL)
+
+.PHONY: mutants
+mutants: need-go ## Measure the tests: each of some hundred wrong edits must fail one (MUTANTS='-only gate' for some).
+	@go run ./test/mutants $(MUTANTS)
+
 .PHONY: devcluster-test
 devcluster-test: need-go ## Run the unit tests of the other modules: the cluster's own, and the tools.
 	@mkdir -p dist
-	@(cd devcluster && go test -json ./... && cd ../tools && go test -json ./crdgen ./image) | $(REPORT)
+	@(cd devcluster && go test -json ./... && cd ../tools && go test -json ./crdgen ./image ./plot) | $(REPORT)
 
 .PHONY: chart-test
 chart-test: need-go ## Test the Helm chart, and the health check for Argo CD, without a cluster.
@@ -136,7 +144,7 @@ nodes-test: build bin/devcluster ## Lose real nodes, and scale by real load, on 
 
 .PHONY: install-test
 install-test: PLATFORMS = $(HOST)
-install-test: image bin/devcluster ## Test TApp as Helm installs it, on a cluster of its own with cert-manager and real nodes.
+install-test: build image bin/devcluster ## Test TApp as Helm installs it, on a cluster of its own with cert-manager and real nodes.
 	@$(call on_cluster,install,--cert-manager --nodes 2 --sim 1,./test/install/...,bin/devcluster push --dir '$(STATE)/install' dist/tapp-image.tar tapp:test && TAPP_IMAGE=tapp:test )
 
 .PHONY: certs-test
@@ -149,10 +157,29 @@ mkdir -p dist
 test/cluster.sh '$(STATE)/$(1)' $(2) -- bash -o pipefail -c "$(4)go test -json -tags cluster -count 1 -timeout 25m $(RUN) $(3) | $(REPORT)"
 endef
 
+# What the benchmark has measured, and the page that is made of it.
+RECORD ?= docs/performance.json
+PAGE   ?= docs/performance.md
+
 .PHONY: bench
-bench: build bin/devcluster ## Measure the planner, and the controller beside a bare client on simulated nodes.
-	@go test -run '^$$' -bench . -benchmem ./controller/tapp/plan ./webhook
-	@test/cluster.sh '$(STATE)/bench' --nodes sim $(if $(SIM),--sim $(SIM)) -- go run ./test/bench --kubeconfig '$(STATE)/bench/kubeconfig' $(BENCH)
+bench: build bin/devcluster ## Measure TApp beside StatefulSet and a bare client, and write docs/performance.md (BENCH: which part).
+	@mkdir -p dist
+	@go build -o dist/bench ./test/bench
+	@$(if $(BENCH),,$(MAKE) bench-micro)
+	@test/cluster.sh '$(STATE)/bench' --nodes sim $(if $(SIM),--sim $(SIM)) -- dist/bench --record '$(RECORD)' --kubeconfig '$(STATE)/bench/kubeconfig' $(BENCH)
+	@$(MAKE) bench-report
+
+.PHONY: bench-micro
+bench-micro: need-go ## Measure the planner and admission alone.
+	@mkdir -p dist
+	@go test -run '^$$' -bench . -benchmem ./controller/tapp/plan ./webhook | tee dist/bench-micro
+	@go run ./test/bench micro --record '$(RECORD)' dist/bench-micro
+
+.PHONY: bench-report
+bench-report: need-go ## Write docs/performance.md and its plots from docs/performance.json alone.
+	@mkdir -p dist '$(PAGE:.md=)'
+	@go run ./test/bench report --record '$(RECORD)' --page '$(PAGE)' --plots dist/plots.json
+	@cd tools && go run ./plot ../dist/plots.json '$(abspath $(PAGE:.md=))'
 
 .PHONY: clean
 clean: ## Remove what was built here. (The cluster: make down.)

@@ -2,6 +2,7 @@ package tapp
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,6 +25,41 @@ func TestStatusPatch(t *testing.T) {
 	got, _ = statusPatch(tapp, next)
 	if !strings.Contains(string(got), `"replicas":0`) {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestStatusBytes: what a status write costs follows from what has changed, not
+// from how many instances there are.
+func TestStatusBytes(t *testing.T) {
+	const n = 1_000
+	all := func(s tappv1.InstanceStatus) tappv1.TAppStatus {
+		status := tappv1.TAppStatus{Replicas: n, Statuses: map[string]tappv1.InstanceStatus{}}
+		for id := range n {
+			status.Statuses[strconv.Itoa(id)] = s
+		}
+		return status
+	}
+	one := all(tappv1.InstanceRunning)
+	one.Statuses["7"] = tappv1.InstanceUpdating
+	for name, c := range map[string]struct {
+		from, to tappv1.TAppStatus
+		most     int
+	}{
+		"created":      {tappv1.TAppStatus{}, all(tappv1.InstanceRunning), 17 * n},
+		"all of many":  {all(tappv1.InstanceRunning), all(tappv1.InstanceUpdating), 18 * n},
+		"one of many":  {all(tappv1.InstanceRunning), one, 100},
+		"all are gone": {all(tappv1.InstanceRunning), tappv1.TAppStatus{}, 100},
+	} {
+		tapp := someTApp("a")
+		tapp.Status = c.from
+		got, err := statusPatch(tapp, &c.to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %d bytes", name, len(got))
+		if len(got) > c.most {
+			t.Errorf("%s: %d bytes, and at most %d are allowed", name, len(got), c.most)
+		}
 	}
 }
 

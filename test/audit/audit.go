@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -137,30 +138,63 @@ func Follow(path string) (*Log, error) {
 
 // Read returns the requests that were answered since the last call.
 func (l *Log) Read() ([]Request, error) {
-	file, err := os.Open(l.path)
-	if err != nil {
-		return nil, fmt.Errorf("read the audit log: %w", err)
-	}
-	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
+	info, err := os.Stat(l.path)
 	if err != nil {
 		return nil, fmt.Errorf("read the audit log: %w", err)
 	}
 	if info.Size() < l.offset {
-		return nil, fmt.Errorf("read the audit log: %s was rotated while it was followed, and its end is lost", l.path)
+		rotated, err := l.rotated()
+		if err != nil {
+			return nil, err
+		}
+		if err := l.gather(rotated); err != nil {
+			return nil, err
+		}
+		l.offset = 0
 	}
+	if err := l.gather(l.path); err != nil {
+		return nil, err
+	}
+	end := bytes.LastIndexByte(l.rest, '\n') + 1
+	whole := l.rest[:end]
+	l.rest = bytes.Clone(l.rest[end:])
+	return Parse(bytes.NewReader(whole))
+}
+
+// gather adds what a file has after the offset.
+func (l *Log) gather(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("read the audit log: %w", err)
+	}
+	defer func() { _ = file.Close() }()
 	if _, err := file.Seek(l.offset, io.SeekStart); err != nil {
-		return nil, fmt.Errorf("read the audit log: %w", err)
+		return fmt.Errorf("read the audit log: %w", err)
 	}
 	data, err := io.ReadAll(file)
 	if err != nil {
-		return nil, fmt.Errorf("read the audit log: %w", err)
+		return fmt.Errorf("read the audit log: %w", err)
 	}
 	l.offset += int64(len(data))
-	data = append(l.rest, data...)
-	end := bytes.LastIndexByte(data, '\n') + 1
-	l.rest = bytes.Clone(data[end:])
-	return Parse(bytes.NewReader(data[:end]))
+	l.rest = append(l.rest, data...)
+	return nil
+}
+
+// rotated is the file that the API server has given another name, to begin a new
+// one: the last of those with a time in their names.
+func (l *Log) rotated() (string, error) {
+	ext := filepath.Ext(l.path)
+	paths, err := filepath.Glob(strings.TrimSuffix(l.path, ext) + "-*" + ext)
+	if err != nil {
+		return "", fmt.Errorf("read the audit log: %w", err)
+	}
+	if len(paths) > 0 {
+		path := slices.Max(paths)
+		if info, err := os.Stat(path); err == nil && info.Size() >= l.offset {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("read the audit log: %s was cut while it was followed, and its end is lost", l.path)
 }
 
 // event is what a line of the log has of use here.

@@ -124,11 +124,23 @@ func TestFollow(t *testing.T) {
 	write(entry[40:] + entry)
 	read(2)
 	read(0)
+	// The API server gives a full log another name, and begins a new one.
+	write(entry)
+	if err := os.Rename(path, strings.TrimSuffix(path, ".log")+"-2026-11-21T10-00-00.000.log"); err != nil {
+		t.Fatal(err)
+	}
+	write(entry)
+	read(2)
+	write(entry)
+	read(1)
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Remove(strings.TrimSuffix(path, ".log") + "-2026-11-21T10-00-00.000.log"); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := log.Read(); err == nil {
-		t.Error("a rotated log must be an error")
+		t.Error("a log that was cut must be an error")
 	}
 	if _, err := Follow(path + ".missing"); err == nil {
 		t.Error("a missing log must be an error")

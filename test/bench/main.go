@@ -1,50 +1,95 @@
-// Command bench measures the controller on a cluster of simulated nodes, beside
-// a bare client that makes the same writes as fast as the API server takes them:
-// the limit. Both run on one machine, in one run, one after the other, so that
-// only their ratio means something.
+// Command bench measures TApp on a cluster of simulated nodes, beside StatefulSet
+// and a bare client that makes the same writes as fast as the API server takes
+// them: the limit. All run on one machine, in one run, one after the other, so
+// that only their ratio means something. What it measures goes into a JSON file,
+// from which `bench report` makes the page and its plots.
 //
 //	make bench
+//	make bench BENCH='--size 1x1000 --contender tapp --phase in-place'
+//	make bench-report
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"tkestack.io/tapp/test/bench/contender"
+	"tkestack.io/tapp/test/bench/measure"
+	"tkestack.io/tapp/test/bench/record"
+	"tkestack.io/tapp/test/bench/report"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	file := &cli.StringFlag{Name: "record", Value: "docs/performance.json", Usage: "`FILE` of what was measured"}
 	app := &cli.App{
 		Name:  "bench",
-		Usage: "measure the controller beside a bare client",
+		Usage: "measure TApp beside StatefulSet and a bare client",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "kubeconfig", Required: true, Usage: "`FILE` of the cluster; its nodes must be simulated"},
+			file,
+			&cli.StringFlag{Name: "kubeconfig", Usage: "`FILE` of a cluster by devcluster, in its state directory; its nodes must be simulated"},
 			&cli.StringFlag{Name: "tapp", Value: "bin/tapp", Usage: "`FILE` of the controller to measure"},
-			&cli.IntSliceFlag{Name: "instances", Value: cli.NewIntSlice(1000), Usage: "`NUMBER`s of instances to measure with"},
-			&cli.IntFlag{Name: "rounds", Value: 1, Usage: "repeat each measurement, and print the median"},
-			&cli.BoolFlag{Name: "bare", Value: true, Usage: "measure the bare client too; without it there is no ratio"},
-			&cli.BoolFlag{Name: "gate", Value: true, Usage: "pods have the readiness gate"},
+			&cli.StringFlag{Name: "devcluster", Value: "bin/devcluster", Usage: "`FILE` of the program that stops and starts parts of the cluster"},
+			&cli.StringSliceFlag{Name: "size", Value: cli.NewStringSlice("1x100", "1x1000", "1x10000", "1000x10"), Usage: "`OBJECTSxINSTANCES`"},
+			&cli.StringSliceFlag{Name: "contender", Value: cli.NewStringSlice(record.Bare, record.TApp, record.StatefulSet, record.KWOK), Usage: "`NAME`: bare, tapp, statefulset or kwok"},
+			&cli.StringSliceFlag{Name: "phase", Value: cli.NewStringSlice(record.Phases()...), Usage: "`NAME`s of phases; create always runs, but counts only if named"},
+			&cli.StringFlag{Name: "gate", Value: "both", Usage: "with the readiness gate: `true, false or both`"},
+			&cli.IntFlag{Name: "rounds", Value: 1, Usage: "repeat each measurement; the report shows the median"},
+			&cli.DurationFlag{Name: "steady", Value: 10 * time.Minute, Usage: "how `long` to watch the steady state"},
 		},
-		Action: func(c *cli.Context) error {
-			cfg, err := clientcmd.BuildConfigFromFlags("", c.String("kubeconfig"))
-			if err != nil {
-				return fmt.Errorf("reading the kubeconfig: %w", err)
-			}
-			b, err := newBench(cfg, c.String("kubeconfig"), c.String("tapp"), c.Bool("gate"))
-			if err != nil {
-				return err
-			}
-			b.skipBare = !c.Bool("bare")
-			return b.run(c.Context, c.IntSlice("instances"), c.Int("rounds"))
-		},
+		Action: run,
+		Commands: []*cli.Command{{
+			Name: "micro", Usage: "put what go test -bench printed into the record", ArgsUsage: "FILE", Flags: []cli.Flag{file},
+			Action: func(c *cli.Context) error { return micro(c.String("record"), c.Args().First()) },
+		}, {
+			Name: "report", Usage: "write the page and the data of its plots from the record",
+			Flags: []cli.Flag{
+				file,
+				&cli.StringFlag{Name: "page", Value: "docs/performance.md", Usage: "`FILE` to write"},
+				&cli.StringFlag{Name: "plots", Value: "dist/plots.json", Usage: "`FILE` to write for tools/plot"},
+			},
+			Action: func(c *cli.Context) error {
+				return report.Write(c.String("record"), c.String("page"), c.String("plots"))
+			},
+		}},
 	}
 	if err := app.RunContext(ctx, os.Args); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+func run(c *cli.Context) error {
+	if c.String("kubeconfig") == "" {
+		return errors.New("--kubeconfig is missing: which cluster?")
+	}
+	p, err := parse(c)
+	if err != nil {
+		return err
+	}
+	cfg, err := clientcmd.BuildConfigFromFlags("", c.String("kubeconfig"))
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	dir, err := filepath.Abs(filepath.Dir(c.String("kubeconfig")))
+	if err != nil {
+		return fmt.Errorf("finding the cluster: %w", err)
+	}
+	b := &contender.Bench{
+		Cluster: measure.Cluster{Dir: dir}, Kubeconfig: c.String("kubeconfig"),
+		Binary: c.String("tapp"), Devcluster: c.String("devcluster"),
+	}
+	if err := b.Connect(cfg); err != nil {
+		return err
+	}
+	return p.run(c.Context, b)
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -79,21 +80,32 @@ func BenchmarkCompute(b *testing.B) {
 	}
 }
 
-// TestAllocations: a plan for pods that are well costs next to nothing for each.
-// Time depends on the machine; allocations do not.
+// TestAllocations: a plan costs next to nothing for each pod that is well, and
+// little for one that is to be made or changed. Time depends on the machine;
+// allocations and their bytes do not.
 func TestAllocations(t *testing.T) {
-	for what, most := range map[string]float64{"steady": 3, "patched": 5, "outdated": 5} {
-		const n = 1_000
+	for what, most := range map[string]struct{ allocations, bytes float64 }{
+		"steady":   {3, 550},
+		"patched":  {4, 650},
+		"outdated": {3, 550},
+		"takeover": {4, 800},
+		"create":   {18, 4700},
+	} {
+		const n, runs = 1_000, 5
 		in := benchmarks[what](t, n)
 		if what == "steady" {
 			if p := Compute(in); len(p.Actions)+len(p.History) > 0 || p.Wait != 0 {
 				t.Fatalf("not steady: %v, wait %s", ops(p), p.Wait)
 			}
 		}
-		if per := testing.AllocsPerRun(5, func() { Compute(in) }) / n; per > most {
-			t.Errorf("%s: %.1f allocations a pod, and at most %.0f are allowed", what, per, most)
-		} else {
-			t.Logf("%s: %.1f allocations a pod", what, per)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		allocations := testing.AllocsPerRun(runs, func() { Compute(in) }) / n
+		runtime.ReadMemStats(&after)
+		bytes := float64(after.TotalAlloc-before.TotalAlloc) / (runs + 1) / n // one more to warm up
+		t.Logf("%s: %.1f allocations and %.0f bytes a pod", what, allocations, bytes)
+		if allocations > most.allocations || bytes > most.bytes {
+			t.Errorf("%s: %.1f allocations and %.0f bytes a pod, and at most %.0f and %.0f are allowed", what, allocations, bytes, most.allocations, most.bytes)
 		}
 	}
 }

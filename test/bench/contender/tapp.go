@@ -1,0 +1,160 @@
+package contender
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/bench/measure"
+	"tkestack.io/tapp/test/bench/record"
+)
+
+// tappUser asks TApp for what the bare client does itself.
+type tappUser struct {
+	*Bench
+	namespace string
+	pods      *pods
+	size      Size
+	version   version
+	process   *controller
+	requested int64 // bytes of patches in this phase
+}
+
+// unused is a template that nobody uses. As the rolling template it lets all
+// instances update by force, which means all at once.
+const unused = "unused"
+
+// StartTApp starts a controller, and returns when its caches are filled.
+func (b *Bench) StartTApp(ctx context.Context, namespace *corev1.Namespace, size Size) (*Contender, error) {
+	p, err := follow(ctx, b.user, namespace.Name)
+	if err != nil {
+		return nil, err
+	}
+	process, err := b.startController()
+	if err != nil {
+		return nil, err
+	}
+	c := &tappUser{Bench: b, namespace: namespace.Name, pods: p, size: size, process: process}
+	if err := errors.Join(process.ready(ctx), c.serves(ctx)); err != nil {
+		return nil, errors.Join(err, process.stop())
+	}
+	empty, err := measure.UsageOf(process.pid())
+	if err != nil {
+		return nil, errors.Join(err, process.stop())
+	}
+	return &Contender{
+		Name: record.TApp,
+		Do: map[string]func(context.Context) error{
+			record.Create: c.create, record.InPlace: c.inPlace, record.Rolling: c.rolling,
+			record.Recreate: c.recreate, record.Zero: c.zero,
+		},
+		Subject: c.subject,
+		Restart: c.restart,
+		Empty:   empty.Resident,
+		Stop: func(ctx context.Context) error {
+			err := c.process.stop()
+			for i := range size.Objects {
+				err = errors.Join(err, b.tapps.TApps(c.namespace).Delete(ctx, object(i), metav1.DeleteOptions{}))
+			}
+			return errors.Join(err, b.clear(ctx, c.namespace, p))
+		},
+	}, nil
+}
+
+func (c *tappUser) subject() measure.Subject {
+	return measure.Subject{
+		Wrote: byAgent("tapp/", c.namespace), Asked: byAgent(userAgent, c.namespace),
+		Process: "tapp", PID: c.process.pid(), Status: "patch tapps", Requested: c.requested,
+	}
+}
+
+func (c *tappUser) tapp(name string) *tappv1.TApp {
+	t := &tappv1.TApp{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	t.Spec.Replicas = new(int32(c.size.Instances))
+	t.Spec.Template = template(c.version, name)
+	t.Spec.TemplatePool = map[string]corev1.PodTemplateSpec{unused: template(version{}, name)}
+	t.Spec.UpdateStrategy.Template = unused
+	t.Spec.UpdateStrategy.InPlaceUpdate.Drain = new(c.size.Gate)
+	return t
+}
+
+// serves waits for the API server, which holds back the first object of a new CRD
+// for two seconds.
+func (c *tappUser) serves(ctx context.Context) error {
+	if _, err := c.tapps.TApps(c.namespace).Create(ctx, c.tapp("trial"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		return fmt.Errorf("trying to create a TApp: %w", err)
+	}
+	return nil
+}
+
+func (c *tappUser) create(ctx context.Context) error {
+	err := c.size.each(func(name string) error {
+		_, err := c.tapps.TApps(c.namespace).Create(ctx, c.tapp(name), metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("creating TApps: %w", err)
+	}
+	return c.pods.all(ctx, c.size.pods(), runs(c.version))
+}
+
+func (c *tappUser) inPlace(ctx context.Context) error {
+	c.version.images++
+	return c.update(ctx, unused, "100%")
+}
+
+func (c *tappUser) rolling(ctx context.Context) error {
+	c.version.images++
+	return c.update(ctx, "", "10%")
+}
+
+func (c *tappUser) recreate(ctx context.Context) error {
+	c.version.revisions++
+	return c.update(ctx, unused, "100%")
+}
+
+func (c *tappUser) update(ctx context.Context, rolling, budget string) error {
+	err := c.patch(ctx, func(name string) map[string]any {
+		return map[string]any{"template": template(c.version, name),
+			"updateStrategy": map[string]any{"template": rolling, "maxUnavailable": budget}}
+	})
+	if err != nil {
+		return err
+	}
+	return c.pods.all(ctx, c.size.pods(), runs(c.version))
+}
+
+func (c *tappUser) zero(ctx context.Context) error {
+	if err := c.patch(ctx, func(string) map[string]any { return map[string]any{"replicas": 0} }); err != nil {
+		return err
+	}
+	return c.pods.all(ctx, 0, isGone)
+}
+
+// patch changes the spec of every TApp.
+func (c *tappUser) patch(ctx context.Context, spec func(name string) map[string]any) error {
+	c.requested = 0
+	patches := map[string][]byte{}
+	for i := range c.size.Objects {
+		data, err := json.Marshal(map[string]any{"spec": spec(object(i))})
+		if err != nil {
+			return fmt.Errorf("changing TApps: %w", err)
+		}
+		patches[object(i)] = data
+		c.requested += int64(len(data))
+	}
+	err := c.size.each(func(name string) error {
+		_, err := c.tapps.TApps(c.namespace).Patch(ctx, name, types.MergePatchType, patches[name], metav1.PatchOptions{})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("changing TApps: %w", err)
+	}
+	return nil
+}

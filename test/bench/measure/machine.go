@@ -1,0 +1,47 @@
+package measure
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"tkestack.io/tapp/test/bench/record"
+)
+
+// Machine describes the one that this runs on.
+func Machine(kubernetes string) (record.Machine, error) {
+	m := record.Machine{Cores: runtime.NumCPU(), Go: runtime.Version(), Kubernetes: kubernetes}
+	var err error
+	if m.CPU, err = field("/proc/cpuinfo", "model name"); err != nil {
+		return m, err
+	}
+	memory, err := field("/proc/meminfo", "MemTotal")
+	if err != nil {
+		return m, err
+	}
+	if _, err := fmt.Sscanf(memory, "%d kB", &m.Memory); err != nil {
+		return m, fmt.Errorf("describe the machine: memory %q: %w", memory, err)
+	}
+	m.Memory <<= 10
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return m, fmt.Errorf("describe the machine: %w", err)
+	}
+	m.System = "Linux " + strings.TrimSpace(string(release)) + ", " + runtime.GOARCH
+	return m, nil
+}
+
+// field returns the first one of its name; empty if there is none.
+func field(path, name string) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("describe the machine: %w", err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value), nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"tkestack.io/tapp/test/bench/contender"
+	"tkestack.io/tapp/test/bench/measure"
+	"tkestack.io/tapp/test/bench/record"
+)
+
+// program is what to measure.
+type program struct {
+	record     string
+	binary     string
+	sizes      []contender.Size
+	contenders []string
+	phases     []string
+	rounds     int
+	steady     time.Duration
+	begin      time.Time
+}
+
+func parse(c *cli.Context) (*program, error) {
+	p := &program{
+		record: c.String("record"), binary: c.String("tapp"),
+		contenders: c.StringSlice("contender"), phases: c.StringSlice("phase"),
+		rounds: c.Int("rounds"), steady: c.Duration("steady"), begin: time.Now(),
+	}
+	for _, name := range p.contenders {
+		if !slices.Contains([]string{record.Bare, record.TApp, record.StatefulSet, record.KWOK}, name) {
+			return nil, fmt.Errorf("--contender: there is no %q", name)
+		}
+	}
+	for _, name := range p.phases {
+		if !slices.Contains(record.Phases(), name) {
+			return nil, fmt.Errorf("--phase: there is no %q, but %s", name, strings.Join(record.Phases(), ", "))
+		}
+	}
+	gates, ok := map[string][]bool{"both": {true, false}, "true": {true}, "false": {false}}[c.String("gate")]
+	if !ok {
+		return nil, fmt.Errorf("--gate: %q is neither true nor false nor both", c.String("gate"))
+	}
+	for _, text := range c.StringSlice("size") {
+		var s contender.Size
+		if _, err := fmt.Sscanf(text, "%dx%d", &s.Objects, &s.Instances); err != nil || s.Objects < 1 || s.Instances < 1 {
+			return nil, fmt.Errorf("--size: %q is not like 1x1000", text)
+		}
+		for _, s.Gate = range gates {
+			p.sizes = append(p.sizes, s)
+		}
+	}
+	return p, nil
+}
+
+// run goes through the program. The record is saved after each measurement, so
+// that one which is broken off loses nothing.
+func (p *program) run(ctx context.Context, b *contender.Bench) error {
+	version, err := exec.Command(p.binary, "--version").Output()
+	if err != nil {
+		return fmt.Errorf("asking for TApp's version: %w", err)
+	}
+	fields := strings.Fields(string(version))
+	kubernetes, err := b.Kubernetes()
+	if err != nil {
+		return err
+	}
+	machine, err := measure.Machine(kubernetes)
+	if err != nil {
+		return err
+	}
+	if err := change(p.record, func(f *record.File) { f.Machine = machine }); err != nil {
+		return err
+	}
+	var failed []error // one that fails does not keep the others from being measured
+	starts := map[string]contender.Start{
+		record.Bare: b.StartBare, record.TApp: b.StartTApp, record.StatefulSet: b.StartStatefulSet, record.KWOK: b.StartKWOK,
+	}
+	for _, size := range p.sizes {
+		for round := range p.rounds {
+			for _, name := range p.contenders {
+				if size.Gate && (name == record.StatefulSet || name == record.KWOK) {
+					continue // the gate is none of theirs
+				}
+				s := story{program: p, bench: b, size: size, round: round, version: fields[len(fields)-1]}
+				if err := s.run(ctx, starts[name]); err != nil {
+					err = fmt.Errorf("%s with %d x %d: %w", name, size.Objects, size.Instances, err)
+					fmt.Fprintln(os.Stderr, err)
+					failed = append(failed, err)
+				}
+				if ctx.Err() != nil {
+					return errors.Join(failed...)
+				}
+			}
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// micro puts results of go test -bench into the record.
+func micro(path, results string) error {
+	found, err := measure.Micro(results)
+	if err != nil {
+		return err
+	}
+	return change(path, func(f *record.File) { f.Micro = found })
+}
+
+// change changes the record.
+func change(path string, f func(*record.File)) error {
+	file, err := record.Load(path)
+	if err != nil {
+		return err
+	}
+	f(&file)
+	return file.Save(path)
+}
+
+// story is a contender's way through the phases.
+type story struct {
+	*program
+	bench   *contender.Bench
+	size    contender.Size
+	round   int
+	version string
+}
+
+func (s *story) run(ctx context.Context, start contender.Start) (err error) {
+	namespace, err := s.bench.Namespace(ctx)
+	if err != nil {
+		return err
+	}
+	watching, stopWatching := context.WithCancel(ctx)
+	defer stopWatching()
+	c, err := start(watching, namespace, s.size)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Stop(ctx)) }()
+	for _, phase := range record.Phases() {
+		wanted := slices.Contains(s.phases, phase)
+		if !wanted && phase != record.Create {
+			continue
+		}
+		r, ok, err := s.measure(ctx, c, phase)
+		if err != nil {
+			return fmt.Errorf("%s: %w", phase, err)
+		}
+		if !ok || !wanted {
+			continue
+		}
+		if err := change(s.record, func(f *record.File) { f.Add(r) }); err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "%5.0f s  %s, round %d of %d: %.2f s, %.2f s of CPU, %d MB, %v\n",
+			time.Since(s.begin).Seconds(), r.Key, s.round+1, s.rounds, r.Seconds, r.CPU[c.Subject().Process], r.Peak>>20, r.Writes)
+	}
+	return nil
+}
+
+// measure returns false for a phase that the contender does not know.
+func (s *story) measure(ctx context.Context, c *contender.Contender, name string) (record.Run, bool, error) {
+	var r record.Run
+	do := c.Do[name]
+	if do == nil && (name != record.Restart || c.Restart == nil) && (name != record.Steady || c.Subject().Process == "") {
+		return r, false, nil
+	}
+	phase, err := s.bench.Cluster.Begin(ctx, c.Subject())
+	if err != nil {
+		return r, false, err
+	}
+	var took, ready time.Duration
+	begin := time.Now()
+	switch name {
+	case record.Restart:
+		restarted, err := c.Restart(ctx, phase)
+		if err != nil {
+			return r, false, err
+		}
+		took, ready = restarted.Synced, restarted.Ready
+	case record.Steady:
+		watch := time.NewTimer(s.steady)
+		defer watch.Stop()
+		select {
+		case <-ctx.Done():
+			return r, false, ctx.Err()
+		case <-watch.C:
+		}
+		took = time.Since(begin)
+	default:
+		if err := do(ctx); err != nil {
+			return r, false, err
+		}
+		took = time.Since(begin)
+	}
+	r, err = phase.End(ctx, c.Subject())
+	r.Key = record.Key{Contender: c.Name, Phase: name, Objects: s.size.Objects, Instances: s.size.Instances, Gate: s.size.Gate}
+	r.Round, r.Version = s.round, s.version
+	r.Seconds, r.Ready, r.Empty = took.Seconds(), ready.Seconds(), c.Empty
+	return r, true, err
+}

@@ -1,0 +1,42 @@
+package record
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestRecord(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "record.json")
+	f, err := Load(path)
+	if err != nil || len(f.Runs) > 0 {
+		t.Fatalf("a record that is not there yet: %v, %v", f, err)
+	}
+	key := Key{Contender: TApp, Phase: Create, Objects: 1, Instances: 100}
+	other := key
+	other.Gate = true
+	for round, seconds := range []float64{5, 1, 9} {
+		f.Add(Run{Key: key, Round: round, Seconds: seconds})
+	}
+	f.Add(Run{Key: other, Seconds: 4})
+	f.Add(Run{Key: key, Round: 2, Seconds: 3}) // measured again
+	if err := f.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if f, err = Load(path); err != nil {
+		t.Fatal(err)
+	}
+	if r, ok := f.Find(key); !ok || r.Seconds != 3 || r.Round != 2 || len(f.Runs) != 4 {
+		t.Errorf("the median of 5, 1 and 3: got %+v of %d runs", r, len(f.Runs))
+	}
+	other.Phase = Zero
+	if r, ok := f.Find(other); ok {
+		t.Errorf("nobody measured %+v", r)
+	}
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path); err == nil {
+		t.Error("a broken record must be an error")
+	}
+}

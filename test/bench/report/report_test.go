@@ -1,0 +1,99 @@
+package report
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tkestack.io/tapp/test/bench/record"
+)
+
+// measured is a record in which all contenders did all phases with 1,000 pods, and
+// TApp took twice as long as the limit to recreate them.
+func measured() record.File {
+	f := record.File{Machine: record.Machine{CPU: "a CPU", Cores: 2}, Micro: []record.Micro{{Name: "Compute/steady/10000", Nanos: 60e6}}}
+	for _, phase := range record.Phases() {
+		for _, gate := range []bool{true, false} {
+			for _, c := range []struct {
+				contender string
+				seconds   float64
+				writes    map[string]int
+				cpu       map[string]float64
+			}{
+				{record.Bare, 10, map[string]int{"create pods": 1000}, map[string]float64{controllerManager: 2}},
+				{record.TApp, 11, map[string]int{"create pods": 1000, "patch pods/status": 500, "patch tapps/status": 7}, map[string]float64{record.TApp: 1.5}},
+				{record.StatefulSet, 22, map[string]int{"create pods": 1000}, map[string]float64{controllerManager: 5}},
+			} {
+				r := record.Run{Seconds: c.seconds, Writes: c.writes, CPU: c.cpu, Window: 10, Peak: 70 << 20, Empty: 50 << 20, BusiestStatus: 2}
+				if phase == record.Recreate && c.contender == record.TApp {
+					r.Seconds = 20
+				}
+				if phase == record.Steady {
+					r.Writes, r.CPU = nil, map[string]float64{controllerManager: 1}
+				}
+				r.Key = record.Key{Contender: c.contender, Phase: phase, Objects: 1, Instances: 1000, Gate: gate}
+				if gate && c.contender == record.StatefulSet {
+					continue
+				}
+				f.Add(r)
+			}
+		}
+	}
+	return f
+}
+
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	if err := Write(path("record.json"), path("page.md"), path("plots.json")); err == nil {
+		t.Error("a page of nothing must be an error")
+	}
+	if err := measured().Save(path("record.json")); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(path("record.json"), path("page.md"), path("plots.json")); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(path("page.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| create, gate: time beside the limit | 1.15x | 1.10x | reached |",
+		"| create, no gate: pod writes for each pod | 1.02 | 1.500 | **missed** |",
+		"| restart at 10,000 instances, until all was worked on | 5 s | – | not measured |",
+		"| a plan for 10,000 instances | 50 ms | 60 ms | **missed** |",
+		// 5 s, less 2 s of the other controllers: both have 1 s of idle time.
+		"| 1,000 | create | no gate | 1.50 s | 3.00 s | 5.00 s |",
+		"| CPU of the controller beside StatefulSet's share, for the same pods | 1x | 0.50x | reached |",
+		"| 1,000 | update in place | no gate | 10.0 s | 11.0 s | 22.0 s (recreates) | 1.10 | 0.50 |",
+		"| 1,000 | recreate | gate | 10.0 s | 20.0 s | 22.0 s | 2.00 | 0.91 |",
+		"| 1,000 | create | gate | 1.000 | 1.500 | 1.000 | create 1.00, gate 0.50 | 7 | 2 | 0 | 0 |",
+		"| 1,000 | gate | 50 MB | 70 MB | create | 20.5 KB |",
+		"![1,000 instances](page/speed-1x1000.svg)",
+	} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s", page)
+	}
+	data, err := os.ReadFile(path("plots.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plots []plot
+	if err := json.Unmarshal(data, &plots); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range plots {
+		names = append(names, p.Name)
+	}
+	if got := strings.Join(names, " "); got != "speed-1x1000 cpu" { // one size is no scale
+		t.Errorf("plots: %s", got)
+	}
+}

@@ -1,0 +1,149 @@
+// Command mutants measures the tests: it makes one wrong edit of the product at a
+// time, and runs tests until one fails. A mutant that survives is a hole in them.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"sync"
+	"time"
+)
+
+func main() {
+	only := flag.String("only", "", "only mutants whose name matches this regular expression")
+	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "mutants that are tested at once")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Stdout, *only, *workers)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// job is one mutant to kill.
+type job struct {
+	mutant
+	room room
+}
+
+func run(ctx context.Context, out io.Writer, only string, workers int) error {
+	pattern, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
+	root, err := filepath.Abs(".")
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	var jobs []job
+	for _, r := range rooms {
+		for _, m := range r.mutants {
+			if pattern.MatchString(m.name) {
+				jobs = append(jobs, job{m, r})
+			}
+		}
+	}
+	for _, s := range stages {
+		fmt.Fprintf(out, "without a mutant: %s\n", s.name)
+		if err := passes(ctx, root, dir, s); err != nil {
+			return err
+		}
+	}
+	return hunt(ctx, out, hunting{root: root, dir: dir, jobs: jobs, workers: workers})
+}
+
+// passes makes sure that the tests of a stage do not fail anyway.
+func passes(ctx context.Context, root, dir string, s stage) error {
+	t, err := compile(ctx, root, dir, s, "")
+	if err != nil {
+		return err
+	}
+	by, err := t.run(ctx)
+	if err != nil {
+		return err
+	}
+	if by != "" {
+		return fmt.Errorf("%s fails without any mutant: %s", s.name, by)
+	}
+	return nil
+}
+
+type hunting struct {
+	root, dir string
+	jobs      []job
+	workers   int
+}
+
+// hunt kills all it can, and prints who survives.
+func hunt(ctx context.Context, out io.Writer, h hunting) error {
+	began := time.Now()
+	var (
+		mu           sync.Mutex
+		done, killed int
+		errs         []error
+		places       = make(chan struct{}, h.workers)
+		group        sync.WaitGroup
+	)
+	for _, j := range h.jobs {
+		places <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() {
+			defer func() { <-places }()
+			by, err := h.kill(ctx, j)
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			verdict := "killed by " + by
+			switch {
+			case err != nil:
+				verdict = "ERROR"
+				errs = append(errs, err)
+			case by == "":
+				verdict = "SURVIVED: " + j.about
+				errs = append(errs, fmt.Errorf("mutant %s of %s survived: %s", j.name, filepath.Join(j.room.path, j.file), j.about))
+			default:
+				killed++
+			}
+			fmt.Fprintf(out, "%3d/%d  %-28s %s\n", done, len(h.jobs), j.name, verdict)
+		})
+	}
+	group.Wait()
+	fmt.Fprintf(out, "score: %d of %d mutants killed, in %s\n", killed, len(h.jobs), time.Since(began).Round(time.Second))
+	return errors.Join(append(errs, ctx.Err())...)
+}
+
+// kill returns which test killed the mutant; empty: none did.
+func (h hunting) kill(ctx context.Context, j job) (string, error) {
+	overlay, err := j.overlay(h.dir, h.root, j.room)
+	if err != nil {
+		return "", err
+	}
+	for _, s := range stagesFor(j.room) {
+		t, err := compile(ctx, h.root, h.dir, s, overlay)
+		if err != nil {
+			return "", fmt.Errorf("mutant %s: %w", j.name, err)
+		}
+		by, err := t.run(ctx)
+		if by != "" || err != nil {
+			return s.name + ": " + by, err
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// mutant is one wrong edit of the product.
+type mutant struct {
+	name string
+	// file in the room.
+	file string
+	// about says in a few words what goes wrong with it.
+	about    string
+	old, new string
+}
+
+// room is a package of the product with its mutants.
+type room struct {
+	path    string
+	mutants []mutant
+}
+
+// rooms in the order in which they are gone through.
+var rooms = []room{
+	{planRoom, planner},
+	{shellRoom, shell},
+	{loopRoom, queue},
+	{hookRoom, admission},
+	{typesRoom, types},
+}
+
+// mutate returns the text of the file with the edit. That the text is not there any
+// more, or more than once, is an error: the mutant would test nothing, or something
+// else.
+func (m mutant) mutate(source string) (string, error) {
+	switch n := strings.Count(source, m.old); {
+	case m.old == m.new || m.old == "":
+		return "", fmt.Errorf("mutant %s changes nothing", m.name)
+	case n != 1:
+		return "", fmt.Errorf("mutant %s does not apply: its text occurs %d times in %s; bring it up to date with the code", m.name, n, m.file)
+	}
+	out := strings.Replace(source, m.old, m.new, 1)
+	if _, err := parser.ParseFile(token.NewFileSet(), m.file, out, parser.SkipObjectResolution); err != nil {
+		return "", fmt.Errorf("mutant %s is no Go: %w", m.name, err)
+	}
+	return out, nil
+}
+
+// overlay writes what `go build -overlay` wants into dir, and returns its path. The
+// working tree is left alone.
+func (m mutant) overlay(dir, root string, r room) (string, error) {
+	file := filepath.Join(root, r.path, m.file)
+	source, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	text, err := m.mutate(string(source))
+	if err != nil {
+		return "", err
+	}
+	edited := filepath.Join(dir, m.name+".go")
+	if err := os.WriteFile(edited, []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {file: edited}})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, m.name+".json")
+	return path, os.WriteFile(path, list, 0o600)
+}
+
+// stage is a package whose tests may kill a mutant.
+type stage struct {
+	name, path string
+	// runs are the arguments of its test binary, the cheapest run first.
+	runs [][]string
+	// of are the rooms whose mutants it may notice.
+	of []string
+}
+
+const (
+	planRoom  = "controller/tapp/plan"
+	shellRoom = "controller/tapp"
+	loopRoom  = "controller/loop"
+	hookRoom  = "webhook"
+	typesRoom = "crd/tapp/v1"
+)
+
+// quick is a run with few random cases, thorough one with all. What they find is
+// not kept in the tree, and not made small.
+var (
+	quick    = []string{"-rapid.checks=20", "-rapid.nofailfile", "-rapid.shrinktime=0s"}
+	thorough = []string{"-rapid.nofailfile", "-rapid.shrinktime=0s"}
+)
+
+// stages from the cheapest on, each room's own tests first.
+var stages = []stage{
+	{typesRoom, typesRoom, [][]string{nil}, []string{typesRoom}},
+	{loopRoom, loopRoom, [][]string{nil}, []string{loopRoom}},
+	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, typesRoom}},
+	{shellRoom, shellRoom, [][]string{nil}, []string{shellRoom, planRoom, typesRoom}},
+	{hookRoom, hookRoom, [][]string{quick, thorough}, []string{hookRoom, planRoom, typesRoom}},
+	{"the model", "test/model", [][]string{{"-test.run=TestSmallSpaces"}}, []string{planRoom, typesRoom}},
+	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, shellRoom, loopRoom, typesRoom}},
+}
+
+// stagesFor the mutants of a room.
+func stagesFor(r room) []stage {
+	var out []stage
+	for _, s := range stages {
+		if slices.Contains(s.of, r.path) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
