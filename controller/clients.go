@@ -39,9 +39,12 @@ type clients struct {
 	watchingTApps client.Interface
 	watchingCore  corev1client.CoreV1Interface
 	watchingApps  appsv1client.AppsV1Interface
-	events        corev1client.EventsGetter
-	leases        coordinationv1client.CoordinationV1Interface
-	dynamic       dynamic.Interface
+	// ownApps are the Apps; apps is the API group of Deployments.
+	ownApps         client.AppsGetter
+	watchingOwnApps client.AppsGetter
+	events          corev1client.EventsGetter
+	leases          coordinationv1client.CoordinationV1Interface
+	dynamic         dynamic.Interface
 }
 
 func (c *Config) newClients(m *requestMetrics) (*clients, error) {
@@ -73,6 +76,8 @@ func (c *Config) newClients(m *requestMetrics) (*clients, error) {
 		func() (err error) { out.watchingApps, err = appsv1client.NewForConfig(watching); return },
 		func() (err error) { out.watchingTApps, err = client.New(watching); return },
 		func() (err error) { out.watchingCore, err = corev1client.NewForConfig(watching); return },
+		func() (err error) { out.ownApps, err = client.NewApps(working); return },
+		func() (err error) { out.watchingOwnApps, err = client.NewApps(watching); return },
 		func() (err error) { out.events, err = corev1client.NewForConfig(events); return },
 		func() (err error) { out.leases, err = coordinationv1client.NewForConfig(leases); return },
 		func() (err error) { out.dynamic, err = dynamic.NewForConfig(plain); return },

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,7 +21,9 @@ type Config struct {
 	// KUBECONFIG variable, the user's kubeconfig, or the cluster that this runs in.
 	Kubeconfig string
 	Master     string
-	// CreateCRD applies the CustomResourceDefinitions at the start.
+	// Controllers are the kinds to look after, by the names of Kinds.
+	Controllers []string
+	// CreateCRD applies the CustomResourceDefinitions of these kinds at the start.
 	CreateCRD bool
 	// DeletePodAfterAppFinish keeps ended pods until all instances of a TApp have
 	// ended, and then deletes them; false deletes each at once.
@@ -29,7 +33,7 @@ type Config struct {
 	// KubeAPIQPS and KubeAPIBurst limit the requests of the controller.
 	KubeAPIQPS   float64
 	KubeAPIBurst int
-	// Workers is how many TApps are worked on at a time.
+	// Workers is how many objects of a kind are worked on at a time.
 	Workers int
 	// Namespace to look after; empty: all.
 	Namespace string
@@ -78,6 +82,7 @@ type Election struct {
 // Defaults of the configuration, which those of the flags are.
 func Defaults() Config {
 	return Config{
+		Controllers:             []string{KindTApp},
 		CreateCRD:               true,
 		DeletePodAfterAppFinish: true,
 		NodeLostAfter:           5 * time.Minute,
@@ -102,6 +107,10 @@ func (c *Config) validate() error {
 		if bad {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
+	}
+	reject(len(c.Controllers) == 0, "--controllers is empty; name some of %s", strings.Join(Kinds(), ", "))
+	for _, kind := range c.Controllers {
+		reject(!slices.Contains(Kinds(), kind), "--controllers names %q; there are %s", kind, strings.Join(Kinds(), ", "))
 	}
 	reject(c.Workers < 1, "--worker is %d; at least 1 TApp has to be worked on at a time", c.Workers)
 	reject(c.KubeAPIQPS <= 0, "--kube-api-qps is %v; give a number above 0", c.KubeAPIQPS)

@@ -29,9 +29,9 @@ const (
 )
 
 // ensureCRDs is applyCRDs with patience for an API server that is away.
-func ensureCRDs(ctx context.Context, client dynamic.Interface) error {
+func ensureCRDs(ctx context.Context, client dynamic.Interface, kinds []string) error {
 	for {
-		err := applyCRDs(ctx, client)
+		err := applyCRDs(ctx, client, kinds)
 		if err == nil || !isAway(err) {
 			return err
 		}
@@ -52,10 +52,10 @@ func isAway(err error) bool {
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 }
 
-// applyCRDs applies the CustomResourceDefinitions that are built in, and waits
-// until the API server serves them.
-func applyCRDs(ctx context.Context, client dynamic.Interface) error {
-	crds, err := bases.CRDs()
+// applyCRDs applies the CustomResourceDefinitions of the kinds, which are built in,
+// and waits until the API server serves them.
+func applyCRDs(ctx context.Context, client dynamic.Interface, kinds []string) error {
+	crds, err := bases.CRDs(kinds...)
 	if err != nil {
 		return fmt.Errorf("reading the embedded CustomResourceDefinitions: %w", err)
 	}

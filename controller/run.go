@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,8 +18,10 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/klog/v2"
 
+	"tkestack.io/tapp/controller/app"
 	"tkestack.io/tapp/controller/loop"
 	"tkestack.io/tapp/controller/tapp"
+	appv1 "tkestack.io/tapp/crd/app/v1"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/process"
 )
@@ -27,7 +30,7 @@ import (
 // /healthz has the kubelet restart it.
 const watchdogMargin = 20 * time.Second
 
-// Run looks after TApps, and serves metrics and health, until ctx ends: then it
+// Run looks after the kinds, and serves metrics and health, until ctx ends: then it
 // finishes the writes under way, gives up the lease, and returns nil.
 func Run(ctx context.Context, c Config) error {
 	if c.Registry == nil {
@@ -57,10 +60,13 @@ func Run(ctx context.Context, c Config) error {
 // Replica is one of the replicas of the controllers. It keeps its caches current
 // for as long as it runs, and works while it is the leader.
 type Replica struct {
-	config   Config
-	clients  *clients
-	host     string
+	config  Config
+	clients *clients
+	host    string
+	// tapps and apps are nil where their kind is not looked after.
 	tapps    *tapp.Controller
+	apps     *app.Controller
+	kinds    []kind
 	leading  prometheus.Gauge
 	watchdog *leaderelection.HealthzAdaptor
 }
@@ -82,17 +88,29 @@ func New(c Config) (*Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the host's name: %w", err)
 	}
-	tapps, err := c.newTApps(clients, host)
-	if err != nil {
-		return nil, err
-	}
-	c.Registry.MustRegister(tapps)
-	return &Replica{
-		config: c, clients: clients, host: host, tapps: tapps,
+	r := &Replica{
+		config: c, clients: clients, host: host,
 		leading: promauto.With(c.Registry).NewGauge(prometheus.GaugeOpts{Name: "tapp_leader",
 			Help: "1 while this replica is the one that works."}),
 		watchdog: leaderelection.NewLeaderHealthzAdaptor(watchdogMargin),
-	}, nil
+	}
+	queue := loop.NewMetrics(c.Registry)
+	if c.has(KindTApp) {
+		if r.tapps, err = c.newTApps(clients, queue, host); err != nil {
+			return nil, err
+		}
+		r.kinds = append(r.kinds, r.tapps)
+	}
+	if c.has(KindApp) {
+		if r.apps, err = c.newApps(clients, queue, host); err != nil {
+			return nil, err
+		}
+		r.kinds = append(r.kinds, r.apps)
+	}
+	for _, k := range r.kinds {
+		c.Registry.MustRegister(k)
+	}
+	return r, nil
 }
 
 // Healthy is nil unless the replica holds on to a lease that has expired.
@@ -100,7 +118,7 @@ func (r *Replica) Healthy(request *http.Request) error { return r.watchdog.Check
 
 // Ready is nil once the caches are filled, also those of a standby.
 func (r *Replica) Ready() error {
-	if !r.tapps.HasSynced() {
+	if slices.ContainsFunc(r.kinds, func(k kind) bool { return !k.HasSynced() }) {
 		return errors.New("the caches are not filled yet")
 	}
 	return nil
@@ -112,6 +130,9 @@ func (r *Replica) TApps(_ context.Context, namespace string) ([]*tappv1.TApp, er
 	if err := r.Ready(); err != nil {
 		return nil, err
 	}
+	if r.tapps == nil {
+		return nil, errors.New("no TApps are looked after")
+	}
 	return r.tapps.Lister().TApps(namespace).List(labels.Everything())
 }
 
@@ -121,15 +142,30 @@ func (r *Replica) Pods(_ context.Context, t *tappv1.TApp) ([]*corev1.Pod, error)
 	if err := r.Ready(); err != nil {
 		return nil, err
 	}
+	if r.tapps == nil {
+		return nil, errors.New("no TApps are looked after")
+	}
 	return r.tapps.Pods(t)
 }
 
-// Run looks after TApps until ctx ends: then it finishes the writes under way,
+// AppsNaming are the Apps in the cache that name a child of this kind and name. They
+// are shared: copy before writing to one.
+func (r *Replica) AppsNaming(_ context.Context, kind, namespace, name string) ([]*appv1.App, error) {
+	if err := r.Ready(); err != nil {
+		return nil, err
+	}
+	if r.apps == nil {
+		return nil, errors.New("no Apps are looked after")
+	}
+	return r.apps.Naming(kind, namespace, name)
+}
+
+// Run looks after the kinds until ctx ends: then it finishes the writes under way,
 // gives up the lease, and returns nil.
 func (r *Replica) Run(ctx context.Context) error {
 	klog.FromContext(ctx).Info("Starting the controllers", "version", r.config.Version)
 	if r.config.CreateCRD {
-		if err := ensureCRDs(ctx, r.clients.dynamic); err != nil {
+		if err := ensureCRDs(ctx, r.clients.dynamic, r.config.crdKinds()); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -139,7 +175,9 @@ func (r *Replica) Run(ctx context.Context) error {
 	// The caches are current for longer than it works.
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	var caches sync.WaitGroup
-	caches.Go(func() { r.tapps.Watch(watching) })
+	for _, k := range r.kinds {
+		caches.Go(func() { k.Watch(watching) })
+	}
 	defer caches.Wait()
 	defer stopWatching()
 
@@ -160,20 +198,9 @@ func (r *Replica) Run(ctx context.Context) error {
 func (r *Replica) work(ctx, underWay context.Context) {
 	r.leading.Set(1)
 	defer r.leading.Set(0)
-	r.tapps.Run(ctx, underWay)
-}
-
-func (c *Config) newTApps(clients *clients, host string) (*tapp.Controller, error) {
-	o := tapp.Options{
-		TApps: clients.tapps, Core: clients.core, Apps: clients.apps, Events: clients.events,
-		Namespace: c.Namespace, Workers: c.Workers,
-		Policy:  tapp.Policy{DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: c.NodeLostAfter},
-		Metrics: tapp.NewMetrics(c.Registry), Queue: loop.NewMetrics(c.Registry), Host: host,
+	var working sync.WaitGroup
+	for _, k := range r.kinds {
+		working.Go(func() { k.Run(ctx, underWay) })
 	}
-	o.Watching.TApps, o.Watching.Core, o.Watching.Apps = clients.watchingTApps, clients.watchingCore, clients.watchingApps
-	tapps, err := tapp.New(o)
-	if err != nil {
-		return nil, fmt.Errorf("making the TApp controller: %w", err)
-	}
-	return tapps, nil
+	working.Wait()
 }

@@ -68,7 +68,26 @@ func (c *Controller) newWriter(ctx context.Context, t *tappv1.TApp, g *guard) *w
 	return &writer{
 		tapp: t, guard: g, metrics: c.Metrics,
 		pods: c.Core.Pods(t.Namespace), claims: c.Core.PersistentVolumeClaims(t.Namespace), history: c.Apps.ControllerRevisions(t.Namespace), tapps: c.TApps.TApps(t.Namespace),
-		mayAdopt: sync.OnceValue(func() error { return c.mayAdopt(ctx, t) }),
+		mayAdopt: sharedCall(func() error { return c.mayAdopt(ctx, t) }),
+	}
+}
+
+// sharedCall is f made once, when it is first wanted, for all who ask. It is not
+// sync.OnceValue, which holds a lock for as long as f takes: in a test with virtual
+// time that stands still while anybody waits for a lock.
+func sharedCall(f func() error) func() error {
+	var start sync.Once
+	var err error
+	done := make(chan struct{})
+	return func() error {
+		start.Do(func() {
+			go func() {
+				defer close(done)
+				err = f()
+			}()
+		})
+		<-done
+		return err
 	}
 }
 

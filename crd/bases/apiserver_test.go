@@ -17,18 +17,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
+	appv1 "tkestack.io/tapp/crd/app/v1"
 	"tkestack.io/tapp/crd/bases"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// load gives the CRD of TApp as it is published and as the API server keeps it.
-func load(t testing.TB) (*apiextensionsv1.CustomResourceDefinition, *apiextensions.CustomResourceDefinition) {
+// load gives the CRD of a kind as it is published and as the API server keeps it.
+func load(t testing.TB, kind string) (*apiextensionsv1.CustomResourceDefinition, *apiextensions.CustomResourceDefinition) {
 	t.Helper()
-	crds, err := bases.CRDs()
+	crds, err := bases.CRDs(kind)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(crds) != 1 || crds[0].Name != "tapps.apps.tkestack.io" {
-		t.Fatalf("embedded CRDs: %v", crds)
+	if len(crds) != 1 || crds[0].Spec.Names.Kind != kind {
+		t.Fatalf("embedded CRDs of %s: %v", kind, crds)
 	}
 	defaulted := crds[0].DeepCopy()
 	apiextensionsv1.SetDefaults_CustomResourceDefinition(defaulted)
@@ -48,9 +50,14 @@ type apiServer struct {
 	rules      *cel.Validator
 }
 
-// newAPIServer is made once: compiling the schema and its rules takes a while.
-var newAPIServer = sync.OnceValues(func() (*apiServer, error) {
-	crds, err := bases.CRDs()
+// These are made once: compiling a schema and its rules takes a while.
+var (
+	newTAppServer = sync.OnceValues(func() (*apiServer, error) { return newAPIServer(tappv1.Kind) })
+	newAppServer  = sync.OnceValues(func() (*apiServer, error) { return newAPIServer(appv1.Kind) })
+)
+
+func newAPIServer(kind string) (*apiServer, error) {
+	crds, err := bases.CRDs(kind)
 	if err != nil {
 		return nil, err
 	}
@@ -67,11 +74,12 @@ var newAPIServer = sync.OnceValues(func() (*apiServer, error) {
 		return nil, err
 	}
 	return &apiServer{structural, values, cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
-})
+}
 
+// server of TApps.
 func server(t testing.TB) *apiServer {
 	t.Helper()
-	s, err := newAPIServer()
+	s, err := newTAppServer()
 	if err != nil {
 		t.Fatal(err)
 	}

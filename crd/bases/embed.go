@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
@@ -14,9 +15,9 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// CRDs reads the CustomResourceDefinitions that are built into the program, in the
-// order of their names.
-func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+// CRDs reads the CustomResourceDefinitions of the given kinds that are built into
+// the program, or all if none is given, in the order of their names.
+func CRDs(kinds ...string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {
 		return nil, err
@@ -31,7 +32,9 @@ func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		if err := yaml.UnmarshalStrict(content, crd); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		crds = append(crds, crd)
+		if len(kinds) == 0 || slices.Contains(kinds, crd.Spec.Names.Kind) {
+			crds = append(crds, crd)
+		}
 	}
 	return crds, nil
 }

@@ -1,5 +1,5 @@
-// Package client reads and writes TApps. It is client-go's generic client, made
-// for one kind; there is no generated clientset.
+// Package client reads and writes the objects of our kinds. It is client-go's
+// generic client, made for each of them; there is no generated clientset.
 package client
 
 import (
@@ -10,6 +10,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -59,13 +60,21 @@ func New(cfg *rest.Config) (*Client, error) {
 // NewWithHTTPClient makes a client that shares its connections with others. It
 // shares their rate limit too if cfg.RateLimiter is set.
 func NewWithHTTPClient(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
-	scheme := runtime.NewScheme()
-	if err := errors.Join(tappv1.AddToScheme(scheme), autoscalingv1.AddToScheme(scheme)); err != nil {
+	restClient, params, err := newREST(cfg, httpClient, tappv1.SchemeGroupVersion, tappv1.AddToScheme)
+	if err != nil {
 		return nil, err
+	}
+	return &Client{rest: restClient, params: params}, nil
+}
+
+// newREST makes a client of one group, whose types addToScheme knows.
+func newREST(cfg *rest.Config, httpClient *http.Client, gv schema.GroupVersion, addToScheme func(*runtime.Scheme) error) (rest.Interface, runtime.ParameterCodec, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(addToScheme(scheme), autoscalingv1.AddToScheme(scheme)); err != nil {
+		return nil, nil, err
 	}
 
 	c := rest.CopyConfig(cfg)
-	gv := tappv1.SchemeGroupVersion
 	c.GroupVersion = &gv
 	c.APIPath = "/apis"
 	// The caller may have asked for protobuf, which custom resources do not speak.
@@ -76,41 +85,46 @@ func NewWithHTTPClient(cfg *rest.Config, httpClient *http.Client) (*Client, erro
 		c.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
 	restClient, err := rest.RESTClientForConfigAndClient(c, httpClient)
-	if err != nil {
-		return nil, err
-	}
-	return &Client{rest: restClient, params: runtime.NewParameterCodec(scheme)}, nil
+	return restClient, runtime.NewParameterCodec(scheme), err
 }
 
 // TApps gives access to the TApps of a namespace.
 func (c *Client) TApps(namespace string) TAppInterface {
-	return &tapps{
+	return &scaled[*tappv1.TApp, *tappv1.TAppList]{
 		ClientWithList: gentype.NewClientWithList(tappv1.Resource().Resource, c.rest, c.params, namespace,
 			func() *tappv1.TApp { return &tappv1.TApp{} },
 			func() *tappv1.TAppList { return &tappv1.TAppList{} }),
-		params: c.params,
+		resource: tappv1.Resource().Resource, params: c.params,
 	}
 }
 
-type tapps struct {
-	*gentype.ClientWithList[*tappv1.TApp, *tappv1.TAppList]
-	params runtime.ParameterCodec
+// object is what gentype's clients are made for.
+type object interface {
+	runtime.Object
+	metav1.Object
 }
 
-// GetScale reads the scale subresource of a TApp.
-func (t *tapps) GetScale(ctx context.Context, name string, opts metav1.GetOptions) (*autoscalingv1.Scale, error) {
+// scaled is a client of one kind, with its subresource scale.
+type scaled[T object, L runtime.Object] struct {
+	*gentype.ClientWithList[T, L]
+	resource string
+	params   runtime.ParameterCodec
+}
+
+// GetScale reads the scale subresource of an object.
+func (s *scaled[T, L]) GetScale(ctx context.Context, name string, opts metav1.GetOptions) (*autoscalingv1.Scale, error) {
 	scale := &autoscalingv1.Scale{}
-	err := t.scale(t.GetClient().Get(), name).VersionedParams(&opts, t.params).Do(ctx).Into(scale)
+	err := s.scale(s.GetClient().Get(), name).VersionedParams(&opts, s.params).Do(ctx).Into(scale)
 	return scale, err
 }
 
-// UpdateScale writes the scale subresource of a TApp.
-func (t *tapps) UpdateScale(ctx context.Context, name string, scale *autoscalingv1.Scale, opts metav1.UpdateOptions) (*autoscalingv1.Scale, error) {
+// UpdateScale writes the scale subresource of an object.
+func (s *scaled[T, L]) UpdateScale(ctx context.Context, name string, scale *autoscalingv1.Scale, opts metav1.UpdateOptions) (*autoscalingv1.Scale, error) {
 	updated := &autoscalingv1.Scale{}
-	err := t.scale(t.GetClient().Put(), name).VersionedParams(&opts, t.params).Body(scale).Do(ctx).Into(updated)
+	err := s.scale(s.GetClient().Put(), name).VersionedParams(&opts, s.params).Body(scale).Do(ctx).Into(updated)
 	return updated, err
 }
 
-func (t *tapps) scale(r *rest.Request, name string) *rest.Request {
-	return r.Namespace(t.GetNamespace()).Resource(tappv1.Resource().Resource).Name(name).SubResource("scale")
+func (s *scaled[T, L]) scale(r *rest.Request, name string) *rest.Request {
+	return r.Namespace(s.GetNamespace()).Resource(s.resource).Name(name).SubResource("scale")
 }

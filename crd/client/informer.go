@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/listers"
 	"k8s.io/client-go/tools/cache"
@@ -19,26 +20,43 @@ type Informer = cache.TypedSharedIndexInformer[*tappv1.TApp]
 // by metav1.NamespaceAll. It never resyncs: handlers see real changes only. The
 // transform, which may be nil, edits every object before it is cached.
 func NewInformer(c Interface, namespace string, transform cache.TransformFunc) (Informer, error) {
-	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+	return newInformer(source[*tappv1.TApp]{client: c, resource: tappv1.Resource().GroupResource(), example: &tappv1.TApp{}, transform: transform,
+		lists: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			return c.TApps(namespace).List(ctx, opts)
 		},
-		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+		watches: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 			return c.TApps(namespace).Watch(ctx, opts)
 		},
-	}
+	})
+}
+
+// source of an informer's objects.
+type source[T runtime.Object] struct {
+	client    any // that lists and watches use
+	resource  schema.GroupResource
+	example   T
+	lists     cache.ListWithContextFunc
+	watches   cache.WatchFuncWithContext
+	transform cache.TransformFunc
+}
+
+func newInformer[T interface {
+	cache.Object
+	runtime.Object
+}](s source[T]) (cache.TypedSharedIndexInformer[T], error) {
+	lw := &cache.ListWatch{ListWithContextFunc: s.lists, WatchFuncWithContext: s.watches}
 	informer := cache.NewSharedIndexInformerWithOptions(
-		cache.ToListWatcherWithWatchListSemantics(lw, c), &tappv1.TApp{},
+		cache.ToListWatcherWithWatchListSemantics(lw, s.client), s.example,
 		cache.SharedIndexInformerOptions{
 			Indexers:          cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-			ObjectDescription: tappv1.Resource().GroupResource().String(),
+			ObjectDescription: s.resource.String(),
 		})
-	if transform != nil {
-		if err := informer.SetTransform(transform); err != nil {
+	if s.transform != nil {
+		if err := informer.SetTransform(s.transform); err != nil {
 			return nil, err
 		}
 	}
-	return cache.NewTypedSharedIndexInformer[*tappv1.TApp](informer), nil
+	return cache.NewTypedSharedIndexInformer[T](informer), nil
 }
 
 // Lister reads TApps from an informer's cache. What it returns is shared: copy

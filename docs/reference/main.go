@@ -1,6 +1,6 @@
 // Command reference prints a page of docs/reference, so that it cannot lag behind:
 // metrics.md from the metrics that the program registers, api.md from its
-// CustomResourceDefinition. `make generate` runs it.
+// CustomResourceDefinitions. `make generate` runs it.
 //
 //	reference metrics|api
 package main
@@ -52,7 +52,7 @@ func registered() ([]family, error) {
 	r := &recorder{Registry: prometheus.NewRegistry()}
 	process.NewMetrics(r, "")
 	c := controller.Defaults()
-	c.Registry, c.REST = r, &rest.Config{Host: "http://127.0.0.1"}
+	c.Registry, c.REST, c.Controllers = r, &rest.Config{Host: "http://127.0.0.1"}, controller.Kinds()
 	if _, err := controller.New(c); err != nil {
 		return nil, fmt.Errorf("the controllers: %w", err)
 	}

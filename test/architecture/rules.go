@@ -29,15 +29,20 @@ var rooms = []room{
 	{name: "process"},
 
 	{name: "crd/tapp/v1", only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "crd/app/v1", only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "crd/bases", only: []string{"k8s.io/apiextensions-apiserver", "sigs.k8s.io/yaml"}},
-	{name: "crd/client", may: []string{"crd/tapp/v1"}},
+	{name: "crd/client", may: []string{"crd/tapp/v1", "crd/app/v1"}},
 
 	// The kinds never import each other, nor the controller.
-	{name: "controller", may: []string{"controller/loop", "controller/tapp", "crd/...", "process"}},
+	{name: "controller", may: []string{"controller/loop", "controller/tapp", "controller/app", "crd/...", "process"}},
 	{name: "controller/loop"},
-	{name: "controller/tapp", may: []string{"controller/tapp/plan", "controller/loop", "crd/..."}},
+	// What their shells share: it knows none of them.
+	{name: "controller/shell"},
+	{name: "controller/tapp", may: []string{"controller/tapp/plan", "controller/loop", "controller/shell", "crd/tapp/v1", "crd/client"}},
+	{name: "controller/app", may: []string{"controller/app/plan", "controller/loop", "controller/shell", "crd/app/v1", "crd/client"}},
 
-	// The pure core: no client, no log, no metric, no clock.
+	// The pure cores: no client, no log, no metric, no clock.
+	{name: "controller/app/plan", may: []string{"crd/app/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "controller/tapp/plan", may: []string{"crd/tapp/v1"}, only: []string{
 		"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference",
 	}},

@@ -68,8 +68,12 @@ var uniqueLists = []string{
 	"topologySpreadConstraints", "volumeDevices", "volumeMounts", "volumes",
 }
 
+// parts are our fields that hold a part of a Kubernetes object, or a copy of one.
+var parts = []string{"deploymentStatus", "env", "ports", "resources", "serviceStatus"}
+
 // rewrite finishes a schema. Embedded is everything below a schema that has
-// metadata; that one's own description tells about our field, and stays.
+// metadata, or that is one of parts; that one's own description tells about our
+// field, and stays.
 func rewrite(s schema, embedded bool) {
 	if s["x-kubernetes-int-or-string"] == true {
 		if s["pattern"] != nil {
@@ -94,7 +98,7 @@ func rewrite(s schema, embedded bool) {
 			properties[name] = objectMeta()
 		} else if child, ok := p.(schema); ok {
 			finishChild(name, child, embedded)
-			rewrite(child, embedded)
+			rewrite(child, embedded || slices.Contains(parts, name))
 		}
 	}
 }

@@ -159,12 +159,18 @@ func (d *decision) selects(pod *corev1.Pod) bool {
 // is gone. It calls such a pod failed a moment before, which is no end that the
 // instance came to: seen or missed, the instance goes on the same.
 func isCollected(pod *corev1.Pod) bool {
+	_, is := collectedSince(pod)
+	return is
+}
+
+// collectedSince is when Kubernetes was about to remove the pod.
+func collectedSince(pod *corev1.Pod) (time.Time, bool) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == "DeletionByPodGC" {
-			return true
+			return c.LastTransitionTime.Time, true
 		}
 	}
-	return false
+	return time.Time{}, false
 }
 
 // settled says whether no in-place update of the pod is under way. With the

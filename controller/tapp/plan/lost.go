@@ -86,6 +86,26 @@ func (d *decision) concludeLost(s *tappv1.TAppStatus, settled bool) {
 	}
 }
 
+// collectorMost is how long Kubernetes may take to remove a pod that it called failed
+// because its node is gone: it does both at once.
+const collectorMost = time.Minute
+
+// finishCollections deletes what Kubernetes called failed and did not remove. When it
+// was broken off in between, and a node of the same name is back, it never will.
+func (d *decision) finishCollections() {
+	for _, i := range d.instances {
+		if i.state != dying || i.pod.DeletionTimestamp != nil {
+			continue
+		}
+		since, _ := collectedSince(i.pod)
+		if left := collectorMost - d.in.Now.Sub(since); left > 0 {
+			d.waitFor(left)
+			continue
+		}
+		d.delete(i, "NodeGone", "its node was gone, and Kubernetes did not remove the pod")
+	}
+}
+
 // lost returns the evidence that a node is lost, or when to look again.
 func (d *decision) lost(node NodeState) (string, time.Duration) {
 	after := d.in.Policy.NodeLostAfter

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -238,7 +239,7 @@ func (d *decision) conclude(s *tappv1.TAppStatus) {
 		d.set(s, tappv1.ConditionStalled, true, "ResizeInfeasible", progress)
 	case late:
 		d.set(s, tappv1.ConditionStalled, true, reasonDeadline,
-			fmt.Sprintf("nothing moved for %d seconds: %s", *d.tapp.Spec.ProgressDeadlineSeconds, progress))
+			fmt.Sprintf("nothing moved for %d seconds: %s%s", *d.tapp.Spec.ProgressDeadlineSeconds, progress, d.alsoStuck(t.held)))
 	default:
 		d.set(s, tappv1.ConditionStalled, false, "NotStalled", "nothing is in the way")
 	}
@@ -278,6 +279,36 @@ func (d *decision) progress(t *tally) (progress string, infeasible bool) {
 		progress += fmt.Sprintf("; instance %s: %s", t.held.id, t.held.why)
 	}
 	return progress, infeasible
+}
+
+// alsoStuck tells what the instances wait for that are stuck beside the first one:
+// those with the same reason together, and only some if there are many reasons.
+func (d *decision) alsoStuck(first *instance) string {
+	const most = 4
+	var whys []string
+	ids := map[string][]int{}
+	for _, i := range d.instances {
+		if i.reason == "" || i == first || isWaiting(i) {
+			continue
+		}
+		if ids[i.why] == nil {
+			whys = append(whys, i.why)
+		}
+		ids[i.why] = append(ids[i.why], i.num)
+	}
+	var b strings.Builder
+	for n, why := range whys {
+		if n == most {
+			fmt.Fprintf(&b, "; and %d reasons more", len(whys)-most)
+			break
+		}
+		noun := "instances"
+		if len(ids[why]) == 1 {
+			noun = "instance"
+		}
+		fmt.Fprintf(&b, "; %s %s: %s", noun, Ranges(ids[why]), why)
+	}
+	return b.String()
 }
 
 // isLate says whether nothing came closer to the spec for

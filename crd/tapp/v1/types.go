@@ -21,7 +21,7 @@ import (
 // +kubebuilder:printcolumn:name="UPDATED",type=integer,JSONPath=`.status.updatedReplicas`,description="Instances whose pod follows its current template"
 // +kubebuilder:printcolumn:name="STATUS",type=string,JSONPath=`.status.appStatus`,description="State of the application as a whole"
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="IMAGES",type=string,priority=1,JSONPath=`.spec.template.spec.containers[*].image`,description="Images of the template named default"
+// +kubebuilder:printcolumn:name="IMAGE",type=string,priority=1,JSONPath=`.spec.template.spec.containers[0].image`,description="Image of the first container of the template named default"
 // +kubebuilder:printcolumn:name="SELECTOR",type=string,priority=1,JSONPath=`.status.scaleLabelSelector`
 type TApp struct {
 	metav1.TypeMeta   `json:",inline"`

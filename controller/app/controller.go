@@ -1,0 +1,167 @@
+// Package app is the shell of the kind App. It shows the planner what the cluster
+// looks like, carries out what the planner says, and decides nothing itself.
+//
+//	informers.go  caches, and what each event enqueues
+//	sync.go       one step of one App: view, plan, act, status
+//	view.go       what the planner sees, from the caches or live
+//	act.go        carries out an action
+//	status.go     writes the status, and holds back what will soon be another one
+//
+// What it does to the API, and needs permission for:
+//
+//	apps.appcontroller.k8s.io         get list watch
+//	apps.appcontroller.k8s.io/status  patch
+//	deployments, services             get list watch create patch delete
+//	events                            create patch
+package app
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"tkestack.io/tapp/controller/app/plan"
+	"tkestack.io/tapp/controller/loop"
+	"tkestack.io/tapp/controller/shell"
+	appv1 "tkestack.io/tapp/crd/app/v1"
+	"tkestack.io/tapp/crd/client"
+)
+
+// Clients of the API server.
+type Clients struct {
+	Apps        client.AppsGetter
+	Deployments appsv1client.DeploymentsGetter
+	Services    corev1client.ServicesGetter
+}
+
+// Options of a Controller. All fields are required but those that say otherwise.
+type Options struct {
+	// Clients read and write.
+	Clients
+	// Events may have a rate limit of its own.
+	Events corev1client.EventsGetter
+	// Watching fills the caches.
+	Watching Clients
+	// Namespace to look after; empty: all.
+	Namespace string
+	// Workers is how many Apps are worked on at a time.
+	Workers int
+	// Metrics and Queue are registered by the caller.
+	Metrics *Metrics
+	Queue   *loop.Metrics
+	// Host names this process in events.
+	Host string
+	// Clock is the real one if nil.
+	Clock clock.WithTicker
+}
+
+// Controller looks after Apps.
+type Controller struct {
+	Options
+	loop   *loop.Loop
+	scheme *runtime.Scheme
+	// recorder is nil while nobody works.
+	recorder record.EventRecorder
+
+	apps        client.AppInformer
+	deployments cache.TypedSharedIndexInformer[*appsv1.Deployment]
+	services    cache.TypedSharedIndexInformer[*corev1.Service]
+
+	statusMetrics statusMetrics
+
+	// working is true while Run plans and writes.
+	working atomic.Bool
+	// stopping is true from when Run was told to end: no further write starts.
+	stopping atomic.Bool
+	mu       sync.Mutex
+	memories map[loop.Key]*memory
+}
+
+// New makes a controller whose caches are empty until Watch is called.
+func New(o Options) (*Controller, error) {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	c := &Controller{Options: o, scheme: runtime.NewScheme(), memories: map[loop.Key]*memory{}, statusMetrics: newStatusMetrics()}
+	if err := appv1.AddToScheme(c.scheme); err != nil {
+		return nil, err
+	}
+	c.loop = &loop.Loop{
+		Name: "app", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,
+		Sync: c.sync, Seed: c.keys, Transient: shell.IsTransient,
+	}
+	if err := c.makeInformers(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Watch fills the caches and keeps them current until ctx ends. A standby
+// watches too, so that it takes over without listing anything.
+func (c *Controller) Watch(ctx context.Context) {
+	var informers sync.WaitGroup
+	for _, i := range c.informers() {
+		informers.Go(func() { i.RunWithContext(ctx) })
+	}
+	informers.Wait()
+}
+
+// HasSynced says whether the caches have been filled.
+func (c *Controller) HasSynced() bool {
+	return !slices.ContainsFunc(c.informers(), func(i cache.SharedIndexInformer) bool { return !i.HasSynced() })
+}
+
+// Run looks after the Apps until ctx ends, and returns when nothing is under way
+// any more. Syncs under way get the context work, which may outlive ctx so that
+// they can finish their writes. Caches may lack what an earlier leader wrote: every
+// write is conditional on what was observed.
+func (c *Controller) Run(ctx, work context.Context) {
+	for _, i := range c.informers() {
+		if !cache.WaitForCacheSync(ctx.Done(), i.HasSynced) {
+			return
+		}
+	}
+	c.mu.Lock()
+	c.memories = map[loop.Key]*memory{}
+	c.mu.Unlock()
+
+	broadcaster := record.NewBroadcaster(record.WithContext(work))
+	defer broadcaster.Shutdown()
+	broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: c.Events.Events("")})
+	c.recorder = broadcaster.NewRecorder(c.scheme, corev1.EventSource{Component: appv1.Component, Host: c.Host})
+
+	c.stopping.Store(false)
+	c.working.Store(true)
+	defer c.working.Store(false)
+	stop := context.AfterFunc(ctx, func() { c.stopping.Store(true) })
+	defer stop()
+	c.loop.Run(ctx, work)
+	klog.FromContext(ctx).Info("Stopped working on Apps")
+}
+
+// Naming returns the Apps in the cache that name a child of this kind and name.
+func (c *Controller) Naming(kind, namespace, name string) ([]*appv1.App, error) {
+	return c.apps.GetTypedIndexer().ByTypedIndex(byChild, childKey(plan.Kind(kind), namespace, name))
+}
+
+// keys of all Apps.
+func (c *Controller) keys() []loop.Key {
+	stored := c.apps.GetStore().List()
+	out := make([]loop.Key, 0, len(stored))
+	for _, o := range stored {
+		a := o.(*appv1.App)
+		out = append(out, loop.Key{Namespace: a.Namespace, Name: a.Name})
+	}
+	return out
+}
