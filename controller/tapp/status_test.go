@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
@@ -103,6 +105,27 @@ func TestStatusIsCoalesced(t *testing.T) {
 		}
 		if ask := s.asked()[0]; !strings.HasPrefix(ask, http.MethodPatch+" /apis/apps.tkestack.io/v1/namespaces/ns/tapps/a/status ") {
 			t.Errorf("asked %s", ask)
+		}
+	})
+}
+
+// A conflict says that others wrote to the TApp all the while, not that it is gone.
+// Found by simulation: the status was forgotten.
+func TestStatusAfterConflict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tapp := someTApp("a")
+		for reason, c := range map[metav1.StatusReason]struct {
+			code  int
+			again time.Duration
+		}{
+			metav1.StatusReasonConflict: {409, staleAgain},
+			metav1.StatusReasonNotFound: {404, 0},
+		} {
+			s := &stub{answer: func(string, string, string) (int, any) { return status(c.code, reason, "") }}
+			again, err := s.newController(t).putStatus(t.Context(), tapp, &memory{}, &tappv1.TAppStatus{ReadyReplicas: 1})
+			if again != c.again || err != nil {
+				t.Errorf("%s: again after %s, want %s, error %v", reason, again, c.again, err)
+			}
 		}
 	})
 }

@@ -173,6 +173,12 @@ func (s *story) measure(ctx context.Context, c *contender.Contender, name string
 	if do == nil && (name != record.Restart || c.Restart == nil) && (name != record.Steady || c.Subject().Process == "") {
 		return r, false, nil
 	}
+	if c.Restart != nil && (name == record.Restart || name == record.Steady) {
+		// What is left of the phases before: a process that ends tells of it at once.
+		if _, err := c.Restart(ctx); err != nil {
+			return r, false, err
+		}
+	}
 	phase, err := s.bench.Cluster.Begin(ctx, c.Subject())
 	if err != nil {
 		return r, false, err
@@ -181,10 +187,11 @@ func (s *story) measure(ctx context.Context, c *contender.Contender, name string
 	begin := time.Now()
 	switch name {
 	case record.Restart:
-		restarted, err := c.Restart(ctx, phase)
+		restarted, err := c.Restart(ctx)
 		if err != nil {
 			return r, false, err
 		}
+		phase.Restarted(c.Subject())
 		took, ready = restarted.Synced, restarted.Ready
 	case record.Steady:
 		watch := time.NewTimer(s.steady)

@@ -129,7 +129,7 @@ type Contender struct {
 	Subject func() measure.Subject
 	// Restart, if it has a process of its own, starts this anew and returns when
 	// it has worked on everything once.
-	Restart func(context.Context, *measure.Phase) (Restarted, error)
+	Restart func(context.Context) (Restarted, error)
 	// Empty is the resident memory of its process before there were pods.
 	Empty int64
 	// Stop ends it, and removes its objects.

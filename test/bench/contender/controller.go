@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
-
-	"tkestack.io/tapp/test/bench/measure"
 )
 
 // controller is a process of `tapp controller`.
@@ -128,7 +126,7 @@ func value(metrics, name string) float64 {
 // to work on everything once.
 type Restarted struct{ Ready, Synced time.Duration }
 
-func (c *tappUser) restart(ctx context.Context, phase *measure.Phase) (Restarted, error) {
+func (c *tappUser) restart(ctx context.Context) (Restarted, error) {
 	var r Restarted
 	c.requested = 0
 	if err := c.process.stop(); err != nil {
@@ -139,7 +137,6 @@ func (c *tappUser) restart(ctx context.Context, phase *measure.Phase) (Restarted
 		return r, err
 	}
 	c.process = next
-	phase.Restarted(c.subject())
 	if err := next.ready(ctx); err != nil {
 		return r, fmt.Errorf("%w\n%s", err, next.log.String())
 	}

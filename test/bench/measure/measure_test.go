@@ -102,7 +102,7 @@ func TestUsage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := find(filepath.Dir(os.Args[0]))
+	found, err := find(filepath.Dir(os.Args[0]), filepath.Base(self))
 	if err != nil || found[filepath.Base(self)] != os.Getpid() {
 		t.Errorf("this process is not among %v; error %v", found, err)
 	}

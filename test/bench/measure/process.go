@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,8 +71,11 @@ func ResetPeak(pid int) error {
 	return nil
 }
 
-// find returns the processes whose programs are in a directory: name to id.
-func find(bin string) (map[string]int, error) {
+// parts of the cluster whose CPU is measured.
+var parts = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"}
+
+// find returns the processes of these programs in a directory: name to id.
+func find(bin string, programs ...string) (map[string]int, error) {
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
@@ -86,7 +90,7 @@ func find(bin string) (map[string]int, error) {
 			return nil, fmt.Errorf("list processes: %w", err)
 		}
 		program, _, _ := strings.Cut(string(line), "\x00")
-		if filepath.Dir(program) != bin {
+		if filepath.Dir(program) != bin || !slices.Contains(programs, filepath.Base(program)) {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
