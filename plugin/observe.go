@@ -83,8 +83,14 @@ func (s *session) pods(ctx context.Context, namespace string) ([]*corev1.Pod, er
 func (s *session) judge(ctx context.Context, t *tappv1.TApp, pods []*corev1.Pod) (*observed, error) {
 	defaulted := t.DeepCopy()
 	tappv1.Default(defaulted)
+	seen := t
+	if t.Spec.Selector == nil && t.Status.ScaleLabelSelector == "" && defaulted.Spec.Selector != nil {
+		// The controller records it before anything else, which nobody asks about.
+		seen = t.DeepCopy()
+		seen.Status.ScaleLabelSelector = metav1.FormatLabelSelector(defaulted.Spec.Selector)
+	}
 	o := &observed{tapp: t, spec: defaulted.Spec, byID: map[string]*plan.Instance{}, next: map[string][]plan.Action{},
-		input: plan.Input{TApp: t, Now: time.Now(), Policy: s.policy(ctx, &defaulted.Spec)}}
+		input: plan.Input{TApp: seen, Now: time.Now(), Policy: s.policy(ctx, &defaulted.Spec)}}
 	for _, pod := range pods {
 		if pod.Namespace == t.Namespace && isOf(t.Name, pod.Name) {
 			o.input.Pods = append(o.input.Pods, pod)

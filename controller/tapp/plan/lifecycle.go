@@ -116,6 +116,7 @@ func (d *decision) nodeUnrecorded(i *instance) bool {
 // createMissing creates the pods of instances that are to run and have none.
 // That spends no budget.
 func (d *decision) createMissing() {
+	unrecorded := d.selectorUnrecorded()
 	for _, i := range d.instances {
 		if i.state == dying && i.running() {
 			i.hold("Terminating", "its pod is being deleted, and the next one follows when it is gone")
@@ -123,8 +124,23 @@ func (d *decision) createMissing() {
 		if i.state != missing || !i.running() || i.template == nil {
 			continue
 		}
+		if unrecorded {
+			i.hold("SelectorUnrecorded", "spec.selector is absent, and its pod follows when the status has the selector that is taken from the template's labels")
+			continue
+		}
 		if d.createClaims(i) {
 			i.act(d.birth(i, OpCreate, 0, "PodMissing", "the instance has no pod"))
 		}
 	}
+}
+
+// selectorUnrecorded is true while neither the spec nor the status, as stored, has
+// the selector, which is then that of the template's labels. Once there are pods, a
+// label added to the template must not have them belong to nobody.
+func (d *decision) selectorUnrecorded() bool {
+	if d.in.TApp.Spec.Selector != nil || d.in.TApp.Status.ScaleLabelSelector != "" || d.selector == nil {
+		return false
+	}
+	d.waitFor(recordDelay)
+	return true
 }

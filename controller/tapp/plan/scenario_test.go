@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
@@ -24,13 +25,15 @@ var update = flag.Bool("update", false, "write what the scenarios give as what t
 // scenario is a file of testdata/scenarios: what is, and what is to be done about
 // it, whole and exact.
 type scenario struct {
-	About    string                     `json:"about"`
-	TApp     *tappv1.TApp               `json:"tapp"`
-	Versions map[string]json.RawMessage `json:"versions"` // patches of spec.template, by name
-	Pods     []podStory                 `json:"pods"`
-	Claims   []claimStory               `json:"claims"`
-	Nodes    map[string]nodeStory       `json:"nodes"`
-	Policy   policyStory                `json:"policy"`
+	About string       `json:"about"`
+	TApp  *tappv1.TApp `json:"tapp"`
+	// Unrecorded: the status does not have the selector yet.
+	Unrecorded bool                       `json:"unrecorded"`
+	Versions   map[string]json.RawMessage `json:"versions"` // patches of spec.template, by name
+	Pods       []podStory                 `json:"pods"`
+	Claims     []claimStory               `json:"claims"`
+	Nodes      map[string]nodeStory       `json:"nodes"`
+	Policy     policyStory                `json:"policy"`
 	// Show more of the plan: pods, claims, patches.
 	Show []string `json:"show"`
 	Want string   `json:"want"`
@@ -105,6 +108,12 @@ func (s *scenario) input(t rapid.TB) Input {
 	tapp := s.TApp
 	tapp.Name, tapp.Namespace, tapp.UID = "web", "shop", "tapp"
 	tapp.Generation = 7
+	if tapp.Spec.Selector == nil && tapp.Status.ScaleLabelSelector == "" && !s.Unrecorded {
+		complete := defaulted(tapp)
+		if complete.Spec.Selector != nil {
+			tapp.Status.ScaleLabelSelector = metav1.FormatLabelSelector(complete.Spec.Selector)
+		}
+	}
 	in := Input{TApp: tapp, Now: now, Nodes: map[string]NodeState{}, Policy: Policy{
 		DeletePodAfterAppFinish: s.Policy.DeletePodAfterAppFinish == nil || *s.Policy.DeletePodAfterAppFinish,
 		NodeLostAfter:           span(t, s.Policy.NodeLostAfter, 5*time.Minute),

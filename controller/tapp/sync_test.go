@@ -1,0 +1,94 @@
+package tapp
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tkestack.io/tapp/controller/tapp/plan"
+)
+
+// TestSyncTellsOfErrors: a sync is done only if all of its writes are. What failed is
+// its error, and what came too late is looked at again soon.
+func TestSyncTellsOfErrors(t *testing.T) {
+	const statuses = "/apis/apps.tkestack.io/v1/namespaces/ns/tapps/a/status"
+	for name, c := range map[string]struct {
+		fails  string // "METHOD path" of the write that fails
+		code   int
+		reason metav1.StatusReason
+		err    string
+		soon   bool
+	}{
+		"all is well":         {"", 0, "", "", false},
+		"no pod":              {"POST " + pods, 403, metav1.StatusReasonForbidden, "cannot create instance 0: exceeded quota", false},
+		"no status":           {"PATCH " + statuses, 403, metav1.StatusReasonForbidden, "writing the status: exceeded quota", false},
+		"a pod that is there": {"POST " + pods, 409, metav1.StatusReasonAlreadyExists, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tapp := someTApp("a")
+			tapp.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
+			tapp.Spec.Template.Labels = map[string]string{"app": "a"}
+			tapp.Spec.Selector = &metav1.LabelSelector{MatchLabels: tapp.Spec.Template.Labels}
+			tapp.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "demo:1"}}
+			s := &stub{answer: func(method, path, _ string) (int, any) {
+				switch {
+				case method+" "+path == c.fails:
+					return status(c.code, c.reason, "exceeded quota")
+				case strings.HasPrefix(path, pods):
+					return 200, ownedBy(somePod("a-0", "u0", "50"), "TApp", "a", "uid-a")
+				case strings.HasPrefix(path, revisions):
+					return 201, someRevision("a-1")
+				case method == http.MethodPatch:
+					return 200, tapp
+				}
+				return 201, nil // events
+			}}
+			controller := s.newController(t)
+			if err := controller.tapps.GetStore().Add(tapp); err != nil {
+				t.Fatal(err)
+			}
+			after, err := controller.sync(t.Context(), keyOf("a"))
+			if (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
+				t.Errorf("got error %v, want %q", err, c.err)
+			}
+			if soon := after > 0 && after <= time.Second; soon != c.soon {
+				t.Errorf("looks again after %s", after)
+			}
+		})
+	}
+}
+
+// TestReadNodes: what each node is evidence of. One that cannot be read is none, and
+// an error.
+func TestReadNodes(t *testing.T) {
+	s := &stub{answer: func(_, path, _ string) (int, any) {
+		switch {
+		case strings.HasSuffix(path, "/gone"):
+			return status(404, metav1.StatusReasonNotFound, "gone")
+		case strings.HasSuffix(path, "/unknown"):
+			return status(403, metav1.StatusReasonForbidden, "no")
+		}
+		n := &corev1.Node{TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}}
+		ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Unix(1, 0))}
+		if strings.HasSuffix(path, "/silent") {
+			ready.Status = corev1.ConditionUnknown
+		}
+		n.Status.Conditions = []corev1.NodeCondition{ready}
+		return 200, n
+	}}
+	nodes, err := s.newController(t).readNodes(t.Context(), []string{"gone", "unknown", "well", "silent"})
+	if err == nil || err.Error() != "cannot read a node: unknown: no" {
+		t.Errorf("got error %v", err)
+	}
+	want := map[string]plan.NodeState{"gone": {}, "well": {Exists: true}, "silent": {Exists: true, NotReadySince: time.Unix(1, 0)}}
+	if !maps.EqualFunc(nodes, want, func(a, b plan.NodeState) bool {
+		return a.Exists == b.Exists && a.OutOfService == b.OutOfService && a.NotReadySince.Equal(b.NotReadySince)
+	}) {
+		t.Errorf("got %+v, want %+v", nodes, want)
+	}
+}
