@@ -118,6 +118,17 @@ chart-test: need-go ## Test the Helm chart, and the health check for Argo CD, wi
 	@mkdir -p dist
 	@(cd test/chart && go test -json ./...) | $(REPORT)
 
+# How many runs the simulation makes, and from which seed on; SEED replays a single one, step by step.
+SEEDS      ?= 10000
+SEED_START ?= 1
+SEED       ?=
+
+.PHONY: sim
+sim: need-go ## Simulate the controller under faults: SEEDS runs from SEED_START on; SEED=n replays one, and shows it.
+	@mkdir -p dist; go test -c -o dist/sim.test ./test/sim; \
+	  if [ -n '$(SEED)' ]; then GODEBUG=asyncpreemptoff=1 dist/sim.test -test.run '^TestSeeds$$' -sim.seed '$(SEED)'; \
+	  else dist/sim.test -sim.workers "$$(nproc)" -sim.seeds '$(SEEDS)' -sim.start '$(SEED_START)'; fi
+
 .PHONY: shell-test
 shell-test: build bin/devcluster ## Test the controller against a real API server that fails, on simulated nodes.
 	@$(call on_cluster,shell,--nodes sim,./test/shell/...)
@@ -129,6 +140,14 @@ failover-test: build bin/devcluster ## Kill and stop processes of TApp in the mi
 .PHONY: admission-test
 admission-test: need-go bin/devcluster ## Test the webhooks behind a real API server, by what kubectl says, on simulated nodes.
 	@$(call on_cluster,admission,--nodes sim,./test/admission/...)
+
+.PHONY: app-test
+app-test: need-go bin/devcluster ## Test the kind App, its writes for 500 of them among that, on simulated nodes.
+	@$(call on_cluster,app,--nodes sim,./test/app/...)
+
+.PHONY: app-nodes-test
+app-nodes-test: need-go bin/devcluster ## Run the examples of the kind App on real nodes.
+	@$(call on_cluster,app-nodes,--nodes 2 --sim 0,-run TestExamples ./test/app/...)
 
 .PHONY: plugin-test
 plugin-test: build bin/devcluster ## Test kubectl tapp against a real API server and the controller, on simulated nodes.
@@ -211,4 +230,4 @@ need-cc:
 .PHONY: help
 help: ## List the targets.
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' Makefile
-	@printf '\nVariables: NODES (a number, or sim), SIM, STATE, RUN (flags of go test for e2e), BENCH (flags of test/bench)\n'
+	@printf '\nVariables: NODES (a number, or sim), SIM, STATE, RUN (flags of go test for e2e), SEEDS, SEED_START and SEED (sim), BENCH (flags of test/bench)\n'

@@ -7,6 +7,7 @@
 //
 //	reference                          behaves
 //	nginx:1.7.7 ... nginx:latest       the demo server as root on port 80, as the tutorial's manifests expect
+//	tomcat:latest                      the demo server as root on port 8080
 //	demo:v1 v2 v3                      the demo server as user 65532 on port 8080
 //	demo:v1-same                       the very image of demo:v1, by another tag
 //	demo:crash                         exits 1 soon after its start
@@ -57,6 +58,7 @@ const (
 	Nginx125    = "nginx:1.25"
 	Nginx127    = "nginx:1.27"
 	NginxLatest = "nginx:latest"
+	Tomcat      = "tomcat:latest"
 )
 
 // DemoPort is where the demo images listen; the nginx ones listen on 80.

@@ -34,6 +34,7 @@ func recipes(addons string) []recipe {
 		// Port 80 needs root: containerd leaves ip_unprivileged_port_start alone unless told otherwise.
 		all = append(all, recipe{reference: reference, program: demo, user: "0", env: environment("nginx", version, 80)})
 	}
+	all = append(all, recipe{reference: Tomcat, program: demo, user: "0", env: environment("tomcat", "latest", DemoPort)})
 	for _, v := range []struct {
 		reference, version string
 		env                []string

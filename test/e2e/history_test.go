@@ -14,6 +14,7 @@ import (
 
 	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/audit"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -102,7 +103,9 @@ func TestHistory(t *testing.T) {
 	historyIs(t, ns, "app", 3, 4, 5) // two old ones, and the current
 }
 
-// A template that nobody names is dropped where no webhook did it.
+// A template that nobody names is dropped where no webhook did it. That is the one
+// write of the controller to a spec of its user, and it is a patch: nothing that it
+// does not know of is written back without it (fault 16).
 func TestAutoDeleteUnusedTemplate(t *testing.T) {
 	t.Parallel()
 	ns, _ := run(t, gen.TApp("app", func(tapp *tappv1.TApp) {
@@ -111,6 +114,7 @@ func TestAutoDeleteUnusedTemplate(t *testing.T) {
 	}))
 	settled(t, ns, "app")
 	before := pods(t, ns)
+	log := follow(t)
 	change(t, ns, "app", func(tapp *tappv1.TApp) { tapp.Spec.AutoDeleteUnusedTemplate = true })
 	tappWhere(t, ns, "app", "the unused template has gone", func(tapp *tappv1.TApp) string {
 		if _, kept := tapp.Spec.TemplatePool["blue"]; !kept || len(tapp.Spec.TemplatePool) != 1 {
@@ -123,6 +127,10 @@ func TestAutoDeleteUnusedTemplate(t *testing.T) {
 		if pod.UID != before[name].UID {
 			t.Errorf("pod %s was made anew", name)
 		}
+	}
+	specs := audit.Select(ourRequests(t, log, ns), audit.Filter{Verbs: []string{"create", "update", "patch", "delete"}, Resource: "tapps"})
+	if len(specs) != 1 || specs[0].Verb != "patch" {
+		t.Errorf("the controller wrote spec by %v, want one patch", specs)
 	}
 	hasEvent(t, ns, "app", corev1.EventTypeNormal, "SuccessfulPrune", "spec.autoDeleteUnusedTemplate is true, and nothing names green")
 }

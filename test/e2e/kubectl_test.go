@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,9 +45,12 @@ func TestKubectl(t *testing.T) {
 	if got := strings.Join(strings.Fields(lines[1])[:5], " "); got != "app 3 3 3 Running" {
 		t.Errorf("row: %s", got)
 	}
-	wide := kubectl(t, ns, "get", "ta", "app", "-o", "wide")
-	if !strings.Contains(wide, "IMAGES") || !strings.Contains(wide, "demo:v1") || !strings.Contains(wide, "app=app") {
-		t.Errorf("wide: %s", wide)
+	wide := strings.Split(kubectl(t, ns, "get", "ta", "app", "-o", "wide"), "\n")
+	if got := strings.Fields(wide[0]); !slices.Equal(got[len(got)-2:], []string{"IMAGE", "SELECTOR"}) {
+		t.Errorf("columns of wide: %v", got)
+	}
+	if got := strings.Fields(wide[1]); !slices.Equal(got[len(got)-2:], []string{"demo:v1", "app=app"}) {
+		t.Errorf("row of wide: %v", got)
 	}
 	if all := kubectl(t, ns, "get", "all"); !strings.Contains(all, "tapp.apps.tkestack.io/app") {
 		t.Errorf("kubectl get all does not show it: %s", all)

@@ -67,6 +67,7 @@ type writes struct {
 	revisions            []audit.Request
 	other                []audit.Request
 	conflicts            []audit.Request
+	reads                []audit.Request // of pods: mostly its caches answer
 }
 
 const (
@@ -89,6 +90,8 @@ func writesOf(t *testing.T, log *audit.Log, ns, phase string) *writes {
 			if r.IsWrite() {
 				w.add(r)
 				last, latest = time.Now(), r
+			} else if r.Resource == "pods" {
+				w.reads = append(w.reads, r)
 			}
 		}
 		return latest, latest.Verb != ""
@@ -146,6 +149,9 @@ func (w *writes) check(t *testing.T, instances int, most float64) {
 	}
 	if len(w.revisions) != 1 {
 		t.Errorf("%s: %d writes of revisions, want 1, for the new version: %v", w.phase, len(w.revisions), w.revisions)
+	}
+	if len(w.reads) > instances/50 { // fault 18: pods were listed at every event
+		t.Errorf("%s: %d reads of pods, want at most %d; the first: %s", w.phase, len(w.reads), instances/50, w.reads[0])
 	}
 	if len(w.other) > 0 {
 		t.Errorf("%s: %d writes of other kinds, the first: %s", w.phase, len(w.other), w.other[0])

@@ -27,10 +27,9 @@ func breaks(rule, format string, args ...any) error {
 // move is one write of the shell and what may come of it, beside nothing: the
 // first is that it succeeds.
 type move struct {
-	num    int // the instance; -1: the TApp
-	op     plan.Op
-	reason string
-	to     []pod
+	num int // the instance; -1: the TApp
+	*plan.Action
+	to []pod
 	// status is what is remembered of each instance when it is stored.
 	status []instance
 }
@@ -39,7 +38,7 @@ func (m *move) String() string {
 	if m.num < 0 {
 		return "the status is stored"
 	}
-	return fmt.Sprintf("%s %d (%s)", m.op, m.num, m.reason)
+	return fmt.Sprintf("%s %d (%s)", m.Op, m.num, m.Reason)
 }
 
 // moves are the writes of a plan.
@@ -64,7 +63,7 @@ func (w *world) moves(s *state, p *plan.Plan) ([]move, error) {
 				return nil, breaks("L1", "%s of instance %d (%s) changes nothing", a.Op, num, a.Reason)
 			}
 		}
-		out = append(out, move{num: num, op: a.Op, reason: a.Reason, to: to})
+		out = append(out, move{num: num, Action: a, to: to})
 	}
 	if m := w.statusMove(s, p); m != nil {
 		out = append(out, *m)
@@ -144,6 +143,31 @@ func (w *world) effects(num int, p pod, a *plan.Action) ([]pod, error) {
 		return w.patched(num, p, a, a.Patch)
 	}
 	return nil, breaks("S7", "%s of instance %d, which is no action for this TApp", a.Op, num)
+}
+
+// late is what comes of a write that is made one step after it was planned; false
+// where it comes to nothing: the pod is another one, or about to be.
+func (w *world) late(m *move, after step) (pod, bool, error) {
+	p := after.to.pod
+	same := p.place == pending || p.place == running || m.Op == plan.OpDelete && p.place == ended
+	if !same || p.orphan || m.Op == plan.OpCreate || m.Op == plan.OpReplace {
+		return pod{}, false, nil
+	}
+	to, err := w.effects(m.num, p, m.Action)
+	if err != nil {
+		return pod{}, false, err
+	}
+	next := to[0]
+	if after.starts && next.record != p.record { // which names the container before
+		if next.record.container == lastContainer {
+			next.record.container = olderContainer
+		}
+		if next.record.starts++; next.record.container == noContainer {
+			next.record.starts = 1 // the plan saw none
+		}
+		next.record.starts = min(next.record.starts, maxStarts)
+	}
+	return next, true, nil
 }
 
 // born reads the pod that is created, with and without its second write.

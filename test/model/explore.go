@@ -125,6 +125,11 @@ func (e *explorer) expand() error {
 		return err
 	}
 	e.carryOut(s, moves, nil)
+	if e.Late {
+		if err := e.carryOutLate(s, moves); err != nil {
+			return err
+		}
+	}
 	e.noteCalm(&s, moves)
 	moving := len(moves) > 0
 	for num := range e.Instances {
@@ -176,6 +181,34 @@ func (e *explorer) carryOut(s state, moves []move, done []string) {
 		}
 		e.carryOut(next, moves[1:], append(done[:len(done):len(done)], name))
 	}
+}
+
+// carryOutLate reaches what comes of single writes that are made after something
+// happened to their pod. What happens to others, and what users edit, may as well
+// come after the write.
+func (e *explorer) carryOutLate(s state, moves []move) error {
+	for k := range moves {
+		m := &moves[k]
+		if m.num < 0 {
+			continue
+		}
+		for _, step := range e.stepsOf(s[m.num]) {
+			if step.edit {
+				continue
+			}
+			to, made, err := e.late(m, step)
+			if err != nil {
+				return err
+			}
+			if made {
+				next := s
+				next[m.num].pod = to
+				e.canonical(&next[m.num])
+				e.reach(next, func() string { return fmt.Sprintf("instance %d: %s, and then the controller: %s", m.num, step.what, m) })
+			}
+		}
+	}
+	return nil
 }
 
 // noteCalm notes the steps of single instances that the plan makes.

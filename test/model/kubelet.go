@@ -7,6 +7,10 @@ type step struct {
 	// calm: it also happens when nothing goes wrong and nobody edits anything, sooner
 	// or later.
 	calm bool
+	// starts: a container starts.
+	starts bool
+	// edit: it is a user's.
+	edit bool
 }
 
 // happenings are what kubelets, nodes and other people may do to a pod.
@@ -17,7 +21,7 @@ func (w *world) happenings(i instance) []step {
 		next := i
 		change(&next.pod)
 		if w.canonical(&next); next != i {
-			out = append(out, step{what, next, calm})
+			out = append(out, step{what: what, to: next, calm: calm, starts: next.pod.place == running && (p.place == pending || isStart(what))})
 		}
 	}
 	remove := func(p *pod) { *p = pod{} }
@@ -52,6 +56,14 @@ func (w *world) happenings(i instance) []step {
 	return out
 }
 
+// What a container's start is called when it is not its pod's first.
+const (
+	restartsForPatch = "its container restarts"
+	restartsByItself = "its container crashes and starts again"
+)
+
+func isStart(what string) bool { return what == restartsForPatch || what == restartsByItself }
+
 type adder func(what string, calm bool, change func(*pod))
 
 // start: only of the template that the instance has now it is known that its pods
@@ -85,11 +97,13 @@ func (w *world) run(p pod, add adder) {
 			p.ready, p.aged = false, false
 		}
 	}
-	if !p.seen && !w.Coarse {
+	// A kubelet that has reported a generation acts on it before it looks at the next
+	// one. Late writes count on that; without them it may forget what it saw.
+	if !p.seen && !w.Coarse && !(w.Late && p.runs != p.version) {
 		add("its kubelet sees the patch", true, func(p *pod) { p.seen = true })
 	}
-	if p.runs != p.version && (p.seen || w.Coarse) {
-		add("its container restarts", good, restart)
+	if p.runs != p.version && (p.seen || w.Coarse || w.Late) {
+		add(restartsForPatch, good, restart)
 	}
 	if p.runs == p.version && !p.healthy {
 		add("its container becomes ready", good, func(p *pod) { p.healthy = true })
@@ -102,7 +116,7 @@ func (w *world) run(p pod, add adder) {
 	}
 	add("its container fails", false, func(p *pod) { p.healthy = false })
 	if w.Crashes && p.runs == p.version {
-		add("its container crashes and starts again", false, restart)
+		add(restartsByItself, false, restart)
 	}
 	add("its pod fails", false, func(p *pod) { p.place, p.end = ended, failed })
 	if w.Ends {
@@ -127,7 +141,7 @@ func (w *world) edits(i instance) []step {
 	var out []step
 	add := func(what string, next instance) {
 		if w.canonical(&next); next != i {
-			out = append(out, step{what: what, to: next})
+			out = append(out, step{what: what, to: next, edit: true})
 		}
 	}
 	for _, to := range []role{rolling, forced, killed} {

@@ -29,28 +29,28 @@ func (w *world) judge(s *state, moves []move) error {
 
 func (w *world) judgeMove(m *move, i instance) error {
 	p := i.pod
-	switch creates := m.op == plan.OpCreate || m.op == plan.OpReplace; {
+	switch creates := m.Op == plan.OpCreate || m.Op == plan.OpReplace; {
 	case p.place == foreign:
 		return breaks("S7", "%s touches the pod of another owner", m)
-	case p.orphan != (m.op == plan.OpAdopt):
+	case p.orphan != (m.Op == plan.OpAdopt):
 		return breaks("S7", "%s of a pod with owner: %t", m, !p.orphan)
 	case creates && !i.role.runs():
 		return breaks("S1", "%s, which is not to run", m)
 	case creates && i.isCompleted():
 		return breaks("S1", "%s, which has come to its end", m)
-	case m.op == plan.OpCreate && p.place != none, m.op == plan.OpReplace && p.place != ended:
+	case m.Op == plan.OpCreate && p.place != none, m.Op == plan.OpReplace && p.place != ended:
 		return breaks("S1", "%s, which has a pod", m)
-	case m.op == plan.OpForceDelete && !(w.Force && p.place == dying && p.lost && i.told):
+	case m.Op == plan.OpForceDelete && !(w.Force && p.place == dying && p.lost && i.told):
 		return breaks("S4", "%s without evidence", m)
-	case m.op != plan.OpForceDelete && p.place == dying:
+	case m.Op != plan.OpForceDelete && p.place == dying:
 		return breaks("S1", "%s, whose pod is being deleted", m)
-	case m.op == plan.OpUpdateInPlace && p.gate != ungated && (p.gate != closed || p.ready):
+	case m.Op == plan.OpUpdateInPlace && p.gate != ungated && (p.gate != closed || p.ready):
 		return breaks("S5", "%s before its drain is visible", m)
-	case w.Paused && m.op == plan.OpDrain, w.Paused && m.op == plan.OpDelete && i.isAvailable():
+	case w.Paused && m.Op == plan.OpDrain, w.Paused && m.Op == plan.OpDelete && i.isAvailable():
 		return breaks("S2", "%s starts an update while paused", m)
-	case w.Policy == tappv1.InPlaceOnly && m.op == plan.OpDelete && i.role.runs() && p.place == running:
+	case w.Policy == tappv1.InPlaceOnly && m.Op == plan.OpDelete && i.role.runs() && p.place == running:
 		return breaks("S2", "%s, and it may only be updated in place", m)
-	case m.op == plan.OpUndrain && p.isUpdating():
+	case m.Op == plan.OpUndrain && p.isUpdating():
 		return breaks("S5", "%s before the update is done", m)
 	}
 	return nil
@@ -71,7 +71,7 @@ func (w *world) budgets(s *state, moves []move) error {
 	for k := range moves {
 		if m := &moves[k]; m.num >= 0 {
 			acts[m.num] = true
-			takes[m.num] = s[m.num].isAvailable() && (m.op == plan.OpDrain || m.op == plan.OpUpdateInPlace || m.op == plan.OpDelete)
+			takes[m.num] = s[m.num].isAvailable() && (m.Op == plan.OpDrain || m.Op == plan.OpUpdateInPlace || m.Op == plan.OpDelete)
 		}
 	}
 	for _, r := range []role{forced, rolling} {

@@ -50,6 +50,8 @@ func variants(c Config) []Config {
 		c.with("InPlaceOnly", func(c *Config) { c.Policy = tappv1.InPlaceOnly }),
 		c.with("paused", func(c *Config) { c.Paused = true }),
 		c.with("paused, no gate", func(c *Config) { c.Paused, c.Gated = true, false }),
+		c.with("late writes", func(c *Config) { c.Late = true }),
+		c.with("late writes, no gate", func(c *Config) { c.Late, c.Gated = true, false }),
 		c.with("minReadySeconds", func(c *Config) { c.MinReady = 10 }),
 		c.with("finished pods kept", func(c *Config) { c.Keep = true }),
 		c.with("nodes lost", func(c *Config) { c.Lost = true }),

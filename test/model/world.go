@@ -39,6 +39,8 @@ type Config struct {
 	Killed, Forces, Scaled bool
 	// Roles that the instances have for good, one letter each: r or f.
 	Roles string
+	// Late: writes are made one step after they were planned, too.
+	Late bool
 	// Ends: pods succeed and are rejected. Crashes: containers restart by themselves.
 	// Owners: pods lose their owner, and others take their names. Lost: nodes are lost.
 	Ends, Crashes, Owners, Lost bool

@@ -30,7 +30,8 @@ func app(name string, opts ...gen.Option) *tappv1.TApp {
 	return gen.TApp(name, append([]gen.Option{gen.Default(gen.Simulated(), quick)}, opts...)...)
 }
 
-// TestWritesThatFail: one write in three is refused, or its answer is lost.
+// TestWritesThatFail: one write in three is refused, or its answer is lost. It is
+// tried again until it succeeds (fault 14 of the original).
 func TestWritesThatFail(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
