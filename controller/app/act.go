@@ -48,7 +48,7 @@ func (c *Controller) act(ctx context.Context, v *view, m *memory, a plan.Action)
 		out = failed
 	default:
 		v.refused[a.Child] = words(err)
-		out = refused
+		out, err = refused, nil
 	}
 	if err != nil {
 		err = fmt.Errorf("cannot %s %s: %w", verbs[a.Op], a.Child, err)

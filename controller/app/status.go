@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,8 +50,10 @@ func (c *Controller) putStatus(ctx context.Context, a *appv1.App, m *memory, p p
 	m.status = statusHold{last: now}
 	stored, err := c.Apps.Apps(a.Namespace).Patch(ctx, a.Name, types.MergePatchType, data, metav1.PatchOptions{}, "status")
 	switch {
-	case isNotThere(err) || shell.IsOtherUID(err):
+	case apierrors.IsNotFound(err) || shell.IsOtherUID(err):
 		return 0, nil // the App is gone, or another one
+	case apierrors.IsConflict(err): // others wrote to it all the while
+		return statusInterval, nil
 	case err != nil:
 		return 0, fmt.Errorf("writing the status: %w", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
@@ -171,6 +170,3 @@ func soonest(ds ...time.Duration) time.Duration {
 	}
 	return out
 }
-
-// isNotThere says whether a write was too late for its App.
-func isNotThere(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }

@@ -127,6 +127,22 @@ func TestAfter(t *testing.T) {
 	})
 }
 
+// A key that failed is called again when it wanted to be, if that is before the end
+// of its backoff.
+func TestErrorsAreDueInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var syncs int
+		l := &Loop{Sync: func(context.Context, Key) (time.Duration, error) { syncs++; return 2 * time.Second, errors.New("no") }}
+		stop := start(t, l)
+		l.Enqueue(key("a"))
+		time.Sleep(10 * time.Minute)
+		stop()
+		if syncs < 295 || syncs > 315 {
+			t.Errorf("%d syncs in 10 minutes, want one every two seconds", syncs)
+		}
+	})
+}
+
 func TestPanicHarmsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()

@@ -133,6 +133,43 @@ func TestWrites(t *testing.T) {
 	}
 }
 
+// TestDeletionsAreNoted: the next plan waits until the caches show what was deleted,
+// lest it count the pod as available, and take another one.
+func TestDeletionsAreNoted(t *testing.T) {
+	pod, old := ownedBy(somePod("a-1", "u1", "50"), "TApp", "a", "uid-a"), ownedBy(somePod("a-1", "u0", "40"), "TApp", "a", "uid-a")
+	for name, c := range map[string]struct {
+		action plan.Action
+		code   int
+		want   []deletion
+	}{
+		"delete":                        {plan.Action{Op: plan.OpDelete, Pod: pod}, 200, []deletion{{"a-1", "u1", false}}},
+		"delete what is gone":           {plan.Action{Op: plan.OpDelete, Pod: pod}, 404, []deletion{{"a-1", "u1", false}}},
+		"delete what is another by now": {plan.Action{Op: plan.OpDelete, Pod: pod}, 409, nil},
+		"delete by force":               {plan.Action{Op: plan.OpForceDelete, Pod: pod}, 200, []deletion{{"a-1", "u1", true}}},
+		"replace":                       {plan.Action{Op: plan.OpReplace, Pod: pod, Old: old}, 200, []deletion{{"a-1", "u0", false}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &stub{answer: func(string, string, string) (int, any) {
+				switch c.code {
+				case 404:
+					return status(404, metav1.StatusReasonNotFound, "gone")
+				case 409:
+					return status(409, metav1.StatusReasonConflict, "uid")
+				}
+				return 200, pod
+			}}
+			controller := s.newController(t)
+			var g guard
+			if err := controller.operations[c.action.Op].write(t.Context(), controller.newWriter(t.Context(), someTApp("a"), &g), &c.action); (err != nil) != (c.code == 409) {
+				t.Errorf("got error %v", err)
+			}
+			if !slices.Equal(g.deleted, c.want) {
+				t.Errorf("noted %+v, want %+v", g.deleted, c.want)
+			}
+		})
+	}
+}
+
 const revisions = "/apis/apps/v1/namespaces/ns/controllerrevisions"
 
 func someRevision(name string) *appsv1.ControllerRevision {

@@ -39,6 +39,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"tkestack.io/tapp/controller/loop"
+	"tkestack.io/tapp/controller/shell"
 	"tkestack.io/tapp/controller/tapp/plan"
 	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
@@ -114,7 +115,7 @@ func New(o Options) (*Controller, error) {
 	c.recorder = newRecorder(o.Events, o.Host, o.Clock, o.Metrics)
 	c.loop = &loop.Loop{
 		Name: "tapp", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,
-		Sync: c.sync, Seed: c.keys, Transient: isTransient,
+		Sync: c.sync, Seed: c.keys, Transient: shell.IsTransient,
 	}
 	if err := c.makeInformers(); err != nil {
 		return nil, err

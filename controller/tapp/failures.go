@@ -1,17 +1,17 @@
 package tapp
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tkestack.io/tapp/controller/shell"
 	"tkestack.io/tapp/controller/tapp/plan"
 )
 
@@ -22,7 +22,7 @@ var errStale = errors.New("the view was stale")
 // staleOr makes errStale of an error that says that what was to be changed has
 // gone, or is another one by now.
 func staleOr(err error) error {
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isOtherUID(err) {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || shell.IsOtherUID(err) {
 		return fmt.Errorf("%w: %s", errStale, err.Error())
 	}
 	return err
@@ -38,7 +38,8 @@ const (
 	reachOne
 	// reachSome: perhaps all writes of the class; after a few in a row it is all.
 	reachSome
-	// reachClass: all writes of the class, such as a quota's.
+	// reachClass: all writes of the class, such as a quota's, or of a namespace that
+	// is being deleted.
 	reachClass
 	// reachAll: all writes, such as an API server that is away.
 	reachAll
@@ -46,9 +47,11 @@ const (
 
 func reachOf(err error) reach {
 	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return reachClass // nothing more will be created there
 	case err == nil, errors.Is(err, errStale):
 		return reachNone
-	case isTransient(err):
+	case shell.IsTransient(err):
 		return reachAll
 	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "admission webhook"):
 		return reachClass // a quota, a policy of the namespace, or a permission that we lack
@@ -56,31 +59,6 @@ func reachOf(err error) reach {
 		return reachSome
 	}
 	return reachOne
-}
-
-// isTransient says whether an error is the API server's or the network's.
-func isTransient(err error) bool {
-	var network net.Error
-	var request *url.Error
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.As(err, &request) || errors.As(err, &network) ||
-		apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
-		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || apierrors.IsUnexpectedServerError(err)
-}
-
-// isOtherUID says whether a patch was refused because the object of that name is
-// another one by now: a patch with a UID that differs is an attempt to change it.
-func isOtherUID(err error) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
-		return false
-	}
-	for _, cause := range status.Status().Details.Causes {
-		if cause.Field == "metadata.uid" {
-			return true
-		}
-	}
-	return false
 }
 
 // words of an error for people: the API server's own, with the instance's name

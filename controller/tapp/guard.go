@@ -6,8 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
+
+	"tkestack.io/tapp/controller/shell"
 )
 
 // A plan that is made on caches that lack our own last writes would repeat them:
@@ -58,7 +59,7 @@ func (g *guard) wroteRevision(version string) { g.raise(&g.history, version) }
 func (g *guard) raise(mark *string, version string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if newer(version, *mark) {
+	if shell.Newer(version, *mark) {
 		*mark = version
 	}
 }
@@ -114,10 +115,10 @@ func (g *guard) forget() {
 }
 
 func (g *guard) seen(s stores, namespace string) bool {
-	if newer(g.tapp, s.tapps.LastStoreSyncResourceVersion()) ||
-		newer(g.pod, s.pods.LastStoreSyncResourceVersion()) ||
-		newer(g.claim, s.claims.LastStoreSyncResourceVersion()) ||
-		newer(g.history, s.revisions.LastStoreSyncResourceVersion()) {
+	if shell.Newer(g.tapp, s.tapps.LastStoreSyncResourceVersion()) ||
+		shell.Newer(g.pod, s.pods.LastStoreSyncResourceVersion()) ||
+		shell.Newer(g.claim, s.claims.LastStoreSyncResourceVersion()) ||
+		shell.Newer(g.history, s.revisions.LastStoreSyncResourceVersion()) {
 		return false
 	}
 	for n := len(g.deleted) - 1; n >= 0; n-- {
@@ -137,15 +138,4 @@ func (d deletion) seen(pods cache.Store, namespace string) bool {
 	}
 	pod, err := meta.Accessor(object)
 	return err != nil || pod.GetUID() != d.uid || !d.force && pod.GetDeletionTimestamp() != nil
-}
-
-// newer says whether the version a is newer than b, where "" is older than all.
-// Versions that cannot be compared stop nobody: they are not those of a
-// Kubernetes API server.
-func newer(a, b string) bool {
-	if a == "" || b == "" {
-		return a != ""
-	}
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order > 0
 }

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"tkestack.io/tapp/controller/loop"
+	"tkestack.io/tapp/controller/shell"
 	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
@@ -35,60 +35,30 @@ func (c *Controller) makeInformers() error {
 	}
 	c.lister = client.NewLister(c.tapps)
 	pods, claims := c.Watching.Core.Pods(c.Namespace), c.Watching.Core.PersistentVolumeClaims(c.Namespace)
-	instances := source{client: c.Watching.Core, label: tappv1.LabelInstanceID, index: cache.Indexers{byStem: indexByStem}}
-	instances.watches = pods.Watch
-	instances.lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) }
-	if c.pods, err = newInformer(instances, &corev1.Pod{}, newCompactor().compact); err != nil {
+	instances := shell.Source{Client: c.Watching.Core, Label: tappv1.LabelInstanceID, Index: cache.Indexers{byStem: indexByStem}}
+	instances.Watches = pods.Watch
+	instances.Lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) }
+	if c.pods, err = shell.NewInformer(instances, &corev1.Pod{}, newCompactor().compact); err != nil {
 		return err
 	}
-	instances.watches = claims.Watch
-	instances.lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return claims.List(ctx, o) }
-	if c.claims, err = newInformer(instances, &corev1.PersistentVolumeClaim{}, trim); err != nil {
+	instances.Watches = claims.Watch
+	instances.Lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return claims.List(ctx, o) }
+	if c.claims, err = shell.NewInformer(instances, &corev1.PersistentVolumeClaim{}, trim); err != nil {
 		return err
 	}
 	revisions := c.Watching.Apps.ControllerRevisions(c.Namespace)
-	if c.revisions, err = newInformer(source{
-		client: c.Watching.Apps, label: tappv1.LabelTApp, index: cache.Indexers{byTApp: indexByTApp},
-		lists:   func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return revisions.List(ctx, o) },
-		watches: revisions.Watch,
+	if c.revisions, err = shell.NewInformer(shell.Source{
+		Client: c.Watching.Apps, Label: tappv1.LabelTApp, Index: cache.Indexers{byTApp: indexByTApp},
+		Lists:   func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return revisions.List(ctx, o) },
+		Watches: revisions.Watch,
 	}, &appsv1.ControllerRevision{}, withoutData); err != nil {
 		return err
 	}
-	return errors.Join(handle(c.tapps, c.enqueue), handle(c.pods, c.enqueuePod), handle(c.claims, c.enqueueClaim), handle(c.revisions, c.enqueueRevision))
+	return errors.Join(shell.Handle(c.tapps, c.enqueue), shell.Handle(c.pods, c.enqueuePod), shell.Handle(c.claims, c.enqueueClaim), shell.Handle(c.revisions, c.enqueueRevision))
 }
 
 func (c *Controller) informers() []cache.SharedIndexInformer {
 	return []cache.SharedIndexInformer{c.tapps, c.pods, c.claims, c.revisions}
-}
-
-// source of a cache: the objects that have a label.
-type source struct {
-	client  any // that lists and watches use
-	label   string
-	index   cache.Indexers
-	lists   cache.ListWithContextFunc
-	watches cache.WatchFuncWithContext
-}
-
-// newInformer makes an informer. It is not taken from client-go's factory, which
-// would link a client of every API group.
-func newInformer[T interface {
-	cache.Object
-	runtime.Object
-}](s source, example T, transform cache.TransformFunc) (cache.TypedSharedIndexInformer[T], error) {
-	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.LabelSelector = s.label
-			return s.lists(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.LabelSelector = s.label
-			return s.watches(ctx, o)
-		},
-	}
-	informer := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, s.client), example,
-		cache.SharedIndexInformerOptions{Indexers: s.index})
-	return cache.NewTypedSharedIndexInformer[T](informer), informer.SetTransform(transform)
 }
 
 func indexByStem(object any) ([]string, error) {
@@ -118,19 +88,6 @@ func stem(name string) (string, bool) {
 		return "", false
 	}
 	return s[:len(s)-1], true
-}
-
-// handle has every event of an informer enqueue what the object's name says. The
-// name is enough, so that a deletion that was only noticed later is no special
-// case.
-func handle[T cache.Object](informer cache.TypedSharedIndexInformer[T], enqueue func(cache.ObjectName)) error {
-	changed := func(o T) { enqueue(cache.ObjectName{Namespace: o.GetNamespace(), Name: o.GetName()}) }
-	_, err := informer.AddTypedEventHandler(cache.TypedResourceEventHandlerFuncs[T]{
-		AddFunc:    changed,
-		UpdateFunc: func(_, o T) { changed(o) },
-		DeleteFunc: func(o cache.DeletedObject[T]) { enqueue(o.GetObjectName()) },
-	})
-	return err
 }
 
 // enqueue is for events of TApps. Those that our own status writes cause are not

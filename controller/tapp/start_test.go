@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -19,6 +20,8 @@ var (
 	errInvalid = apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-1", nil)
 	errTaken   = errors.New("the pod a-1 exists already, and belongs to nobody")
 	errAway    = &url.Error{Op: "Post", URL: "https://api", Err: errors.New("connection refused")}
+	errGoing   = &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonForbidden, Code: 403, Message: "the namespace is being terminated",
+		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}}}}
 	errWebhook = apierrors.NewForbidden(corev1.Resource("pods"), "a-1", errors.New(`admission webhook "x" denied the request`))
 )
 
@@ -30,6 +33,7 @@ func TestReach(t *testing.T) {
 		{nil, reachNone},
 		{fmt.Errorf("%w: gone", errStale), reachNone},
 		{errQuota, reachClass},
+		{unlessTerminating(errGoing), reachClass},
 		{errWebhook, reachSome},
 		{errInvalid, reachSome},
 		{errTaken, reachOne},
@@ -52,6 +56,7 @@ func TestSlowStart(t *testing.T) {
 	}{
 		"none fails":                         {func(int) error { return nil }, 1000, 0},
 		"a quota is met once":                {func(int) error { return errQuota }, 1, 999},
+		"a namespace that goes, once":        {func(int) error { return unlessTerminating(errGoing) }, 1, 999},
 		"an API server that is away, once":   {func(int) error { return errAway }, 1, 999},
 		"an invalid template, 3 times":       {func(int) error { return errInvalid }, 3, 997},
 		"taken names stop nobody":            {func(int) error { return errTaken }, 1000, 0},

@@ -2,7 +2,7 @@ package tapp
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,9 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"k8s.io/klog/v2"
 
+	"tkestack.io/tapp/controller/shell"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
@@ -49,6 +49,9 @@ func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, m *memory, s
 	m.status.last = now
 	err := c.patchStatus(ctx, t, m, s)
 	m.status.took = c.Clock.Since(now)
+	if errors.Is(err, errStale) {
+		return staleAgain, nil
+	}
 	return 0, err
 }
 
@@ -57,14 +60,16 @@ func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, m *memory, s
 // it is not conditional on a resourceVersion loses nothing: nobody else writes
 // the status.
 func (c *Controller) patchStatus(ctx context.Context, t *tappv1.TApp, m *memory, s *tappv1.TAppStatus) error {
-	data, err := statusPatch(t, s)
+	data, err := shell.StatusPatch(t.UID, &t.Status, s)
 	if err != nil {
 		return fmt.Errorf("comparing the status: %w", err)
 	}
 	stored, err := c.TApps.TApps(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, data, metav1.PatchOptions{}, "status")
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), isOtherUID(err):
+	case apierrors.IsNotFound(err), shell.IsOtherUID(err):
 		return nil // the TApp is gone, or another one
+	case apierrors.IsConflict(err): // others wrote to it all the while
+		return staleOr(err)
 	case err != nil:
 		return fmt.Errorf("writing the status: %w", err)
 	}
@@ -73,28 +78,6 @@ func (c *Controller) patchStatus(ctx context.Context, t *tappv1.TApp, m *memory,
 	klog.FromContext(ctx).V(3).Info("Wrote status", "bytes", len(data), "ready", s.ReadyReplicas, "updated", s.UpdatedReplicas,
 		"replicas", s.Replicas, "appStatus", s.AppStatus)
 	return nil
-}
-
-// statusPatch is a JSON merge patch from the stored status to s, for this very
-// TApp.
-func statusPatch(t *tappv1.TApp, s *tappv1.TAppStatus) ([]byte, error) {
-	type object struct {
-		Metadata struct {
-			UID types.UID `json:"uid"`
-		} `json:"metadata"`
-		Status *tappv1.TAppStatus `json:"status"`
-	}
-	before, after := object{Status: &t.Status}, object{Status: s}
-	after.Metadata.UID = t.UID
-	from, err := json.Marshal(before)
-	if err != nil {
-		return nil, err
-	}
-	to, err := json.Marshal(after)
-	if err != nil {
-		return nil, err
-	}
-	return jsonmergepatch.CreateThreeWayJSONMergePatch(from, to, from)
 }
 
 // flushStatuses writes the statuses that are held back, at the end of a run.

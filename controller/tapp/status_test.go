@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tkestack.io/tapp/controller/shell"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
@@ -19,12 +20,12 @@ func TestStatusPatch(t *testing.T) {
 	next := tapp.Status.DeepCopy()
 	next.ReadyReplicas = 1
 	next.Statuses = map[string]tappv1.InstanceStatus{"0": "Running"}
-	got, err := statusPatch(tapp, next)
+	got, err := shell.StatusPatch(tapp.UID, &tapp.Status, next)
 	if want := `{"metadata":{"uid":"uid-a"},"status":{"readyReplicas":1,"statuses":{"1":null}}}`; err != nil || string(got) != want {
 		t.Errorf("got %s and error %v, want %s", got, err, want)
 	}
 	next.Replicas = 0 // replicas has no omitempty, so that 0 is written
-	got, _ = statusPatch(tapp, next)
+	got, _ = shell.StatusPatch(tapp.UID, &tapp.Status, next)
 	if !strings.Contains(string(got), `"replicas":0`) {
 		t.Errorf("got %s", got)
 	}
@@ -54,7 +55,7 @@ func TestStatusBytes(t *testing.T) {
 	} {
 		tapp := someTApp("a")
 		tapp.Status = c.from
-		got, err := statusPatch(tapp, &c.to)
+		got, err := shell.StatusPatch(tapp.UID, &tapp.Status, &c.to)
 		if err != nil {
 			t.Fatal(err)
 		}

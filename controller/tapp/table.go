@@ -217,7 +217,7 @@ func (w *writer) patch(ctx context.Context, name string, data []byte, subresourc
 // deleted: the TApp is about to go with it, and there is nothing to tell.
 func unlessTerminating(err error) error {
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return fmt.Errorf("%w: %s", errStale, err.Error())
+		return fmt.Errorf("%w: %w", errStale, err)
 	}
 	return err
 }

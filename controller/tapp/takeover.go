@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"tkestack.io/tapp/controller/shell"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
@@ -93,14 +94,14 @@ func take(ctx context.Context, o metav1.ListOptions, list func(context.Context, 
 
 // reached says whether a store shows the inventory or something newer.
 func (i *inventory) reached(store cache.Store) bool {
-	if !newer(i.version, store.LastStoreSyncResourceVersion()) {
+	if !shell.Newer(i.version, store.LastStoreSyncResourceVersion()) {
 		return true
 	}
 	// The list's version may be that of an object of another kind, which the store
 	// never sees. Then what it holds has to tell.
 	for name, version := range i.objects {
 		object, exists, _ := store.GetByKey(name)
-		if !exists || newer(version, versionOf(object)) {
+		if !exists || shell.Newer(version, versionOf(object)) {
 			return false
 		}
 	}
@@ -109,7 +110,7 @@ func (i *inventory) reached(store cache.Store) bool {
 		if err != nil {
 			continue
 		}
-		if _, listed := i.objects[m.GetNamespace()+"/"+m.GetName()]; !listed && newer(i.version, m.GetResourceVersion()) {
+		if _, listed := i.objects[m.GetNamespace()+"/"+m.GetName()]; !listed && shell.Newer(i.version, m.GetResourceVersion()) {
 			return false // gone by then
 		}
 	}

@@ -96,7 +96,9 @@ func TestAppRejected(t *testing.T) {
 func TestAppNothingIsLost(t *testing.T) {
 	fill := randfill.NewWithSeed(1).NilChance(0).NumElements(1, 1).MaxDepth(30).Funcs(
 		func(s *string, c randfill.Continue) { *s = "s" + strconv.FormatInt(c.Int63(), 36) },
-		func(q *resource.Quantity, c randfill.Continue) { *q = *resource.NewQuantity(c.Int63n(1000), resource.DecimalSI) },
+		func(q *resource.Quantity, c randfill.Continue) {
+			*q = *resource.NewQuantity(c.Int63n(1000), resource.DecimalSI)
+		},
 		func(p *corev1.ServiceType, _ randfill.Continue) { *p = corev1.ServiceTypeNodePort },
 		func(i *int32, c randfill.Continue) { *i = 1 + c.Int31n(1000) },
 		func(i *int64, c randfill.Continue) { *i = 1 + c.Int63n(1000) },

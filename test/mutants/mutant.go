@@ -31,6 +31,7 @@ type room struct {
 var rooms = []room{
 	{planRoom, planner},
 	{shellRoom, shell},
+	{sharedRoom, shared},
 	{loopRoom, queue},
 	{hookRoom, admission},
 	{typesRoom, types},
@@ -87,11 +88,12 @@ type stage struct {
 }
 
 const (
-	planRoom  = "controller/tapp/plan"
-	shellRoom = "controller/tapp"
-	loopRoom  = "controller/loop"
-	hookRoom  = "webhook"
-	typesRoom = "crd/tapp/v1"
+	planRoom   = "controller/tapp/plan"
+	shellRoom  = "controller/tapp"
+	sharedRoom = "controller/shell"
+	loopRoom   = "controller/loop"
+	hookRoom   = "webhook"
+	typesRoom  = "crd/tapp/v1"
 )
 
 // quick is a run with few random cases, thorough one with all. What they find is
@@ -105,11 +107,12 @@ var (
 var stages = []stage{
 	{typesRoom, typesRoom, [][]string{nil}, []string{typesRoom}},
 	{loopRoom, loopRoom, [][]string{nil}, []string{loopRoom}},
+	{sharedRoom, sharedRoom, [][]string{nil}, []string{sharedRoom}},
 	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, typesRoom}},
-	{shellRoom, shellRoom, [][]string{nil}, []string{shellRoom, planRoom, typesRoom}},
+	{shellRoom, shellRoom, [][]string{nil}, []string{shellRoom, sharedRoom, planRoom, typesRoom}},
 	{hookRoom, hookRoom, [][]string{quick, thorough}, []string{hookRoom, planRoom, typesRoom}},
 	{"the model", "test/model", [][]string{{"-test.run=TestSmallSpaces"}}, []string{planRoom, typesRoom}},
-	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, shellRoom, loopRoom, typesRoom}},
+	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, shellRoom, sharedRoom, loopRoom, typesRoom}},
 }
 
 // stagesFor the mutants of a room.

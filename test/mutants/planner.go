@@ -40,7 +40,7 @@ var planner = []mutant{
 	{"paused-updates-start", "rollout.go", "spec.paused is ignored",
 		"if d.tapp.Spec.Paused && !started && c != stamp {", "if d.tapp.Spec.Paused && started && c == stamp {"},
 	{"paused-leaves-drained-pods", "rollout.go", "a pause stops a pod that has been drained already",
-		"if d.tapp.Spec.Paused && !started && c != stamp {", "if d.tapp.Spec.Paused && c != stamp {"},
+		"if d.tapp.Spec.Paused && !started && c != stamp {", "if d.tapp.Spec.Paused && (started || c != stamp) {"},
 	{"in-place-only-ignored", "rollout.go", "InPlaceOnly recreates",
 		"InPlaceUpdate.Policy == tappv1.InPlaceOnly && remade == \"\"", "InPlaceUpdate.Policy == tappv1.InPlaceOnly && remade != \"\""},
 	{"recreate-policy-ignored", "change.go", "ReCreate updates in place",

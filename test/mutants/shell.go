@@ -26,8 +26,6 @@ var shell = []mutant{
 		"		return staleOr(err)\n	}\n	w.guard.wrotePod(pod.ResourceVersion)\n", "		return staleOr(err)\n	}\n	_ = pod\n"},
 	{"deletes-unguarded", "table.go", "the guard does not learn of a deleted pod",
 		"	w.guard.deletedPod(deletion{name: pod.Name, uid: pod.UID, force: force})\n", ""},
-	{"guard-takes-equal-for-newer", "guard.go", "the caches never catch up",
-		"return err == nil && order > 0", "return err == nil && order >= 0"},
 	{"guard-forgets-uids", "guard.go", "the next pod of the same name counts as the deleted one",
 		"pod.GetUID() != d.uid || ", ""},
 	{"guard-takes-dying-for-gone", "guard.go", "a forced delete counts as seen while the pod is there",
@@ -37,17 +35,15 @@ var shell = []mutant{
 	{"guard-waits-for-ever", "guard.go", "no live view, however long the caches lack something",
 		"	return verdict{live: true}\n", "	return verdict{wait: g.patience}\n"},
 	{"conflicts-are-faults", "failures.go", "a conflict is told as a failure",
-		"apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isOtherUID(err) {\n		return fmt.Errorf", "apierrors.IsNotFound(err) {\n		return fmt.Errorf"},
+		"apierrors.IsNotFound(err) || apierrors.IsConflict(err) || shell.IsOtherUID(err) {\n		return fmt.Errorf", "apierrors.IsNotFound(err) {\n		return fmt.Errorf"},
 	{"errors-not-retried", "sync.go", "a sync whose writes failed counts as done",
 		"errors.Join(err, done.errs.join(), statusErr)", "errors.Join(err, statusErr)"},
 	{"status-errors-swallowed", "sync.go", "a status that could not be written is not tried again",
-		"errors.Join(err, done.errs.join(), statusErr)", "errors.Join(err, done.errs.join())"},
+		"rest, statusErr = c.putStatus(", "rest, _ = c.putStatus("},
 	{"stale-not-looked-at-again", "apply.go", "after a write that came too late nobody looks again",
 		"		out.again = staleAgain\n", "		out.again = 0\n"},
 	{"old-plans-go-on", "apply.go", "a plan goes on although the spec changed",
 		"now.Generation > t.Generation", "now.Generation < t.Generation"},
-	{"status-without-uid", "status.go", "the status of a TApp lands on the next one of its name",
-		"	after.Metadata.UID = t.UID\n", ""},
 	{"status-unthrottled", "status.go", "every status is written at once",
 		"- now.Sub(m.status.last); left > 0 {", "- now.Sub(m.status.last); left > time.Hour {"},
 	{"status-at-rest", "status.go", "a status that says nothing new is written",
@@ -62,6 +58,18 @@ var shell = []mutant{
 		"		return true\n	}\n	// The list's version", "		return true\n	}\n	if i.version != \"\" {\n		return true\n	}\n	// The list's version"},
 	{"claim-deleted-unseen", "claims.go", "a claim is deleted that somebody else has got by now",
 		"&metav1.Preconditions{UID: &uid, ResourceVersion: &a.Claim.ResourceVersion}", "&metav1.Preconditions{UID: &uid}"},
+}
+
+// shared are the mutants of controller/shell, which the controllers have in common.
+var shared = []mutant{
+	{"guard-takes-equal-for-newer", "version.go", "the caches never catch up",
+		"return err == nil && order > 0", "return err == nil && order >= 0"},
+	{"versions-as-strings", "version.go", "version 9 is newer than version 10",
+		"return err == nil && order > 0", "return err == nil && order != 0 && a > b"},
+	{"status-without-uid", "status.go", "the status of a TApp lands on the next one of its name",
+		"	after.Metadata.UID = uid\n", "	_ = uid\n"},
+	{"outages-are-faults", "errors.go", "an API server that is away is a fault of each object",
+		"apierrors.IsServiceUnavailable(err) || ", ""},
 }
 
 // queue are the mutants of controller/loop.

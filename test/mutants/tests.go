@@ -54,6 +54,8 @@ func (t tests) run(ctx context.Context) (string, error) {
 		switch {
 		case ctx.Err() != nil:
 			return "", ctx.Err()
+		case bytes.Contains(output, []byte("no tests to run")):
+			return "", fmt.Errorf("%s has no tests that %q names", t.stage.path, args)
 		case err == nil:
 		case errors.As(err, &exit):
 			return firstFailure(output), nil

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -17,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"tkestack.io/tapp/test/walk"
 )
 
 // TestScripts plays the scripts. Beside testscript's own commands they have
@@ -95,32 +96,11 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// changing is what differs from run to run.
-var changing = []struct {
-	is   *regexp.Regexp
-	name string
-}{
-	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "<uid>"},
-	{regexp.MustCompile(`\b[0-9a-f]{16}\b`), "<hash>"},
-	{regexp.MustCompile(`\d+\.\d+\.\d+\.\d+`), "<ip>"},
-	{regexp.MustCompile(`\bkwok-\d+\b`), "<node>"},
-	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "<time>"},
-	{regexp.MustCompile(`(^| )(\d+[dhms])+( |$)`), "$1<age>$3"},
-	{regexp.MustCompile(`\bplugin-[a-z0-9]{5}\b`), "<namespace>"},
-}
+// own are the namespaces of the scripts.
+var own = regexp.MustCompile(`\bplugin-[a-z0-9]{5}\b`)
 
 // common is a text without what differs from run to run.
-func common(text string) string {
-	var lines []string
-	for line := range strings.Lines(text) {
-		line = strings.Join(strings.Fields(line), " ")
-		for _, c := range changing {
-			line = c.is.ReplaceAllString(line, c.name)
-		}
-		lines = append(lines, line)
-	}
-	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
-}
+func common(text string) string { return walk.Common(own.ReplaceAllString(text, "<namespace>")) }
 
 func same(ts *testscript.TestScript, output string, args []string) {
 	if len(args) != 1 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	appv1 "tkestack.io/tapp/crd/app/v1"
@@ -28,7 +29,7 @@ func deploymentManifest(a *appv1.App) map[string]any {
 		delete(container, "resources")
 	}
 	container["image"] = t.Image // also an empty one: the API server says what is wrong with it
-	return stamped(map[string]any{
+	return map[string]any{
 		"apiVersion": "apps/v1",
 		"kind":       string(Deployment),
 		"metadata":   metadata(a, t.Name),
@@ -40,7 +41,25 @@ func deploymentManifest(a *appv1.App) map[string]any {
 				"spec":     map[string]any{"containers": []any{container}},
 			},
 		},
-	})
+	}
+}
+
+// keepSelector has the manifest of a Deployment keep a selector that is not ours: it
+// cannot be changed, and those that app-controller made have another one. Their pods
+// get our label beside the ones that it asks for.
+func keepSelector(manifest map[string]any, selector *metav1.LabelSelector) {
+	if selector == nil || len(selector.MatchLabels) == 0 {
+		return
+	}
+	spec, _ := manifest["spec"].(map[string]any)
+	template, _ := spec["template"].(map[string]any)
+	metadata, _ := template["metadata"].(map[string]any)
+	labels, _ := metadata["labels"].(map[string]any)
+	kept := map[string]any{}
+	for key, value := range selector.MatchLabels {
+		kept[key], labels[key] = value, value
+	}
+	spec["selector"] = map[string]any{"matchLabels": kept}
 }
 
 func serviceManifest(a *appv1.App) map[string]any {
@@ -49,7 +68,7 @@ func serviceManifest(a *appv1.App) map[string]any {
 	if ports := a.Spec.DeploymentTemplate.Ports; len(ports) > 0 {
 		target, protocol = ports[0].ContainerPort, ports[0].Protocol
 	}
-	return stamped(map[string]any{
+	return map[string]any{
 		"apiVersion": "v1",
 		"kind":       string(Service),
 		"metadata":   metadata(a, t.Name),
@@ -60,7 +79,7 @@ func serviceManifest(a *appv1.App) map[string]any {
 				"name": appv1.PortName, "port": int64(t.Port), "targetPort": int64(target), "protocol": string(protocol),
 			}},
 		},
-	})
+	}
 }
 
 func metadata(a *appv1.App, name string) map[string]any {

@@ -191,7 +191,11 @@ func (c *computation) child(wanted Child, manifest func(*appv1.App) map[string]a
 		if i := slices.IndexFunc(objects, func(o object) bool { return o.GetName() == wanted.Name }); i >= 0 {
 			have = &objects[i]
 		}
-		have, settled = c.present(wanted, manifest(c.app), have)
+		made := manifest(c.app)
+		if have != nil && c.isOurs(*have) {
+			keepSelector(made, have.selector)
+		}
+		have, settled = c.present(wanted, stamped(made), have)
 	}
 	for _, o := range objects {
 		if o.GetName() != wanted.Name && c.isOurs(o) {

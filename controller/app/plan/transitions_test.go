@@ -117,12 +117,12 @@ func (c *cluster) isRight(t *testing.T) {
 	a := c.app.DeepCopy()
 	appv1.Default(a)
 	for name, d := range c.deployments {
-		if name != a.Spec.DeploymentTemplate.Name || len(Differences(deploymentManifest(a), d)) > 0 {
+		if name != a.Spec.DeploymentTemplate.Name || len(Differences(stamped(deploymentManifest(a)), d)) > 0 {
 			t.Errorf("there is a Deployment %s that should not be so: %+v", name, d.Spec)
 		}
 	}
 	for name, s := range c.services {
-		if name != a.Spec.ServiceTemplate.Name || len(Differences(serviceManifest(a), s)) > 0 {
+		if name != a.Spec.ServiceTemplate.Name || len(Differences(stamped(serviceManifest(a)), s)) > 0 {
 			t.Errorf("there is a Service %s that should not be so: %+v", name, s.Spec)
 		}
 	}
