@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/urfave/cli/v2"
@@ -35,7 +36,13 @@ func run(ctx context.Context, c controller.Config, a *webhook.Admission) error {
 	if err != nil {
 		return err
 	}
-	a.Reads = webhook.Reads{Pods: replica.Pods, TApps: replica.TApps}
+	// What is not looked after has no cache, and is read live.
+	if slices.Contains(c.Controllers, controller.KindTApp) {
+		a.Reads.Pods, a.Reads.TApps = replica.Pods, replica.TApps
+	}
+	if a.Apps = slices.Contains(c.Controllers, controller.KindApp); a.Apps {
+		a.Reads.AppsNaming = replica.AppsNaming
+	}
 	if err := a.Prepare(); err != nil {
 		return err
 	}

@@ -16,6 +16,9 @@ func TestValidate(t *testing.T) {
 		want   string // a part of the error; empty: none
 	}{
 		"defaults":                 {func(*Config) {}, ""},
+		"no kinds":                 {func(c *Config) { c.Controllers = nil }, "--controllers is empty; name some of tapp, app"},
+		"an unknown kind":          {func(c *Config) { c.Controllers = []string{"tapp", "set"} }, `--controllers names "set"; there are tapp, app`},
+		"both kinds":               {func(c *Config) { c.Controllers = Kinds() }, ""},
 		"no worker":                {func(c *Config) { c.Workers = 0 }, "--worker is 0"},
 		"no requests":              {func(c *Config) { c.KubeAPIQPS = 0 }, "--kube-api-qps is 0"},
 		"no burst":                 {func(c *Config) { c.KubeAPIBurst = -1 }, "--kube-api-burst is -1"},
@@ -51,7 +54,7 @@ func TestFlags(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"kubeconfig": "", "master": "", "create-crd": "true", "delete-pod-after-app-finish": "true",
+		"kubeconfig": "", "master": "", "controllers": "tapp", "create-crd": "true", "delete-pod-after-app-finish": "true",
 		"kube-api-qps": "2000", "kube-api-burst": "2500", "worker": "5", "namespace": "",
 		"leader-elect": "true", "leader-elect-lease-duration": "15s", "leader-elect-renew-deadline": "10s",
 		"leader-elect-retry-period": "1s", "leader-elect-resource-name": "tapp-controller", "leader-elect-resource-namespace": "",
@@ -70,6 +73,7 @@ func TestCommandLine(t *testing.T) {
 		err  string
 	}{
 		{[]string{"--version"}, "v1.2.3\n", ""},
+		{[]string{"--controllers=set, app"}, "", `--controllers names "set"; there are tapp, app`},
 		{[]string{"--worker=0"}, "", "--worker is 0"},
 		{[]string{"--logging-format=xml"}, "", "give text or json"},
 		{[]string{"-v=-1"}, "", "-v is -1"},

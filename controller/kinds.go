@@ -45,10 +45,11 @@ func (c *Config) has(kind string) bool { return slices.Contains(c.Controllers, k
 // crdKinds are the kinds whose CustomResourceDefinitions are applied.
 func (c *Config) crdKinds() []string {
 	var out []string
-	for name, kind := range map[string]string{KindTApp: tappv1.Kind, KindApp: appv1.Kind} {
-		if c.has(name) {
-			out = append(out, kind)
-		}
+	if c.has(KindTApp) {
+		out = append(out, tappv1.Kind)
+	}
+	if c.has(KindApp) {
+		out = append(out, appv1.Kind)
 	}
 	return out
 }

@@ -25,6 +25,8 @@ type Admission struct {
 	// Register applies the webhook configurations at the start. Without files of a
 	// certificate it has TLS be self-managed.
 	Register bool
+	// Apps registers the webhook of Apps too.
+	Apps bool
 
 	source *certs.Source
 	server *server

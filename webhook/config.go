@@ -23,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
+	appv1 "tkestack.io/tapp/crd/app/v1"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
@@ -73,6 +74,8 @@ type Reads struct {
 	Pods func(context.Context, *tappv1.TApp) ([]*corev1.Pod, error)
 	// TApps of a namespace.
 	TApps func(ctx context.Context, namespace string) ([]*tappv1.TApp, error)
+	// AppsNaming are the Apps of a namespace that name a child of this kind and name.
+	AppsNaming func(ctx context.Context, kind, namespace, name string) ([]*appv1.App, error)
 	// Resize says whether pods of this cluster can be resized.
 	Resize func(context.Context) bool
 }

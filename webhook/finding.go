@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
@@ -59,6 +60,11 @@ func ratchet(found, before []finding) (fresh, old []finding) {
 // invalid is the status that the API server has for its own kinds: kubectl prints
 // one line for each cause.
 func invalid(name string, found []finding) metav1.Status {
+	return invalidOf(tappv1.GroupVersionKind().GroupKind(), name, found)
+}
+
+// invalidOf is invalid for an object of any kind.
+func invalidOf(kind schema.GroupKind, name string, found []finding) metav1.Status {
 	more := 0
 	if len(found) > mostFindings {
 		more = len(found) - mostFindings
@@ -66,7 +72,7 @@ func invalid(name string, found []finding) metav1.Status {
 	}
 	status := metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
-		Details: &metav1.StatusDetails{Group: tappv1.GroupName, Kind: tappv1.Kind, Name: name},
+		Details: &metav1.StatusDetails{Group: kind.Group, Kind: kind.Kind, Name: name},
 	}
 	lines := make([]string, 0, len(found)+1)
 	for _, f := range found {
@@ -78,7 +84,7 @@ func invalid(name string, found []finding) metav1.Status {
 		lines = append(lines, last.String())
 		status.Details.Causes = append(status.Details.Causes, metav1.StatusCause{Field: last.field, Message: last.message})
 	}
-	status.Message = fmt.Sprintf("%s.%s %q is invalid: %s", tappv1.Kind, tappv1.GroupName, name, strings.Join(lines, "; "))
+	status.Message = fmt.Sprintf("%s %q is invalid: %s", kind, name, strings.Join(lines, "; "))
 	return status
 }
 

@@ -11,10 +11,12 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
 	"tkestack.io/tapp/certs"
+	appv1 "tkestack.io/tapp/crd/app/v1"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
@@ -65,20 +67,34 @@ func (a *Admission) configurations() (*admissionv1.MutatingWebhookConfiguration,
 	if err != nil {
 		return nil, nil, err
 	}
-	return &admissionv1.MutatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.MutatingWebhook{{
-			Name: "mutate.tapp.tkestack.io", ClientConfig: mutate, Rules: rulesFor("tapps"),
-			ReinvocationPolicy: ptr.To(admissionv1.IfNeededReinvocationPolicy),
-			FailurePolicy:      ptr.To(admissionv1.Fail), MatchPolicy: ptr.To(admissionv1.Equivalent), SideEffects: ptr.To(admissionv1.SideEffectClassNone),
-			TimeoutSeconds: ptr.To(int32(reviewTimeout)), AdmissionReviewVersions: []string{"v1"},
-		}}}, &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.ValidatingWebhook{{
-			Name: "validate.tapp.tkestack.io", ClientConfig: validate, Rules: rulesFor("tapps", "tapps/scale"),
-			FailurePolicy: ptr.To(admissionv1.Fail), MatchPolicy: ptr.To(admissionv1.Equivalent), SideEffects: ptr.To(admissionv1.SideEffectClassNone),
-			TimeoutSeconds: ptr.To(int32(reviewTimeout)), AdmissionReviewVersions: []string{"v1"},
-		}}}, nil
+	mutating := &admissionv1.MutatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.MutatingWebhook{{
+		Name: "mutate.tapp.tkestack.io", ClientConfig: mutate, Rules: rulesFor(tappv1.SchemeGroupVersion, "tapps"),
+		ReinvocationPolicy: ptr.To(admissionv1.IfNeededReinvocationPolicy),
+		FailurePolicy:      ptr.To(admissionv1.Fail), MatchPolicy: ptr.To(admissionv1.Equivalent), SideEffects: ptr.To(admissionv1.SideEffectClassNone),
+		TimeoutSeconds: ptr.To(int32(reviewTimeout)), AdmissionReviewVersions: []string{"v1"},
+	}}}
+	validating := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.ValidatingWebhook{
+		validatingWebhook("validate.tapp.tkestack.io", validate, rulesFor(tappv1.SchemeGroupVersion, "tapps", "tapps/scale")),
+	}}
+	if a.Apps {
+		validateApp, err := a.clientConfig("/validate/app")
+		if err != nil {
+			return nil, nil, err
+		}
+		validating.Webhooks = append(validating.Webhooks, validatingWebhook("validate.app.tkestack.io", validateApp, rulesFor(appv1.SchemeGroupVersion, "apps")))
+	}
+	return mutating, validating, nil
 }
 
-func rulesFor(resources ...string) []admissionv1.RuleWithOperations {
-	gv := tappv1.SchemeGroupVersion
+func validatingWebhook(name string, to admissionv1.WebhookClientConfig, rules []admissionv1.RuleWithOperations) admissionv1.ValidatingWebhook {
+	return admissionv1.ValidatingWebhook{
+		Name: name, ClientConfig: to, Rules: rules,
+		FailurePolicy: ptr.To(admissionv1.Fail), MatchPolicy: ptr.To(admissionv1.Equivalent), SideEffects: ptr.To(admissionv1.SideEffectClassNone),
+		TimeoutSeconds: ptr.To(int32(reviewTimeout)), AdmissionReviewVersions: []string{"v1"},
+	}
+}
+
+func rulesFor(gv schema.GroupVersion, resources ...string) []admissionv1.RuleWithOperations {
 	return []admissionv1.RuleWithOperations{{
 		Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 		Rule: admissionv1.Rule{APIGroups: []string{gv.Group}, APIVersions: []string{gv.Version}, Resources: resources,

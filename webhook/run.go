@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"tkestack.io/tapp/crd/client"
@@ -41,16 +42,25 @@ func newServer(c Config) (*server, error) {
 		registerer = prometheus.NewRegistry()
 	}
 	m := newMetrics(registerer)
-	v, err := c.newValidator(m)
+	base, err := c.connect()
 	if err != nil {
 		return nil, err
 	}
-	s := &server{certificates: c.Certificates, delay: c.ShutdownDelay}
+	v, err := c.newValidator(base, m)
+	if err != nil {
+		return nil, err
+	}
+	apps, err := c.newAppValidator(base)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{certificates: c.Certificates, delay: c.ShutdownDelay, apps: apps.validate}
 	s.handler = s.routes(m, mutate, v.validate)
 	return s, nil
 }
 
-func (c *Config) newValidator(m *metrics) (*validator, error) {
+// connect says how the API server is asked.
+func (c *Config) connect() (*rest.Config, error) {
 	base, err := process.FindAPIServer(c.REST, c.Kubeconfig, c.Master)
 	if err != nil {
 		return nil, err
@@ -61,6 +71,21 @@ func (c *Config) newValidator(m *metrics) (*validator, error) {
 	base.Timeout = longestTimeout
 	base.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(float32(c.KubeAPIQPS), c.KubeAPIBurst)
 	base.WarningHandlerWithContext = collectWarnings{}
+	return base, nil
+}
+
+func (c *Config) newAppValidator(base *rest.Config) (*appValidator, error) {
+	if c.Reads.AppsNaming != nil {
+		return &appValidator{naming: c.Reads.AppsNaming}, nil
+	}
+	apps, err := client.NewApps(base)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of Apps: %w", err)
+	}
+	return &appValidator{naming: liveNaming(apps)}, nil
+}
+
+func (c *Config) newValidator(base *rest.Config, m *metrics) (*validator, error) {
 	core, err := corev1client.NewForConfig(base)
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)

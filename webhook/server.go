@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"tkestack.io/tapp/certs"
+	appv1 "tkestack.io/tapp/crd/app/v1"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
@@ -27,6 +28,7 @@ type server struct {
 	// delay at the end, see Config.ShutdownDelay.
 	delay   time.Duration
 	handler http.Handler
+	apps    judge[*appv1.App]
 	ending  atomic.Bool
 }
 
@@ -36,6 +38,9 @@ func (s *server) routes(m *metrics, mutate judge[map[string]any], validate judge
 	router := mux.NewRouter()
 	router.Path("/mutate/tapp").Methods(http.MethodPost).Handler(review("mutate", m, mutate))
 	router.Path("/validate/tapp").Methods(http.MethodPost).Handler(review("validate", m, validate))
+	if s.apps != nil {
+		router.Path("/validate/app").Methods(http.MethodPost).Handler(review("validate-app", m, s.apps))
+	}
 	router.Path("/healthz").Methods(http.MethodGet, http.MethodHead).HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { ok(w) })
 	router.Path("/readyz").Methods(http.MethodGet, http.MethodHead).HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if err := s.isReady(); err != nil {

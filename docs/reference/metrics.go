@@ -94,7 +94,7 @@ const intro = `# Metrics
 
 ` + "`/metrics`" + ` at ` + "`--metrics-address`" + ` has these, and those that Prometheus' library adds for every Go program (` + "`go_*`, `process_*`" + `).
 
-A sample belongs to the replica that was asked. Metrics with the labels ` + "`namespace`" + ` and ` + "`tapp`" + ` are about one TApp and come from the
+A sample belongs to the replica that was asked. Metrics with the labels ` + "`namespace`" + ` and ` + "`tapp`" + ` (or ` + "`app`" + `) are about one TApp (or App) and come from the
 leader alone, so that a sum over all replicas is right; scrape them with ` + "`honorLabels`" + `, or Prometheus renames the label ` + "`namespace`" + `.
 
 | metric | type | labels | meaning |

@@ -71,15 +71,26 @@ func TestLint(t *testing.T) {
 }
 
 // TestCRDs: those of the chart are those of crd/bases, with labels and an annotation
-// that keeps them.
+// that keeps them; that of App is there where its controller is.
 func TestCRDs(t *testing.T) {
-	bases, err := filepath.Glob("../../crd/bases/*.yaml")
+	values := map[string]any{"controllers": map[string]any{"app": map[string]any{"enabled": true}}}
+	both, err := render(load(t), values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	haveCRDs(t, both[crdFile], "../../crd/bases/*.yaml")
+	haveCRDs(t, mustRender(t, releases[0])[crdFile], "../../crd/bases/*_tapps.yaml")
+}
+
+func haveCRDs(t *testing.T, rendered, pattern string) {
+	t.Helper()
+	bases, err := filepath.Glob(pattern)
 	if err != nil || len(bases) == 0 {
 		t.Fatalf("%d CRDs in crd/bases, %v", len(bases), err)
 	}
-	rendered := strings.Split("\n"+mustRender(t, releases[0])[crdFile], "\n---\n")[1:]
-	if len(rendered) != len(bases) {
-		t.Fatalf("%d CRDs are rendered, want %d", len(rendered), len(bases))
+	documents := strings.Split("\n"+rendered, "\n---\n")[1:]
+	if len(documents) != len(bases) {
+		t.Fatalf("%d CRDs are rendered, want %d", len(documents), len(bases))
 	}
 	for i, path := range bases {
 		raw, err := os.ReadFile(path)
@@ -93,7 +104,7 @@ func TestCRDs(t *testing.T) {
 		if !bytes.Equal(raw, copied) {
 			t.Errorf("chart/files/crds is not what crd/bases is: run make generate")
 		}
-		want, got := tree(t, raw), tree(t, []byte(rendered[i]))
+		want, got := tree(t, raw), tree(t, []byte(documents[i]))
 		metadata := want["metadata"].(map[string]any)
 		metadata["annotations"].(map[string]any)["helm.sh/resource-policy"] = "keep"
 		metadata["labels"] = map[string]any{

@@ -122,8 +122,8 @@ func TestGracePeriod(t *testing.T) {
 	}
 }
 
-// TestWebhookScope: the webhooks are asked about TApps and their scale, and about
-// nothing that TApp itself, its pods or its recovery depend on.
+// TestWebhookScope: the webhooks are asked about TApps and their scale, about Apps
+// where those are looked after, and about nothing that TApp itself, its pods or its recovery depend on.
 func TestWebhookScope(t *testing.T) {
 	for _, r := range releases {
 		all := decoded(t, r)
@@ -133,8 +133,16 @@ func TestWebhookScope(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: got %s, want %s", r.name, got, want)
 		}
-		if len(mutating.Webhooks) != 1 || len(validating.Webhooks) != 1 {
-			t.Errorf("%s: %d and %d webhooks", r.name, len(mutating.Webhooks), len(validating.Webhooks))
+		var others []string
+		for _, w := range validating.Webhooks[1:] {
+			others = append(others, w.Name+rules(w.Rules))
+		}
+		forApps := ""
+		if r.name == "everything" {
+			forApps = "validate.app.tkestack.io[[CREATE UPDATE] [appcontroller.k8s.io] [v1] [apps]Namespaced]"
+		}
+		if got := strings.Join(others, " "); len(mutating.Webhooks) != 1 || got != forApps {
+			t.Errorf("%s: %d mutating webhooks, and also %q", r.name, len(mutating.Webhooks), got)
 		}
 	}
 }
@@ -205,6 +213,34 @@ func TestServiceFindsPods(t *testing.T) {
 			if !slices.ContainsFunc(deployment.Spec.Template.Spec.Containers[0].Ports, func(c corev1.ContainerPort) bool { return c.Name == p.TargetPort.StrVal }) {
 				t.Errorf("%s: the container has no port %s", r.name, p.TargetPort.String())
 			}
+		}
+	}
+}
+
+// TestAppRights: the rights to write Deployments and Services are given only where
+// Apps are looked after.
+func TestAppRights(t *testing.T) {
+	for _, r := range releases {
+		all := decoded(t, r)
+		var granted []string
+		for _, role := range every[*rbacv1.ClusterRole](all) {
+			for _, rule := range role.Rules {
+				for _, resource := range []string{"deployments", "services", "apps", "apps/status", "apps/finalizers", "apps/scale"} {
+					if slices.Contains(rule.Resources, resource) {
+						granted = append(granted, fmt.Sprint(rule.APIGroups, resource, rule.Verbs))
+					}
+				}
+			}
+		}
+		want := ""
+		if r.name == "everything" {
+			want = "[appcontroller.k8s.io]apps[get list watch]; [appcontroller.k8s.io]apps/status[patch]; [appcontroller.k8s.io]apps/finalizers[update]; " +
+				"[apps]deployments[get list watch create patch delete]; []services[get list watch create patch delete]; " +
+				"[appcontroller.k8s.io]apps[get list watch]; [appcontroller.k8s.io]apps/status[get]; [appcontroller.k8s.io]apps/scale[get]; " +
+				"[appcontroller.k8s.io]apps[create update patch delete deletecollection]; [appcontroller.k8s.io]apps/scale[update patch]"
+		}
+		if got := strings.Join(granted, "; "); got != want {
+			t.Errorf("%s grants %s\nwant %s", r.name, got, want)
 		}
 	}
 }
