@@ -40,8 +40,8 @@ lane() {
 
 run vet lint unit chart-test devcluster-test build bin/devcluster
 bin/devcluster build
-lane 1 admission-test shell-test plugin-test e2e &
+lane 1 admission-test shell-test plugin-test app-test e2e &
 first=$!
-lane 2 certs-test failover-test nodes-test install-test || second=$?
+lane 2 certs-test failover-test nodes-test app-nodes-test install-test || second=$?
 wait $first || exit 1
 exit ${second:-0}

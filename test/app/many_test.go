@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appv1 "tkestack.io/tapp/crd/app/v1"
@@ -66,16 +67,16 @@ func expect(t *testing.T, phase string, counts map[string]int, want map[string]s
 // ten seconds, which is how long they are held back.
 func (r *rig) progress() int {
 	r.Helper()
-	list, err := r.apps.List(r.Context(), metav1.ListOptions{})
+	list, err := r.kube.AppsV1().Deployments(r.ns).List(r.Context(), metav1.ListOptions{})
 	if err != nil {
 		r.Fatal(err)
 	}
 	out := 0
 	for i := range list.Items {
-		a := &list.Items[i]
-		for _, c := range a.Status.DeploymentStatus.Conditions {
-			if c.Type == "Progressing" {
-				took := c.LastUpdateTime.Sub(a.CreationTimestamp.Time) + time.Second // both are whole seconds
+		d := &list.Items[i]
+		for _, c := range d.Status.Conditions {
+			if c.Type == appsv1.DeploymentProgressing {
+				took := c.LastUpdateTime.Sub(d.CreationTimestamp.Time) + time.Second // both are whole seconds
 				out += int(took / (10 * time.Second))
 			}
 		}
