@@ -1,0 +1,160 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// A process acts on what it has seen, which is never quite what is. What it may be
+// blamed for is judged by what it can have believed: the state at one of the versions
+// from the one that its caches showed when it made its plan, to the one at which it
+// asked for the write, which a live read can have shown.
+
+// belief of a process about one TApp, as it was when a chain of its requests began: a
+// sync makes them, one after the other or side by side, without virtual time between
+// an answer and what follows from it.
+type belief struct {
+	// told are the versions that the caches showed, by resource.
+	told map[string]int64
+	at   time.Time
+	// out are the instances that the chain has taken out of service, and by which
+	// versions.
+	out map[string]int64
+
+	waiting int // requests without an answer
+	step    int // of the last answer
+	last    time.Time
+	// again is until when a request may come again that was told to wait: client-go
+	// does that by itself.
+	again time.Time
+}
+
+// goesOn says whether a request may follow from the last answer.
+func (b *belief) goesOn(step int, issued time.Time) bool {
+	return b.step >= step-1 && !issued.After(b.last)
+}
+
+// appOf a request: the TApp whose sync made it; empty for requests of no TApp.
+func (w *world) appOf(r *request) string {
+	name := r.name
+	if r.verb == "create" && r.resource != events {
+		if o, err := w.decode(r.resource, r.body); err == nil {
+			name = o.GetName()
+		}
+	}
+	switch r.resource {
+	case tapps:
+		return name
+	case pods, claims, revisions:
+		app, _ := stem(strings.TrimPrefix(name, "data-"))
+		return app
+	}
+	return ""
+}
+
+// attribute gives a request that has just come the belief that it was made on.
+func (w *world) attribute(r *request) {
+	app := w.appOf(r)
+	if r.belief != nil || len(r.joined) > 0 {
+		return
+	}
+	if app == "" {
+		w.join(r)
+		return
+	}
+	b := r.replica.beliefs[app]
+	if b == nil || b.waiting == 0 && !b.goesOn(w.steps, r.issued) && w.now().After(b.again) {
+		b = &belief{told: map[string]int64{}, at: r.issued, out: map[string]int64{}}
+		for resource, version := range r.replica.told {
+			b.told[resource] = version
+		}
+		r.replica.beliefs[app] = b
+	}
+	b.waiting++
+	r.belief = b
+}
+
+// join notes that a live list may be a part of any chain that is going on.
+func (w *world) join(r *request) {
+	for _, app := range appNames() {
+		if b := r.replica.beliefs[app]; b != nil && r.verb == "list" && (b.waiting > 0 || b.goesOn(w.steps, r.issued)) {
+			b.waiting++
+			r.joined = append(r.joined, b)
+		}
+	}
+}
+
+// postponed notes that a request was told to come again.
+func (w *world) postponed(r *request) {
+	if r.belief != nil {
+		r.belief.again = w.now().Add(5 * time.Second)
+	}
+}
+
+// answered notes that a request has got its answer, or never will.
+func (w *world) answered(r *request) {
+	if r.settled {
+		return
+	}
+	r.settled = true
+	for _, b := range append(slices.Clone(r.joined), r.belief) {
+		if b != nil {
+			b.waiting--
+			b.step, b.last = w.steps, w.now()
+		}
+	}
+}
+
+// versionsOf an object between the one that was believed in and the write that is
+// judged, the newest last; nil stands for its absence.
+func versionsOf[T object](o *oracle, resource, name string, b *belief) []T {
+	var out []T
+	var zero T
+	current, has := zero, false
+	for _, c := range o.w.tables[resource].history {
+		if c.version >= o.judged {
+			break
+		}
+		if c.object().GetName() != name {
+			continue
+		}
+		if c.version > b.told[resource] {
+			out = append(out, current)
+		}
+		current, has = zero, c.after != nil
+		if has {
+			current = c.after.(T)
+		}
+	}
+	return append(out, current)
+}
+
+// appsSeen are the versions of a TApp that were believed in, but for its absence.
+func (o *oracle) appsSeen(name string, b *belief) []*tappv1.TApp {
+	var out []*tappv1.TApp
+	for _, t := range versionsOf[*tappv1.TApp](o, tapps, name, b) {
+		if t != nil {
+			d := *t
+			d.Spec = *t.Spec.DeepCopy()
+			tappv1.Default(&d)
+			out = append(out, &d)
+		}
+	}
+	return out
+}
+
+// podsSeen are the versions of a pod, that very one, that were believed in.
+func (o *oracle) podsSeen(pod *corev1.Pod, b *belief) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, p := range versionsOf[*corev1.Pod](o, pods, pod.Name, b) {
+		if p != nil && p.UID == pod.UID {
+			out = append(out, p)
+		}
+	}
+	return out
+}

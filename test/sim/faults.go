@@ -1,0 +1,282 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// is says whether a fault that lasts is on.
+func (w *world) is(kind string) bool { return w.until[kind] > w.steps }
+
+// follow does what the plan has for this step.
+func (w *world) follow() {
+	for _, e := range w.plan.Edits {
+		if e.Step == w.steps {
+			w.trace.say(w.steps, w.now(), "user: %s %s %d %d", e.App, e.Kind, e.A, e.B)
+			w.edit(e)
+		}
+	}
+	for _, f := range w.plan.Faults {
+		if f.Step == w.steps {
+			if slices.Contains(writeFaults(), f.Kind) {
+				w.armed = append(w.armed, f)
+				continue
+			}
+			w.trace.say(w.steps, w.now(), "fault: %s %d", f.Kind, f.A)
+			w.strike(f)
+		}
+	}
+	for _, name := range nodeNames() {
+		if w.down[name] && !w.is(nodeSilent+name) {
+			w.revive(name)
+		}
+		if w.get(nodes, name) == nil && !w.is(nodeGone+name) {
+			w.addNode(name)
+		}
+	}
+	if w.quota >= 0 && !w.is(quotaFull) {
+		w.quota = -1
+	}
+	if len(w.alive()) > 1 && !w.is(secondLeader) {
+		w.kill(w.alive()[0])
+	}
+}
+
+// strike is what goes wrong beside writes.
+func (w *world) strike(f Fault) {
+	node := nodeNames()[f.A%len(nodeNames())]
+	switch f.Kind {
+	case secondLeader:
+		w.until[f.Kind] = w.steps + 20 + f.A
+		_ = w.start()
+	case orderly:
+		for _, r := range w.alive() {
+			r.stopping = true
+			r.stop()
+		}
+	case staleReads, watchFreeze:
+		w.until[f.Kind] = w.steps + 10 + f.A
+	case watchExpire, watchClose:
+		w.until[f.Kind] = w.steps + 5
+		for _, x := range w.watches {
+			if f.Kind == watchExpire {
+				x.expire()
+			} else {
+				x.end()
+			}
+		}
+	case nodeSilent:
+		w.until[f.Kind+node] = w.steps + 20 + 2*f.A
+		w.silence(node)
+		w.cordon(node, f.A)
+	case nodeGone:
+		w.until[f.Kind+node] = w.steps + 20 + f.A
+		_, _ = w.remove(nodes, node, metav1.DeleteOptions{}, w.as("operator"))
+		for _, s := range w.sandboxes { // the machine is gone
+			if s.node == node {
+				s.stopped = true
+			}
+		}
+	case nodeTainted:
+		w.until[nodeSilent+node] = w.steps + 20 + 2*f.A
+		w.silence(node)
+		w.cordon(node, f.A)
+		_, _ = w.update(nodes, node, "", w.as("operator"), func(o object) error {
+			n := o.(*corev1.Node)
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute})
+			return nil
+		})
+	case quotaFull:
+		w.until[f.Kind] = w.steps + 10 + f.A
+		w.quota = f.A % 4
+	case clockJump:
+		w.advance(time.Duration(1+f.A)*10*time.Second+oddTime, true)
+	default:
+		w.strikePod(f)
+	}
+}
+
+func (w *world) silence(node string) {
+	w.down[node] = true
+	w.setNode(node, corev1.ConditionUnknown)
+}
+
+// cordon is the operator who deletes the pods of a node, sometimes.
+func (w *world) cordon(node string, n int) {
+	for _, pod := range all[*corev1.Pod](w.store, pods) {
+		if pod.Spec.NodeName == node && n%2 == 0 {
+			_, _ = w.remove(pods, pod.Name, metav1.DeleteOptions{}, w.as("operator"))
+		}
+	}
+}
+
+func (w *world) setNode(name string, is corev1.ConditionStatus) {
+	_, _ = w.update(nodes, name, "status", w.as("nodes"), func(o object) error {
+		c := &o.(*corev1.Node).Status.Conditions[0]
+		c.Status, c.LastTransitionTime = is, w.second()
+		return nil
+	})
+}
+
+func (w *world) revive(name string) {
+	delete(w.down, name)
+	w.setNode(name, corev1.ConditionTrue)
+	_, _ = w.update(nodes, name, "", w.as("operator"), func(o object) error {
+		o.(*corev1.Node).Spec.Taints = nil
+		return nil
+	})
+	w.forget()
+	for _, s := range w.sandboxes {
+		if s.node == name {
+			s.unreported = true
+		}
+	}
+}
+
+// strikePod is what goes wrong with a pod.
+func (w *world) strikePod(f Fault) {
+	list := all[*corev1.Pod](w.store, pods)
+	if f.Kind == foreignPod {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("web-%d", f.A%mostReplicas)}}
+		pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "other:v1"}}
+		if f.A%2 == 0 {
+			pod.OwnerReferences = []metav1.OwnerReference{foreignOwner()}
+		}
+		_, _ = w.create(pods, pod, w.as("somebody"))
+	}
+	if len(list) == 0 {
+		return
+	}
+	pod := list[f.A%len(list)]
+	s := w.sandboxes[pod.UID]
+	edit := func(change func(*corev1.Pod)) {
+		_, _ = w.update(pods, pod.Name, "", w.as("somebody"), func(o object) error {
+			change(o.(*corev1.Pod))
+			return nil
+		})
+	}
+	switch f.Kind {
+	case evicted, podEnds, containerEnds:
+		if s == nil || s.ended != "" || w.down[s.node] || pod.DeletionTimestamp != nil {
+			return
+		}
+		switch f.Kind {
+		case evicted:
+			w.kubelets.end(s, corev1.PodFailed, "Evicted")
+		case podEnds:
+			w.kubelets.end(s, []corev1.PodPhase{corev1.PodFailed, corev1.PodSucceeded}[f.A%2], "")
+		case containerEnds:
+			w.crash(s)
+		}
+	case foreignDelete, foreignForce:
+		o := metav1.DeleteOptions{}
+		if f.Kind == foreignForce {
+			o.GracePeriodSeconds = new(int64)
+		}
+		_, _ = w.remove(pods, pod.Name, o, w.as("somebody"))
+	case foreignAdopt:
+		edit(func(p *corev1.Pod) { p.OwnerReferences = []metav1.OwnerReference{foreignOwner()} })
+	case foreignOrphan:
+		edit(func(p *corev1.Pod) { p.OwnerReferences = nil })
+	case foreignLabel:
+		edit(func(p *corev1.Pod) {
+			switch f.A % 3 {
+			case 0:
+				delete(p.Labels, "app")
+			case 1:
+				w.tampered[p.UID] = true
+				delete(p.Labels, tappv1.LabelTemplateHash)
+			case 2:
+				w.tampered[p.UID] = true
+				set(&p.Labels, tappv1.LabelTemplateHash, "wrong")
+			}
+		})
+	}
+}
+
+// foreignOwner is a controller that is none of ours.
+func foreignOwner() metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "other", UID: "foreign", Controller: ptr.To(true)}
+}
+
+// write carries out a write with the fault that waits for one.
+func (w *world) write(r *request) {
+	w.done(r)
+	where := site(w.store, r)
+	if r.abandoned {
+		if w.rng.IntN(2) == 0 {
+			w.trace.say(w.steps, w.now(), "%s (gone) %s: arrives late", r.replica.name, r)
+			w.serve(r, 0)
+		}
+		return
+	}
+	w.wrote = w.now()
+	fault := ""
+	if i := slices.IndexFunc(w.armed, func(f Fault) bool { return f.Site == "" || f.Site == where }); i >= 0 {
+		fault = w.armed[i].Kind
+		w.armed = slices.Delete(w.armed, i, i+1)
+	}
+	w.coverage.visit(where, fault)
+	w.trace.write(w.steps, w.now(), r, where, fault)
+	switch fault {
+	case crashBefore:
+		w.kill(r.replica)
+		r.answer <- &answer{err: errDead}
+		return
+	case crashAfter:
+		w.serve(r, 0)
+		w.kill(r.replica)
+		r.answer <- &answer{err: errDead}
+		return
+	}
+	if a := w.refuse(fault, r); a != nil {
+		r.answer <- a
+		return
+	}
+	a := w.serve(r, 0)
+	w.trace.answer(w.steps, w.now(), r, a)
+	if fault == lostAnswer {
+		a = &answer{err: context.DeadlineExceeded}
+	}
+	r.answer <- a
+}
+
+// refuse is the answer to a write that is not carried out.
+func (w *world) refuse(fault string, r *request) *answer {
+	gr := w.groupResource(r.resource)
+	switch fault {
+	case lostWrite:
+		return &answer{err: context.DeadlineExceeded}
+	case lateWrite:
+		late := *r
+		late.abandoned = true
+		w.mu.Lock()
+		w.pending = append(w.pending, &late)
+		w.mu.Unlock()
+		return &answer{err: context.DeadlineExceeded}
+	case conflict:
+		return refusal(apierrors.NewConflict(gr, r.name, fmt.Errorf("simulated")))
+	case tooMany:
+		w.postponed(r)
+		a := refusal(apierrors.NewTooManyRequests("simulated", 1))
+		a.header = http.Header{"Retry-After": {"1"}}
+		return a
+	case serverError:
+		return refusal(apierrors.NewInternalError(fmt.Errorf("simulated")))
+	case serverAway:
+		return refusal(apierrors.NewServiceUnavailable("simulated"))
+	case writeTimeout:
+		return refusal(apierrors.NewTimeoutError("simulated", 1))
+	}
+	return nil
+}

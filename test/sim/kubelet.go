@@ -1,0 +1,343 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// An image whose tag begins with one of these is never pulled, never gets ready, or
+// ends again and again.
+const (
+	neverPulled = "bad"
+	neverReady  = "sick"
+	crashes     = "crash"
+)
+
+// sandbox is what a kubelet knows of one pod. Seeing, acting and reporting are steps
+// of their own, so that the status lags behind it, and it behind the spec.
+type sandbox struct {
+	uid  types.UID
+	name string
+	node string
+	seen *corev1.Pod
+	runs map[string]*corev1.ContainerStatus
+	next int
+	// settling: containers that started and are not ready yet.
+	settling bool
+	// ended is the phase of a pod that has ended; stopped: all has been killed.
+	ended   corev1.PodPhase
+	reason  string
+	stopped bool
+	// unreported: the status of the API server may not be what this one is.
+	unreported bool
+}
+
+// kubelets of all nodes.
+type kubelets struct {
+	*apiServer
+	sandboxes map[types.UID]*sandbox
+	// slow kubelets take a step between a container's start and its readiness.
+	slow bool
+	// down are the nodes whose kubelet is silent. What it runs goes on.
+	down map[string]bool
+}
+
+// due lists the pods that a kubelet has something to do about, by name.
+func (k *kubelets) due() []string {
+	var out []string
+	for _, name := range k.tables[pods].names() {
+		pod := k.tables[pods].objects[name].(*corev1.Pod)
+		if pod.Spec.NodeName == "" || k.down[pod.Spec.NodeName] || k.get(nodes, pod.Spec.NodeName) == nil {
+			continue
+		}
+		s := k.sandboxes[pod.UID]
+		if s == nil || s.seen.ResourceVersion != pod.ResourceVersion || s.unreported || s.settling ||
+			pod.DeletionTimestamp != nil || len(s.runs) == 0 && s.ended == "" && k.mounted(pod) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// step is the next thing that the kubelet of a pod does.
+func (k *kubelets) step(name string) {
+	pod, ok := find[*corev1.Pod](k.store, pods, name)
+	if !ok {
+		return
+	}
+	s := k.sandboxes[pod.UID]
+	switch {
+	case s == nil:
+		s = &sandbox{uid: pod.UID, name: pod.Name, node: pod.Spec.NodeName, runs: map[string]*corev1.ContainerStatus{}}
+		k.sandboxes[pod.UID] = s
+		fallthrough
+	case s.seen.ResourceVersion != pod.ResourceVersion:
+		s.seen = pod
+		if isFinished(pod) && s.ended == "" {
+			s.ended = pod.Status.Phase
+		}
+		if pod.DeletionTimestamp != nil {
+			break
+		}
+		k.act(s)
+		k.forget()
+		if k.slow {
+			return
+		}
+	case len(s.runs) == 0 && pod.DeletionTimestamp == nil:
+		k.act(s)
+	case s.settling && pod.DeletionTimestamp == nil:
+		s.settle()
+	}
+	if pod.DeletionTimestamp != nil {
+		k.terminate(s, pod)
+		return
+	}
+	k.report(s, pod)
+}
+
+// forget kills what runs for pods that are gone.
+func (k *kubelets) forget() {
+	for _, s := range k.sandboxes {
+		if pod, ok := find[*corev1.Pod](k.store, pods, s.name); (!ok || pod.UID != s.uid) && !k.down[s.node] {
+			s.stopped = true
+		}
+	}
+}
+
+// act starts what has to run, and restarts what has another image: if and only if the
+// text of the image differs.
+func (k *kubelets) act(s *sandbox) {
+	if s.ended != "" || !k.mounted(s.seen) {
+		return
+	}
+	if len(s.runs) == 0 {
+		for i := range s.seen.Spec.InitContainers {
+			k.start(s, &s.seen.Spec.InitContainers[i], true)
+		}
+	}
+	for i := range s.seen.Spec.Containers {
+		c := &s.seen.Spec.Containers[i]
+		if has := s.runs[c.Name]; has == nil || has.Image != c.Image {
+			k.start(s, c, false)
+		}
+	}
+	s.unreported = true
+}
+
+// mounted says whether the claims of a pod are there.
+func (k *kubelets) mounted(pod *corev1.Pod) bool {
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil && k.get(claims, v.PersistentVolumeClaim.ClaimName) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func tagOf(image string) string {
+	_, tag, _ := strings.Cut(image, ":")
+	return tag
+}
+
+// start a container. An image that cannot be pulled leaves the container that was
+// there dead.
+func (k *kubelets) start(s *sandbox, c *corev1.Container, init bool) {
+	old, now, tag := s.runs[c.Name], metav1.NewTime(k.now().Truncate(time.Second)), tagOf(c.Image)
+	status := &corev1.ContainerStatus{Name: c.Name, Image: c.Image, ImageID: "sha256:" + c.Image, Started: ptr.To(true)}
+	if old != nil {
+		status.RestartCount = old.RestartCount + 1
+		status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ContainerID: old.ContainerID, FinishedAt: now}
+	}
+	s.runs[c.Name] = status
+	if strings.HasPrefix(tag, neverPulled) {
+		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}
+		status.Started = ptr.To(false)
+		if old != nil {
+			status.ContainerID, status.ImageID, status.RestartCount = old.ContainerID, old.ImageID, old.RestartCount
+			if old.State.Waiting != nil {
+				status.LastTerminationState = old.LastTerminationState
+			}
+		}
+		return
+	}
+	s.next++
+	status.ContainerID = fmt.Sprintf("containerd://%s-%d", s.uid, s.next)
+	switch {
+	case init:
+		status.State.Terminated = &corev1.ContainerStateTerminated{ContainerID: status.ContainerID, FinishedAt: now, Reason: "Completed"}
+		status.Ready = true
+	case strings.HasPrefix(tag, crashes):
+		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}
+		status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ContainerID: status.ContainerID, FinishedAt: now, ExitCode: 1}
+		status.Started = ptr.To(false)
+	default:
+		status.State.Running = &corev1.ContainerStateRunning{StartedAt: now}
+		s.settling = true
+		if !k.slow {
+			s.settle()
+		}
+	}
+}
+
+// settle makes ready what runs.
+func (s *sandbox) settle() {
+	s.settling = false
+	for _, c := range s.runs {
+		if c.State.Running != nil && !c.Ready && !strings.HasPrefix(tagOf(c.Image), neverReady) {
+			c.Ready = true
+			s.unreported = true
+		}
+	}
+}
+
+// report writes the pod's status. Ready is the containers and the gates, as the
+// kubelet saw them.
+func (k *kubelets) report(s *sandbox, pod *corev1.Pod) {
+	s.unreported = false
+	k.write(pod.Name, pod.UID, "kubelet", func(p *corev1.Pod) {
+		p.Status.ObservedGeneration = s.seen.Generation
+		if p.Status.StartTime == nil {
+			p.Status.StartTime = ptr.To(k.second())
+		}
+		p.Status.InitContainerStatuses = s.statuses(s.seen.Spec.InitContainers)
+		p.Status.ContainerStatuses = s.statuses(s.seen.Spec.Containers)
+		ready := len(p.Status.ContainerStatuses) == len(s.seen.Spec.Containers)
+		p.Status.Phase = corev1.PodPending
+		for _, c := range p.Status.ContainerStatuses {
+			ready = ready && c.Ready
+			if c.ContainerID != "" {
+				p.Status.Phase = corev1.PodRunning
+			}
+		}
+		if s.ended != "" {
+			ready = false
+			p.Status.Phase, p.Status.Reason = s.ended, s.reason
+		}
+		setReady(p, ready && gatesOpen(s.seen), k.second())
+	})
+}
+
+func (s *sandbox) statuses(list []corev1.Container) []corev1.ContainerStatus {
+	var out []corev1.ContainerStatus
+	for _, c := range list {
+		if has := s.runs[c.Name]; has != nil {
+			status := *has.DeepCopy()
+			status.Resources, status.AllocatedResources = c.Resources.DeepCopy(), c.Resources.Requests.DeepCopy()
+			out = append(out, status)
+		}
+	}
+	return out
+}
+
+func gatesOpen(pod *corev1.Pod) bool {
+	for _, g := range pod.Spec.ReadinessGates {
+		if c := conditionOf(pod, g.ConditionType); c == nil || c.Status != corev1.ConditionTrue {
+			return false
+		}
+	}
+	return true
+}
+
+// write changes the status of a pod, if it is still that one.
+func (k *kubelets) write(name string, uid types.UID, who string, edit func(*corev1.Pod)) {
+	pod, ok := find[*corev1.Pod](k.store, pods, name)
+	if !ok || pod.UID != uid {
+		return
+	}
+	next := pod.DeepCopy()
+	edit(next)
+	if equality.Semantic.DeepEqual(pod.Status, next.Status) {
+		return
+	}
+	_, _ = k.update(pods, name, "status", actor{name: who, at: k.now()}, func(o object) error { return assign(o, next) })
+}
+
+func setReady(pod *corev1.Pod, is bool, at metav1.Time) {
+	want := corev1.ConditionFalse
+	if is {
+		want = corev1.ConditionTrue
+	}
+	switch has := conditionOf(pod, corev1.PodReady); {
+	case has == nil:
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: want, LastTransitionTime: at})
+	case has.Status != want:
+		has.Status, has.LastTransitionTime = want, at
+	}
+}
+
+// terminate ends a pod that is being deleted: it stops, gets a final phase, as
+// kubelets do, and goes.
+func (k *kubelets) terminate(s *sandbox, pod *corev1.Pod) {
+	if !s.stopped {
+		s.stopped = true
+		if s.ended == "" {
+			k.end(s, corev1.PodFailed, "")
+		}
+		k.report(s, pod)
+		return
+	}
+	if len(pod.Finalizers) == 0 || *pod.DeletionGracePeriodSeconds > 0 {
+		_, _ = k.remove(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64),
+			Preconditions: &metav1.Preconditions{UID: &pod.UID}}, actor{name: "kubelet", at: k.now()})
+	}
+}
+
+// end is a pod that ends.
+func (k *kubelets) end(s *sandbox, phase corev1.PodPhase, reason string) {
+	s.ended, s.reason, s.unreported = phase, reason, true
+	for _, name := range sortedKeys(s.runs) {
+		c := s.runs[name]
+		c.Ready = false
+		c.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(k.now().Truncate(time.Second)), ContainerID: c.ContainerID}}
+	}
+}
+
+// crash restarts a container by itself.
+func (k *kubelets) crash(s *sandbox) {
+	if s.seen == nil || s.ended != "" || s.stopped {
+		return
+	}
+	i := slices.IndexFunc(s.seen.Spec.Containers, func(c corev1.Container) bool { return s.runs[c.Name] != nil && s.runs[c.Name].State.Running != nil })
+	if i >= 0 {
+		k.start(s, &s.seen.Spec.Containers[i], false)
+		s.unreported = true
+	}
+}
+
+func conditionOf(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == kind {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func isFinished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+}
+
+func isReady(pod *corev1.Pod) bool {
+	c := conditionOf(pod, corev1.PodReady)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+func hasGate(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool { return g.ConditionType == tappv1.GateInPlaceUpdate })
+}
+
+func gateOpen(pod *corev1.Pod) bool {
+	c := conditionOf(pod, tappv1.GateInPlaceUpdate)
+	return c != nil && c.Status == corev1.ConditionTrue
+}

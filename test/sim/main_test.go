@@ -1,0 +1,36 @@
+//go:debug randseednop=0
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+)
+
+var (
+	seeds   = flag.Int("sim.seeds", 0, "how many seeds; 0: some")
+	start   = flag.Int64("sim.start", 1, "the first seed")
+	one     = flag.Int64("sim.seed", 0, "only this seed, with its trace; 0: no")
+	workers = flag.Int("sim.workers", 0, "processes that run at a time; 0: all in this one")
+	tell    = flag.Bool("sim.tell", false, "tell of the outcome on standard output, for the process that started this one")
+)
+
+// TestMain has one goroutine run at a time: of two that could, the runtime would pick
+// either.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	runtime.GOMAXPROCS(1)
+	utilruntime.ErrorHandlers = nil // they sleep by a clock of their own
+	if *workers > 0 {
+		if err := drive(*start, *seeds, *workers); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}

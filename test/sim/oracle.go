@@ -1,0 +1,242 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// oracle says what must hold at every write. It is written from what a TApp promises,
+// and knows nothing of how the controller goes about it.
+type oracle struct {
+	w *world
+	// evidence is what processes read of nodes last: process and node to what it said.
+	evidence map[string]string
+	// judged is the version that the write made which is judged.
+	judged int64
+}
+
+func newOracle(w *world) *oracle { return &oracle{w: w, evidence: map[string]string{}} }
+
+func number(id string) (int, bool) {
+	n, err := strconv.Atoi(id)
+	return n, err == nil && n >= 0 && strconv.Itoa(n) == id
+}
+
+// read is told of what a process read of a node.
+func (o *oracle) read(r *request) {
+	if r.resource != nodes || r.name == "" {
+		return
+	}
+	said := ""
+	node, ok := find[*corev1.Node](o.w.store, nodes, r.name)
+	switch {
+	case !ok:
+		said = "gone"
+	case slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }):
+		said = "out of service"
+	case !isNodeReady(node) && o.w.now().Sub(notReadySince(node)) >= 5*time.Minute:
+		said = "not ready for 5 minutes"
+	}
+	o.evidence[r.replica.name+" "+r.name] = said
+}
+
+// judge is told of every step of every object, and finds what must not be.
+func (o *oracle) judge(c *change) error {
+	o.judged = c.version
+	if pod, ok := c.after.(*corev1.Pod); ok {
+		if err := o.single(pod); err != nil {
+			return err
+		}
+	}
+	if c.request == nil || c.request.belief == nil {
+		return nil
+	}
+	switch c.resource {
+	case pods:
+		return o.judgePod(c)
+	case claims:
+		return o.judgeClaim(c)
+	case tapps:
+		return o.judgeTApp(c)
+	}
+	return nil
+}
+
+// single is S1: at most one pod of an instance has not ended.
+func (o *oracle) single(pod *corev1.Pod) error {
+	id, owner := pod.Labels[tappv1.LabelInstanceID], controllerOf(pod)
+	if id == "" || !isTApp(metav1.GetControllerOfNoCopy(pod)) || isFinished(pod) {
+		return nil
+	}
+	for _, other := range all[*corev1.Pod](o.w.store, pods) {
+		if other.Name != pod.Name && controllerOf(other) == owner && other.Labels[tappv1.LabelInstanceID] == id && !isFinished(other) {
+			return fmt.Errorf("S1: instance %s has the pods %s and %s", id, pod.Name, other.Name)
+		}
+	}
+	return nil
+}
+
+func (o *oracle) judgePod(c *change) error {
+	app, id := stem(c.object().GetName())
+	seen := o.appsSeen(app, c.request.belief)
+	if c.before == nil {
+		return o.create(c.after.(*corev1.Pod), id, seen)
+	}
+	before := c.before.(*corev1.Pod)
+	if err := o.owned(c, before, app); err != nil {
+		return err
+	}
+	after, _ := c.after.(*corev1.Pod)
+	switch {
+	case after == nil && c.request.verb == "delete" && isForced(c.request):
+		return o.force(c, before, seen)
+	case c.request.verb == "delete":
+		if err := o.deletes(c, before, id, seen); err != nil {
+			return err
+		}
+		return o.budget(c, before, id, seen)
+	case c.request.sub == "status":
+		if gateOpen(before) && !gateOpen(after) {
+			return o.budget(c, before, id, seen)
+		}
+	case !equality.Semantic.DeepEqual(imagesOf(before), imagesOf(after)):
+		if hasGate(before) {
+			return o.drained(c, before, seen)
+		}
+		return o.budget(c, before, id, seen)
+	}
+	if !slices.EqualFunc(before.Status.Conditions, after.Status.Conditions, func(a, b corev1.PodCondition) bool {
+		return a.Type != corev1.PodReady || a.Status == b.Status
+	}) && len(before.Status.Conditions) == len(after.Status.Conditions) {
+		return fmt.Errorf("the Ready of pod %s is written", before.Name)
+	}
+	return nil
+}
+
+func isForced(r *request) bool {
+	d, err := decodeDelete(r.body)
+	return err == nil && d.GracePeriodSeconds != nil && *d.GracePeriodSeconds == 0
+}
+
+func imagesOf(pod *corev1.Pod) []string {
+	var out []string
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for _, c := range list {
+			out = append(out, c.Name+"="+c.Image)
+		}
+	}
+	return out
+}
+
+// create: only what some version of the TApp wants to run, as it wants it.
+func (o *oracle) create(pod *corev1.Pod, id string, seen []*tappv1.TApp) error {
+	var why []string
+	for _, t := range seen {
+		w := wanted(t, id)
+		switch {
+		case w != "":
+			why = append(why, w)
+		case controllerOf(pod) != t.UID:
+			why = append(why, "it belongs to "+string(controllerOf(pod)))
+		case !follows(pod, template(t, id)):
+			why = append(why, fmt.Sprintf("it does not follow the template of generation %d", t.Generation))
+		default:
+			return nil
+		}
+	}
+	return fmt.Errorf("pod %s is made, and must not: %s", pod.Name, strings.Join(slices.Compact(why), ", "))
+}
+
+// owned is S7: no pod of another owner is touched.
+func (o *oracle) owned(c *change, pod *corev1.Pod, app string) error {
+	b := c.request.belief
+	uids := map[string]bool{"": true} // one without an owner is there to adopt
+	for _, t := range o.appsSeen(app, b) {
+		uids[string(t.UID)] = true
+	}
+	for _, p := range o.podsSeen(pod, b) {
+		if uids[string(controllerOf(p))] {
+			return nil
+		}
+	}
+	return fmt.Errorf("S7: pod %s of owner %q is touched", pod.Name, controllerOf(pod))
+}
+
+// deletes: a pod goes only for a reason.
+func (o *oracle) deletes(c *change, pod *corev1.Pod, id string, seen []*tappv1.TApp) error {
+	for _, t := range seen {
+		for _, p := range o.podsSeen(pod, c.request.belief) {
+			// A resize that does not get on, or that the policy no longer allows, ends so.
+			if p.Annotations[tappv1.AnnotationResized] != "" || wanted(t, id) != "" && t.DeletionTimestamp == nil || isFinished(p) || p.Annotations[tappv1.AnnotationRestart] != "" || !follows(p, template(t, id)) {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("pod %s is deleted for no reason", pod.Name)
+}
+
+// force is S4: nothing goes by force without evidence and opt-in.
+func (o *oracle) force(c *change, pod *corev1.Pod, seen []*tappv1.TApp) error {
+	opted := slices.ContainsFunc(seen, func(t *tappv1.TApp) bool {
+		told := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionForceDeleted)
+		return t.Spec.ForceDeletePod && told != nil && strings.Contains(told.Message, "node "+pod.Spec.NodeName+" ")
+	})
+	switch {
+	case !opted:
+		return fmt.Errorf("S4: pod %s goes by force, and nobody opted in, or the status does not tell of it", pod.Name)
+	case pod.DeletionTimestamp == nil || pod.DeletionTimestamp.After(o.w.now()):
+		return fmt.Errorf("S4: pod %s goes by force before its grace period is over", pod.Name)
+	case o.evidence[c.request.replica.name+" "+pod.Spec.NodeName] == "":
+		return fmt.Errorf("S4: pod %s goes by force without evidence that node %s is lost", pod.Name, pod.Spec.NodeName)
+	}
+	return nil
+}
+
+// drained is S5: the spec of a pod changes only after its drain was visible, and the
+// grace period over.
+func (o *oracle) drained(c *change, pod *corev1.Pod, seen []*tappv1.TApp) error {
+	for _, t := range seen {
+		grace := time.Duration(t.Spec.UpdateStrategy.InPlaceUpdate.GracePeriodSeconds) * time.Second
+		for _, p := range o.podsSeen(pod, c.request.belief) {
+			gate := conditionOf(p, tappv1.GateInPlaceUpdate)
+			if gate == nil || gate.Status == corev1.ConditionTrue || isReady(p) {
+				continue
+			}
+			since := gate.LastTransitionTime.Time
+			if r := conditionOf(p, corev1.PodReady); r != nil && r.LastTransitionTime.After(since) {
+				since = r.LastTransitionTime.Time
+			}
+			if c.at.Sub(since) >= grace {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("S5: the images of pod %s change before it is drained", pod.Name)
+}
+
+func (o *oracle) judgeTApp(c *change) error {
+	if c.before == nil || c.after == nil {
+		return fmt.Errorf("TApp %s is made or deleted by the controller", c.object().GetName())
+	}
+	before, after := c.before.(*tappv1.TApp), c.after.(*tappv1.TApp)
+	if equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+		return nil
+	}
+	spec := *after.Spec.DeepCopy()
+	spec.TemplatePool = before.Spec.TemplatePool
+	pruned := slices.ContainsFunc(o.appsSeen(before.Name, c.request.belief), func(t *tappv1.TApp) bool { return t.Spec.AutoDeleteUnusedTemplate })
+	if !pruned || !equality.Semantic.DeepEqual(before.Spec, spec) {
+		return fmt.Errorf("the controller changes the spec of TApp %s", before.Name)
+	}
+	return nil
+}

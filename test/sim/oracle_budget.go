@@ -1,0 +1,225 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// budget is S2: an available instance is taken out of service only while fewer than
+// the budget are out of it.
+func (o *oracle) budget(c *change, pod *corev1.Pod, id string, seen []*tappv1.TApp) error {
+	b := c.request.belief
+	var why []string
+	for _, t := range seen {
+		if wanted(t, id) != "" {
+			return nil // killed, or scaled down: no budget is spent
+		}
+		for _, view := range o.views(c.request) {
+			said := o.withinBudget(t, view, b, id)
+			if said == "" {
+				return o.took(b, id, nil)
+			}
+			why = append(why, said)
+		}
+	}
+	return o.took(b, id, fmt.Errorf("S2: pod %s goes out of service: %s", pod.Name, why[0]))
+}
+
+// took notes that a chain takes an instance out of service.
+func (o *oracle) took(b *belief, id string, err error) error {
+	b.out[id] = o.judged
+	return err
+}
+
+// view of the pods at a version.
+type view struct {
+	pods    map[string]object
+	at      time.Time
+	version int64
+}
+
+// views of the pods that can have been believed in. What is ready for long enough
+// depends on when the plan was made too.
+func (o *oracle) views(r *request) []view {
+	b := r.belief
+	t := o.w.tables[pods]
+	from := b.told[pods]
+	first := t.at(from)
+	out := []view{{first, b.at, from}, {first, r.issued, from}}
+	for _, c := range t.since(from) {
+		if c.version >= o.judged {
+			break
+		}
+		out = append(out, view{t.at(c.version), c.at, c.version}, view{t.at(c.version), r.issued, c.version})
+	}
+	return out
+}
+
+// withinBudget says what is wrong about taking the instance out, or nothing.
+func (o *oracle) withinBudget(t *tappv1.TApp, v view, b *belief, id string) string {
+	wants, out := map[string]bool{}, map[string]bool{}
+	for n := range int(*t.Spec.Replicas) {
+		i := strconv.Itoa(n)
+		pod, _ := v.pods[t.Name+"-"+i].(*corev1.Pod)
+		if t.Spec.Statuses[i] == tappv1.InstanceKilled || isCompleted(t, pod, i) {
+			continue
+		}
+		wants[i] = true
+		if !isAvailable(t, pod, v.at) {
+			out[i] = true
+		}
+	}
+	if out[id] {
+		return "" // it is out of service already
+	}
+	isForced := func(id string) bool { return templateName(t, id) != t.Spec.UpdateStrategy.Template }
+	for i, version := range b.out {
+		// Forced updates go first, and those that roll take what they leave, whatever
+		// the order of the writes.
+		if wants[i] && version > v.version && (isForced(i) || !isForced(id)) {
+			out[i] = true
+		}
+	}
+	out[id] = true
+	running, budget := len(wants), t.Spec.UpdateStrategy.MaxUnavailable
+	if isForced(id) {
+		budget = t.Spec.UpdateStrategy.ForceUpdate.MaxUnavailable
+	}
+	if most := scale(budget, running); len(out) > most {
+		return fmt.Sprintf("%d of %d would be (%s), and %d may", len(out), running, strings.Join(sortedKeys(out), " "), most)
+	}
+	return ""
+}
+
+// scale is how many of a number of instances a budget lets be out of service.
+func scale(budget *intstr.IntOrString, of int) int {
+	n, err := intstr.GetScaledValueFromIntOrPercent(budget, of, true)
+	if err != nil {
+		return 0
+	}
+	return max(1, n)
+}
+
+// isCompleted says whether an instance ended, and stays so.
+func isCompleted(t *tappv1.TApp, pod *corev1.Pod, id string) bool {
+	if pod == nil || pod.DeletionTimestamp != nil {
+		s := t.Status.Statuses[id]
+		return s == tappv1.InstanceFailed || s == tappv1.InstanceSucc
+	}
+	return isFinished(pod) && !runsAgain(t, pod)
+}
+
+func runsAgain(t *tappv1.TApp, pod *corev1.Pod) bool {
+	switch {
+	case t.Spec.NeverMigrate:
+		return false
+	case len(pod.Status.ContainerStatuses) == 0:
+		return true
+	case pod.Spec.RestartPolicy == corev1.RestartPolicyNever:
+		return false
+	case pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure:
+		return pod.Status.Phase == corev1.PodFailed
+	}
+	return true
+}
+
+// isAvailable says whether a pod serves: ready for long enough, not ending, and not
+// changing.
+func isAvailable(t *tappv1.TApp, pod *corev1.Pod, at time.Time) bool {
+	if pod == nil || controllerOf(pod) != t.UID || pod.DeletionTimestamp != nil || isFinished(pod) || !isReady(pod) {
+		return false
+	}
+	if hasGate(pod) && !gateOpen(pod) || !hasGate(pod) && isChanging(pod) {
+		return false
+	}
+	wait := time.Duration(t.Spec.MinReadySeconds) * time.Second
+	return wait == 0 || at.Sub(conditionOf(pod, corev1.PodReady).LastTransitionTime.Time) >= wait
+}
+
+// isChanging says whether the kubelet has not followed the spec yet.
+func isChanging(pod *corev1.Pod) bool {
+	if _, updated := pod.Annotations[tappv1.AnnotationInPlaceState]; !updated {
+		return false
+	}
+	if pod.Status.ObservedGeneration < pod.Generation {
+		return true
+	}
+	for _, c := range pod.Spec.Containers {
+		for _, s := range pod.Status.ContainerStatuses {
+			if s.Name == c.Name && (s.Image != c.Image || !s.Ready) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// wanted says why an instance must have no pod; nothing if it may.
+func wanted(t *tappv1.TApp, id string) string {
+	num, ok := number(id)
+	switch {
+	case !ok:
+		return "it is no instance"
+	case t.DeletionTimestamp != nil:
+		return "the TApp is being deleted"
+	case num >= int(*t.Spec.Replicas):
+		return fmt.Sprintf("replicas are %d", *t.Spec.Replicas)
+	case t.Spec.Statuses[id] == tappv1.InstanceKilled:
+		return "it is killed"
+	}
+	return ""
+}
+
+func templateName(t *tappv1.TApp, id string) string {
+	if name := t.Spec.Templates[id]; name != "" {
+		return name
+	}
+	return t.Spec.DefaultTemplateName
+}
+
+// template of an instance; nil: there is none of that name.
+func template(t *tappv1.TApp, id string) *corev1.PodTemplateSpec {
+	name := templateName(t, id)
+	if name == tappv1.DefaultTemplateName {
+		return &t.Spec.Template
+	}
+	if out, ok := t.Spec.TemplatePool[name]; ok {
+		return &out
+	}
+	return nil
+}
+
+// follows says whether a pod is what a template makes, as far as these tests change
+// templates.
+func follows(pod *corev1.Pod, t *corev1.PodTemplateSpec) bool {
+	if t == nil || len(pod.Spec.Containers) != len(t.Spec.Containers) {
+		return false
+	}
+	for k, v := range t.Labels {
+		if pod.Labels[k] != v {
+			return false
+		}
+	}
+	if _, has := t.Labels["extra"]; !has && pod.Labels["extra"] != "" {
+		return false
+	}
+	for i, c := range t.Spec.Containers {
+		p := pod.Spec.Containers[i]
+		if p.Image != c.Image || fmt.Sprint(p.Env) != fmt.Sprint(c.Env) || p.Resources.Requests.Cpu().Cmp(*c.Resources.Requests.Cpu()) != 0 {
+			return false
+		}
+	}
+	for i, c := range t.Spec.InitContainers {
+		if pod.Spec.InitContainers[i].Image != c.Image {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,186 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// heal ends all faults, and has users and operators put right what only they can.
+func (w *world) heal() {
+	w.until = map[string]int{}
+	w.armed = nil
+	w.follow()
+	for _, r := range w.alive()[min(1, len(w.alive())):] {
+		w.kill(r)
+	}
+	for _, r := range w.requests() {
+		if r.abandoned {
+			w.done(r)
+		}
+	}
+	for _, t := range all[*tappv1.TApp](w.store, tapps) {
+		_, _ = w.update(tapps, t.Name, "", w.as("user"), func(o object) error {
+			mend(&o.(*tappv1.TApp).Spec)
+			return nil
+		})
+	}
+	for _, pod := range all[*corev1.Pod](w.store, pods) {
+		w.mendPod(pod)
+	}
+	if !slices.ContainsFunc(w.alive(), func(r *replica) bool { return !r.stopping }) {
+		_ = w.start()
+		w.trace.say(w.steps, w.now(), "%s starts", w.replicas[len(w.replicas)-1].name)
+	}
+	w.trace.say(w.steps, w.now(), "from here on nothing goes wrong")
+}
+
+// mend a spec: what is broken in it is rolled back, and what holds it up is lifted.
+func mend(s *tappv1.TAppSpec) {
+	s.Paused = false
+	s.UpdateStrategy.InPlaceUpdate.Policy = tappv1.InPlaceIfPossible
+	for n := range 2 {
+		c := &templateOf(s, n).Spec.Containers[0]
+		if slices.Contains(spoilt(), c.Image) {
+			c.Image = images()[0]
+		}
+	}
+}
+
+// mendPod gives back what somebody took from a pod, and removes one that stands in
+// the way of an instance.
+func (w *world) mendPod(pod *corev1.Pod) {
+	app, id := stem(pod.Name)
+	owner := controllerOf(pod)
+	t, ok := find[*tappv1.TApp](w.store, tapps, app)
+	switch {
+	case owner == "" && (!ok || t.DeletionTimestamp != nil):
+		_, _ = w.remove(pods, pod.Name, deleteNow(), w.as("user"))
+	case ok && owner == t.UID, owner == "" && pod.Labels[tappv1.LabelInstanceID] == id:
+		_, _ = w.update(pods, pod.Name, "", w.as("user"), func(o object) error {
+			set(&o.(*corev1.Pod).Labels, "app", app)
+			return nil
+		})
+	case owner == "" || owner == foreignOwner().UID:
+		_, _ = w.remove(pods, pod.Name, deleteNow(), w.as("user"))
+	}
+}
+
+// atRest checks where a run has ended: L1, and S6.
+func (w *world) atRest() error {
+	for _, t := range all[*tappv1.TApp](w.store, tapps) {
+		if err := w.settled(t); err != nil {
+			return fmt.Errorf("L1: at rest, and TApp %s is not as it should be: %w", t.Name, err)
+		}
+	}
+	for _, pod := range all[*corev1.Pod](w.store, pods) {
+		if owner := controllerOf(pod); owner != "" && owner != foreignOwner().UID {
+			app, _ := stem(pod.Name)
+			if t, ok := find[*tappv1.TApp](w.store, tapps, app); !ok || t.UID != owner {
+				return fmt.Errorf("L1: at rest, and pod %s of a TApp that is gone is there", pod.Name)
+			}
+		}
+	}
+	return nil
+}
+
+func (w *world) settled(stored *tappv1.TApp) error {
+	if stored.DeletionTimestamp != nil {
+		return fmt.Errorf("it is being deleted, and never goes")
+	}
+	t := *stored
+	t.Spec = *stored.Spec.DeepCopy()
+	tappv1.Default(&t)
+	hashes, running, ready := map[string]string{}, int32(0), int32(0)
+	for n := range max(mostReplicas, int(*t.Spec.Replicas)) + 1 {
+		id := strconv.Itoa(n)
+		pod, exists := find[*corev1.Pod](w.store, pods, t.Name+"-"+id)
+		if exists && controllerOf(pod) != t.UID {
+			exists = false
+		}
+		if why := wanted(&t, id); why != "" {
+			if exists {
+				return fmt.Errorf("instance %s has a pod, and %s", id, why)
+			}
+			continue
+		}
+		if !exists {
+			pod = nil
+		}
+		running++
+		if isCompleted(&t, pod, id) {
+			running--
+			continue
+		}
+		switch {
+		case !exists:
+			return fmt.Errorf("instance %s has no pod", id)
+		case pod.DeletionTimestamp != nil || !isReady(pod):
+			return fmt.Errorf("the pod of instance %s is not ready:%s", id, describe(pod))
+		case !follows(pod, template(&t, id)) && !w.tampered[pod.UID]:
+			return fmt.Errorf("S6: instance %s does not follow its template:%s", id, describe(pod))
+		}
+		ready++
+		hash, name := pod.Labels[tappv1.LabelTemplateHash], templateName(&t, id)
+		if has := hashes[name]; has != "" && has != hash {
+			return fmt.Errorf("S6: instances of template %s have the hashes %s and %s", name, has, hash)
+		}
+		hashes[name] = hash
+		if err := w.claimed(&t, id); err != nil {
+			return err
+		}
+	}
+	return told(&t, running, ready)
+}
+
+// claimed says whether the claims of an instance are there, and go with the TApp if
+// and only if that is the policy.
+func (w *world) claimed(t *tappv1.TApp, id string) error {
+	for _, c := range t.Spec.VolumeClaimTemplates {
+		claim, ok := find[*corev1.PersistentVolumeClaim](w.store, claims, c.Name+"-"+t.Name+"-"+id)
+		asked, wants := claim.Spec.Resources.Requests[corev1.ResourceStorage], c.Spec.Resources.Requests[corev1.ResourceStorage]
+		switch {
+		case !ok:
+			return fmt.Errorf("instance %s lacks a claim", id)
+		case ownedByTApp(claim) != (t.Spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted == tappv1.DeletePersistentVolumeClaim):
+			return fmt.Errorf("S3: the owners of claim %s are not what the policy says", claim.Name)
+		case asked.Cmp(wants) < 0:
+			return fmt.Errorf("claim %s is too small", claim.Name)
+		}
+	}
+	return nil
+}
+
+// told says whether the status tells the truth.
+func told(t *tappv1.TApp, running, ready int32) error {
+	s := &t.Status
+	var wrong []string
+	note := func(bad bool, format string, args ...any) {
+		if bad {
+			wrong = append(wrong, fmt.Sprintf(format, args...))
+		}
+	}
+	failed := slices.Contains(slices.Collect(maps.Values(s.Statuses)), tappv1.InstanceFailed)
+	note(s.ObservedGeneration != t.Generation, "observedGeneration is %d of %d", s.ObservedGeneration, t.Generation)
+	note(s.ReadyReplicas != ready, "readyReplicas is %d, not %d", s.ReadyReplicas, ready)
+	note(s.AvailableReplicas != running, "availableReplicas is %d, not %d", s.AvailableReplicas, running)
+	note(s.UpdatedReplicas < ready, "updatedReplicas is %d of %d", s.UpdatedReplicas, ready)
+	note(running > 0 && !failed && !meta.IsStatusConditionTrue(s.Conditions, tappv1.ConditionReady), "Ready is not True")
+	note(meta.IsStatusConditionTrue(s.Conditions, tappv1.ConditionStalled), "Stalled is True")
+	for id, state := range t.Spec.Statuses {
+		num, _ := number(id)
+		note(state == tappv1.InstanceKilled && num < int(*t.Spec.Replicas) && s.Statuses[id] != tappv1.InstanceKilled, "instance %s is %s, not Killed", id, s.Statuses[id])
+	}
+	if len(wrong) > 0 {
+		slices.Sort(wrong)
+		return fmt.Errorf("the status is wrong: %s", strings.Join(wrong, ", "))
+	}
+	return nil
+}

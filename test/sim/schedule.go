@@ -1,0 +1,206 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing/synctest"
+	"time"
+)
+
+const (
+	// mostSteps of a run, and mostTime after the last fault, within which it has to
+	// come to rest.
+	mostSteps = 6000
+	mostTime  = 3 * time.Hour
+	// restTime is how long nothing may be written at the end. Backoffs grow to 5
+	// minutes, and what stalls is told of after 10.
+	restTime = 16 * time.Minute
+)
+
+// choice is one of the things that can happen next.
+type choice struct {
+	weight int
+	what   string
+	do     func()
+}
+
+// storm runs until the horizon: everything happens in any order.
+func (w *world) storm() error {
+	for w.steps = 0; w.steps < w.plan.Horizon && w.failure == nil; w.steps++ {
+		synctest.Wait()
+		w.follow()
+		if len(w.alive()) == 0 && w.rng.IntN(4) == 0 || w.steps == 0 {
+			if err := w.start(); err != nil {
+				return err
+			}
+			w.trace.say(w.steps, w.now(), "%s starts", w.replicas[len(w.replicas)-1].name)
+			continue
+		}
+		w.pick(w.choices(true)).do()
+	}
+	return w.failure
+}
+
+func (w *world) pick(list []choice) choice {
+	total := 0
+	for _, c := range list {
+		total += c.weight
+	}
+	n := w.rng.IntN(total)
+	for _, c := range list {
+		if n -= c.weight; n < 0 {
+			return c
+		}
+	}
+	return list[len(list)-1]
+}
+
+// choices are what can happen next; stormy: time may pass though there is something
+// to do.
+func (w *world) choices(stormy bool) []choice {
+	var out []choice
+	for _, r := range w.requests() {
+		out = append(out, choice{w.mood.requests, "request", func() { w.grant(r) }})
+	}
+	w.watches = slices.DeleteFunc(w.watches, func(x *watching) bool { return !x.isOpen() })
+	slices.SortStableFunc(w.watches, func(a, b *watching) int {
+		if a.key() < b.key() {
+			return -1
+		}
+		return 1
+	})
+	for _, x := range w.watches {
+		if len(x.pending()) > 0 && !w.is(watchFreeze) {
+			out = append(out, choice{w.mood.watches, "watch", func() { w.deliver(x) }})
+		}
+	}
+	for _, name := range w.due() {
+		out = append(out, choice{w.mood.kubelets, "kubelet", func() { w.step(name) }})
+	}
+	for _, e := range w.errands() {
+		out = append(out, choice{w.mood.errands, "errand", e.do})
+	}
+	if stormy || len(out) == 0 {
+		out = append(out, choice{w.mood.clock, "clock", func() { w.advance(w.span(), false) }})
+	}
+	return out
+}
+
+// oddTime is added to spans of time, so that what they end does not fall together with
+// what other clocks end: of two things at one instant, either may come first.
+const oddTime = 7 * time.Microsecond
+
+// span is how long time passes in a storm.
+func (w *world) span() time.Duration {
+	out := oddTime
+	switch n := w.rng.IntN(100); {
+	case n < 50:
+		out += time.Duration(w.rng.IntN(50_000)) * time.Microsecond
+	case n < 80:
+		out += time.Duration(50_000+w.rng.IntN(1_000_000)) * time.Microsecond
+	case n < 98:
+		out += time.Duration(1_000_000+w.rng.IntN(10_000_000)) * time.Microsecond
+	default:
+		out += time.Duration(1_000_000+w.rng.IntN(90_000_000)) * time.Microsecond
+	}
+	return out
+}
+
+// deliver tells a watch of one or more changes.
+func (w *world) deliver(x *watching) {
+	n := 1
+	if w.rng.IntN(3) == 0 {
+		n = 1 + w.rng.IntN(5)
+	}
+	for range n {
+		x.next()
+	}
+	x.replica.told[x.resource] = x.told
+	w.trace.quiet(w.steps, w.now(), "%s sees %s up to %d", x.replica.name, x.resource, x.told)
+}
+
+// calm lets everything that can happen happen, until nothing does any more.
+func (w *world) calm() error {
+	w.heal()
+	began, last, quiet := w.now(), w.version, w.now()
+	for ; w.failure == nil; w.steps++ {
+		synctest.Wait()
+		list := w.choices(false)
+		if len(list) == 1 && list[0].what == "clock" {
+			w.advance(2*time.Minute, false)
+		} else {
+			w.pick(list).do()
+		}
+		if w.version != last {
+			last, quiet = w.version, w.now()
+		}
+		if w.wrote.After(quiet) {
+			quiet = w.wrote
+		}
+		if w.now().Sub(quiet) >= restTime {
+			return w.failure
+		}
+		if w.steps > mostSteps || w.now().Sub(began) > mostTime {
+			w.fail(fmt.Errorf("L1: no rest after %d steps and %s without faults", w.steps, w.now().Sub(began)))
+		}
+	}
+	return w.failure
+}
+
+// end ends all processes, so that nothing of the run is left.
+func (w *world) end() {
+	for _, r := range w.replicas {
+		if !r.isDead() {
+			w.kill(r)
+		}
+	}
+	for range 300 {
+		synctest.Wait()
+		if !slices.ContainsFunc(w.replicas, func(r *replica) bool { return !r.hasEnded() }) {
+			return
+		}
+		w.advance(time.Second, true)
+	}
+}
+
+// grant carries out a request, with what goes wrong about it.
+func (w *world) grant(r *request) {
+	if r.verb == "watch" {
+		w.done(r)
+		x, a := w.serveWatch(r, w.oldest())
+		if x != nil {
+			w.watches = append(w.watches, x)
+			if r.query.Get("sendInitialEvents") == "true" {
+				r.replica.told[r.resource] = x.told
+			}
+		}
+		w.trace.quiet(w.steps, w.now(), "%s %s from %s", r.replica.name, r, r.query.Get("resourceVersion"))
+		r.answer <- a
+		return
+	}
+	if r.isWrite() {
+		w.write(r)
+		return
+	}
+	w.done(r)
+	lag := int64(0)
+	if w.is(staleReads) {
+		lag = int64(w.rng.IntN(20))
+	}
+	a := w.serve(r, lag)
+	w.oracle.read(r)
+	if r.verb == "list" && r.query.Get("resourceVersion") != "" {
+		r.replica.told[r.resource] = w.version - lag
+	}
+	w.trace.quiet(w.steps, w.now(), "%s %s: %s", r.replica.name, r, strconv.Itoa(a.status))
+	r.answer <- a
+}
+
+// oldest version that watches may begin from.
+func (w *world) oldest() int64 {
+	if w.is(watchExpire) {
+		return w.version
+	}
+	return 0
+}

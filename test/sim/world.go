@@ -1,0 +1,177 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// world is one run: a cluster, the processes of the controller, and a scheduler that
+// decides what happens next.
+type world struct {
+	*kubelets
+	plan   Plan
+	rng    *rand.Rand
+	drafts map[string]*tappv1.TApp
+	began  time.Time
+	steps  int
+	mood   mood
+
+	replicas []*replica
+	started  int
+	watches  []*watching
+
+	mu       sync.Mutex
+	pending  []*request
+	activity chan struct{} // a request has come
+
+	wrote time.Time // when the controller last tried to
+	armed []Fault   // faults of writes that wait for one
+	until map[string]int
+	// tampered are the pods whose hash somebody changed: what a template no longer
+	// sets may stay on them.
+	tampered map[types.UID]bool
+	trace    *trace
+	oracle   *oracle
+	coverage Coverage
+	failure  error
+}
+
+// mood is how much more often some things happen than others in a run.
+type mood struct{ requests, watches, kubelets, errands, clock int }
+
+func newWorld(p Plan) *world {
+	rng := rand.New(rand.NewPCG(uint64(p.Seed), 2))
+	weigh := func() int { return []int{1, 5, 20}[rng.IntN(3)] }
+	w := &world{plan: p, rng: rng, began: time.Now(), activity: make(chan struct{}, 1), until: map[string]int{}, tampered: map[types.UID]bool{}, coverage: Coverage{}}
+	w.mood = mood{requests: 5 + weigh(), watches: weigh(), kubelets: weigh(), errands: weigh(), clock: 1 + weigh()/4}
+	server := newAPIServer(w.now)
+	w.kubelets = &kubelets{apiServer: server, sandboxes: map[types.UID]*sandbox{}, down: map[string]bool{}, slow: rng.IntN(3) == 0}
+	w.drafts = drafts(p.Seed)
+	w.trace = &trace{began: w.began}
+	w.oracle = newOracle(w)
+	server.watchers = append(server.watchers, w.see)
+	for _, name := range nodeNames() {
+		w.addNode(name)
+	}
+	return w
+}
+
+func (w *world) now() time.Time { return time.Now() }
+
+func (w *world) addNode(name string) {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: w.second()}}
+	_, _ = w.create(nodes, n, w.as("node"))
+}
+
+// see is told of every step of every object.
+func (w *world) see(c *change) {
+	w.trace.change(w.steps, c)
+	if err := w.oracle.judge(c); err != nil {
+		w.fail(err)
+	}
+}
+
+func (w *world) fail(err error) {
+	if w.failure == nil {
+		w.failure = fmt.Errorf("step %d, after %s: %w", w.steps, w.now().Sub(w.began), err)
+		w.trace.say(w.steps, w.now(), "FAILURE: %v", err)
+	}
+}
+
+func (w *world) submit(r *request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pending = append(w.pending, r)
+	select {
+	case w.activity <- struct{}{}:
+	default:
+	}
+}
+
+func (w *world) abandon(r *request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.abandoned = true
+}
+
+// requests that wait, in an order that does not depend on when they came.
+func (w *world) requests() []*request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.pending {
+		if r.abandoned {
+			w.answered(r)
+		}
+	}
+	w.pending = slices.DeleteFunc(w.pending, func(r *request) bool { return r.abandoned && !r.isWrite() })
+	out := slices.Clone(w.pending)
+	slices.SortStableFunc(out, func(a, b *request) int { return cmp.Compare(a.key(), b.key()) })
+	for _, r := range out {
+		w.attribute(r)
+	}
+	return out
+}
+
+func (w *world) done(r *request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pending = slices.DeleteFunc(w.pending, func(x *request) bool { return x == r })
+	w.answered(r)
+}
+
+// alive are the processes that have not crashed.
+func (w *world) alive() []*replica {
+	var out []*replica
+	for _, r := range w.replicas {
+		if !r.isDead() && !r.hasEnded() {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// kill crashes a process: its requests get no answer, and may still arrive.
+func (w *world) kill(r *replica) {
+	w.trace.say(w.steps, w.now(), "%s crashes", r.name)
+	r.crash()
+	for _, q := range w.requests() {
+		if q.replica == r && !q.abandoned {
+			w.abandon(q)
+			q.answer <- &answer{err: errDead}
+		}
+	}
+	for _, x := range w.watches {
+		if x.replica == r {
+			x.end()
+		}
+	}
+}
+
+// advance lets time pass: that much, or until something asks for an answer.
+func (w *world) advance(d time.Duration, whole bool) {
+	if whole {
+		<-time.After(d)
+		return
+	}
+	select {
+	case <-w.activity:
+	default:
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-w.activity:
+	case <-timer.C:
+	}
+}
