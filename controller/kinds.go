@@ -54,11 +54,15 @@ func (c *Config) crdKinds() []string {
 	return out
 }
 
+// batch is more than is carried out before the next plan anyway, and less than makes
+// plans of 10,000 instances large.
+const batch = 2000
+
 func (c *Config) newTApps(clients *clients, queue *loop.Metrics, host string) (*tapp.Controller, error) {
 	o := tapp.Options{
 		TApps: clients.tapps, Core: clients.core, Apps: clients.apps, Events: clients.events,
 		Namespace: c.Namespace, Workers: c.Workers,
-		Policy:  tapp.Policy{DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: c.NodeLostAfter},
+		Policy:  tapp.Policy{DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: c.NodeLostAfter, Batch: batch},
 		Metrics: tapp.NewMetrics(c.Registry), Queue: queue, Host: host,
 	}
 	o.Watching.TApps, o.Watching.Core, o.Watching.Apps = clients.watchingTApps, clients.watchingCore, clients.watchingApps

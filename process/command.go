@@ -14,7 +14,7 @@ import (
 
 // gcPercent trades a little CPU for memory: what a process holds is its caches,
 // and the collector's default would let it take twice as much.
-const gcPercent = 50
+const gcPercent = 40
 
 // Spec of a command that serves until it is told to end.
 type Spec struct {

@@ -37,8 +37,9 @@ func withoutData(object any) (any, error) {
 
 // mostModels and mostWords bound what a compactor remembers.
 const (
-	mostModels = 1024
-	mostWords  = 4096
+	mostModels  = 1024
+	mostWords   = 4096
+	longestWord = 256
 )
 
 // compactor makes the pods of a TApp share what they have in common: most of
@@ -127,6 +128,17 @@ func (c *compactor) shareWords(pod *corev1.Pod) {
 	if pod.Labels = labels; len(labels) == 0 {
 		pod.Labels = nil
 	}
+	if len(pod.Annotations) > 0 {
+		annotations := make(map[string]string, len(pod.Annotations))
+		for key, value := range pod.Annotations {
+			c.word(&key)
+			if key != tappv1.AnnotationInPlaceState { // which is the pod's own
+				c.word(&value)
+			}
+			annotations[key] = value
+		}
+		pod.Annotations = annotations
+	}
 	for i := range pod.Status.Conditions {
 		condition := &pod.Status.Conditions[i]
 		c.word((*string)(&condition.Type))
@@ -153,8 +165,12 @@ func (c *compactor) shareWords(pod *corev1.Pod) {
 	}
 }
 
-// word has a string be the copy of it that was seen first.
+// word has a string be the copy of it that was seen first. Long ones are rarely words
+// that pods have in common.
 func (c *compactor) word(s *string) {
+	if len(*s) > longestWord {
+		return
+	}
 	if known, ok := c.words[*s]; ok {
 		*s = known
 		return

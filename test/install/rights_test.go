@@ -18,6 +18,14 @@ var neverSeen = map[right]string{
 	{"apps.tkestack.io", "tapps", "patch"}:                                       "prunes unused templates of TApps that were stored without the webhook, of which there are none here",
 	{"", "persistentvolumeclaims", "list"}:                                       listed,
 	{"apps", "controllerrevisions", "list"}:                                      listed,
+	{"appcontroller.k8s.io", "apps/finalizers", "update"}:                        "as tapps/finalizers",
+	{"appcontroller.k8s.io", "apps", "list"}:                                     listed,
+	{"appcontroller.k8s.io", "apps", "watch"}:                                    watched,
+	{"apps", "deployments", "list"}:                                              listed,
+	{"apps", "deployments", "watch"}:                                             watched,
+	{"", "services", "list"}:                                                     listed,
+	{"", "services", "watch"}:                                                    watched,
+	{"", "events", "patch"}:                                                      "an event that is told again within minutes",
 	{"", "secrets", "list"}:                                                      listed,
 	{"", "secrets", "watch"}:                                                     watched,
 	{"", "secrets", "update"}:                                                    "the CA is renewed after months; the tests of certs do it in seconds",
@@ -45,6 +53,7 @@ func TestRights(t *testing.T) {
 
 	grants := granted(t, "tls.mode=selfManaged")
 	maps.Copy(grants, granted(t, "tls.mode=certManager"))
+	maps.Copy(grants, granted(t, "controllers.app.enabled=true"))
 	expected := maps.Clone(grants)
 	for r := range neverSeen {
 		if !grants[r] {

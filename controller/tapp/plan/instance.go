@@ -60,6 +60,9 @@ func (i *instance) act(a Action) {
 	i.reason, i.why = "", ""
 	a.ID = i.id
 	i.actions = append(i.actions, a)
+	if i.template != nil {
+		i.template.actions++
+	}
 }
 
 // hold notes why nothing is done although the instance is not where the spec

@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,11 +129,28 @@ func (d *decision) createMissing() {
 			i.hold("SelectorUnrecorded", "spec.selector is absent, and its pod follows when the status has the selector that is taken from the template's labels")
 			continue
 		}
-		if d.createClaims(i) {
+		if d.mayBegin(i) && d.createClaims(i) {
 			i.act(d.birth(i, OpCreate, 0, "PodMissing", "the instance has no pod"))
 		}
 	}
 }
+
+// mayBegin says whether this plan has room for one more instance of the template,
+// and holds the instance otherwise. Each template has a room of its own, so that one
+// whose pods are refused does not stand in the way of the others. A pod that is out of
+// its Services for the update does not wait.
+func (d *decision) mayBegin(i *instance) bool {
+	most := d.in.Policy.Batch
+	if most == 0 || i.template == nil || i.template.actions < most || i.pod != nil && HasGate(i.pod) && gateClosed(i.pod) {
+		return true
+	}
+	i.hold(reasonTurn, fmt.Sprintf("its turn comes after %d actions on other instances", most))
+	d.waitFor(nextBatch)
+	return false
+}
+
+// nextBatch is when to plan again after a batch.
+const nextBatch = time.Millisecond
 
 // selectorUnrecorded is true while neither the spec nor the status, as stored, has
 // the selector, which is then that of the template's labels. Once there are pods, a

@@ -59,6 +59,11 @@ type Policy struct {
 	NodeLostAfter time.Duration
 	// Resize is true where the cluster has the subresource resize of pods (KEP-1287).
 	Resize bool
+	// Batch is after how many actions on instances of one template a plan creates and
+	// updates no more of them; they have their turn with the next plans. It bounds what
+	// a plan of many thousand instances holds, and for how long it is carried out. 0:
+	// no bound.
+	Batch int
 }
 
 // NodeState is what a live read said of a node.

@@ -65,7 +65,7 @@ func (d *decision) roll(i *instance, r *round) {
 			r.waits = fmt.Sprintf("%d of %d instances are available, and at least %d must be", r.available, r.wanted, r.least)
 		}
 		i.hold(reasonBudget, r.waits)
-	default:
+	case d.mayBegin(i):
 		if takes {
 			r.available--
 		}

@@ -63,6 +63,7 @@ type policyStory struct {
 	DeletePodAfterAppFinish *bool  `json:"deletePodAfterAppFinish"`
 	NodeLostAfter           string `json:"nodeLostAfter"`
 	NoResize                bool   `json:"noResize"`
+	Batch                   int    `json:"batch"`
 }
 
 func TestScenarios(t *testing.T) {
@@ -118,6 +119,7 @@ func (s *scenario) input(t rapid.TB) Input {
 		DeletePodAfterAppFinish: s.Policy.DeletePodAfterAppFinish == nil || *s.Policy.DeletePodAfterAppFinish,
 		NodeLostAfter:           span(t, s.Policy.NodeLostAfter, 5*time.Minute),
 		Resize:                  !s.Policy.NoResize,
+		Batch:                   s.Policy.Batch,
 	}}
 	for _, p := range s.Pods {
 		in.Pods = append(in.Pods, s.tell(t, p)...)

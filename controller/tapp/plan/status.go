@@ -19,6 +19,7 @@ const (
 	reasonDeadline = "ProgressDeadlineExceeded"
 	reasonPaused   = "Paused"
 	reasonBudget   = "WaitsForBudget"
+	reasonTurn     = "WaitsForTurn"
 
 	reasonNotFinished = "AppNotFinished"
 )
@@ -157,7 +158,7 @@ func (d *decision) nodes() map[string]string {
 // isWaiting says whether an instance only waits for others, or for the user: it is
 // not what is stuck.
 func isWaiting(i *instance) bool {
-	return i.reason == reasonBudget || i.reason == reasonPaused || i.reason == reasonNotFinished
+	return i.reason == reasonBudget || i.reason == reasonTurn || i.reason == reasonPaused || i.reason == reasonNotFinished
 }
 
 // tally of the instances, for the conditions.

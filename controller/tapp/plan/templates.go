@@ -23,6 +23,8 @@ type template struct {
 	known string
 	// model is what the pods of this template share.
 	model *corev1.PodTemplateSpec
+	// actions on instances of this template that the plan has already.
+	actions int
 }
 
 // shape returns the shape hash. Most plans get by without it.
