@@ -5,16 +5,10 @@ package process
 import (
 	"context"
 	"fmt"
-	"os"
-	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
 	"k8s.io/klog/v2"
 )
-
-// gcPercent trades a little CPU for memory: what a process holds is its caches,
-// and the collector's default would let it take twice as much.
-const gcPercent = 40
 
 // Spec of a command that serves until it is told to end.
 type Spec struct {
@@ -52,9 +46,7 @@ func Command(s Spec) *cli.Command {
 				return err
 			}
 			defer klog.Flush()
-			if os.Getenv("GOGC") == "" {
-				debug.SetGCPercent(gcPercent)
-			}
+			boundMemory(ctx.Context)
 			return s.Run(klog.NewContext(ctx.Context, logger))
 		},
 	}

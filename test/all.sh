@@ -38,7 +38,7 @@ lane() {
 	run "$@" > >(sed -u "s/^/[$name] /" | tee "dist/lanes/$name") 2>&1
 }
 
-run vet lint unit chart-test devcluster-test build bin/devcluster
+run vet lint unit sim chart-test devcluster-test build bin/devcluster
 bin/devcluster build
 lane 1 admission-test shell-test plugin-test app-test e2e &
 first=$!

@@ -1,0 +1,63 @@
+package process
+
+import (
+	"context"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+// What a process holds is its caches, and Go's collector would let it take twice as
+// much. What it needs beyond them does not grow with them, so that the collector is
+// given so many bytes of room rather than a share: a small heap is collected seldom,
+// which admission is the faster for, and a large one takes little more than it holds.
+const (
+	heapRoom = 16 << 20
+	// leastPercent bounds what collecting a very large heap costs.
+	leastPercent = 25
+	mostPercent  = 400
+	// liveMetric is what the last collection found to be in use.
+	liveMetric = "/gc/heap/live:bytes"
+)
+
+// boundMemory keeps the collector's target near what the heap holds until ctx ends.
+// The environment variable GOGC takes precedence.
+func boundMemory(ctx context.Context) {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	sample := []metrics.Sample{{Name: liveMetric}}
+	percent := 0
+	adjust := func() {
+		metrics.Read(sample)
+		if p := percentFor(sample[0].Value.Uint64()); p != percent {
+			percent = p
+			debug.SetGCPercent(p)
+		}
+	}
+	adjust()
+	go func() {
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				adjust()
+			}
+		}
+	}()
+}
+
+// percentFor a heap that holds so many bytes, in steps, because each change stops the
+// process for a moment.
+func percentFor(live uint64) int {
+	const step = 5
+	percent := mostPercent
+	if live > 0 {
+		percent = int(min(uint64(mostPercent), heapRoom*100/live))
+	}
+	return max(leastPercent, percent/step*step)
+}
