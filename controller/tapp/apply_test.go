@@ -300,3 +300,34 @@ func TestApplyStopsWhenTheSpecChanges(t *testing.T) {
 		t.Errorf("%d requests, %d skipped, again after %v; want few, the rest, and soon", n, got.skipped, got.again)
 	}
 }
+
+// TestExact: what was decided on a pod that was not available carries that pod's
+// version, and nothing else does.
+func TestExact(t *testing.T) {
+	pod := ownedBy(somePod("a-1", "u1", "50"), "TApp", "a", "uid-a")
+	data := []byte(`{"metadata":{"uid":"u1"},"spec":{"a":1}}`)
+	for name, c := range map[string]struct {
+		action plan.Action
+		want   string
+	}{
+		"drain":           {plan.Action{Op: plan.OpDrain, Pod: pod, Status: data}, `PATCH /api/v1/namespaces/ns/pods/a-1/status {"metadata":{"uid":"u1"},"spec":{"a":1}}`},
+		"drain exactly":   {plan.Action{Op: plan.OpDrain, Pod: pod, Status: data, Exact: true}, `PATCH /api/v1/namespaces/ns/pods/a-1/status {"metadata":{"resourceVersion":"50","uid":"u1"},"spec":{"a":1}}`},
+		"update exactly":  {plan.Action{Op: plan.OpUpdateInPlace, Pod: pod, Patch: data, Exact: true}, `PATCH /api/v1/namespaces/ns/pods/a-1 {"metadata":{"resourceVersion":"50","uid":"u1"},"spec":{"a":1}}`},
+		"delete":          {plan.Action{Op: plan.OpDelete, Pod: pod}, `"preconditions":{"uid":"u1"}`},
+		"delete exactly":  {plan.Action{Op: plan.OpDelete, Pod: pod, Exact: true}, `"preconditions":{"uid":"u1","resourceVersion":"50"}`},
+		"no patch at all": {plan.Action{Op: plan.OpUpdateInPlace, Pod: pod, Patch: []byte(`{`), Exact: true}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &stub{answer: func(string, string, string) (int, any) { return 200, pod }}
+			controller := s.newController(t)
+			var g guard
+			err := controller.operations[c.action.Op].write(t.Context(), controller.newWriter(t.Context(), someTApp("a"), &g), &c.action)
+			if (err != nil) != (c.want == "") {
+				t.Errorf("got error %v", err)
+			}
+			if got := fmt.Sprint(s.asked()); c.want == "" && got != "[]" || !strings.Contains(got, c.want) {
+				t.Errorf("asked for\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}

@@ -172,6 +172,9 @@ type Action struct {
 	// Drain and Undrain (then conditional on the UID), and the second write of
 	// Create and Replace.
 	Status []byte
+	// Exact: the action holds for the observed version of the pod only. It takes no
+	// budget because the pod was not available, which it may have become meanwhile.
+	Exact bool
 	// Reason in CamelCase: the reason of events and the label of metrics.
 	Reason string
 	// Why is one sentence, used word for word wherever the action is told of.

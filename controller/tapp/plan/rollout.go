@@ -70,6 +70,23 @@ func (d *decision) roll(i *instance, r *round) {
 			r.available--
 		}
 		d.advance(i, c)
+		if !takes && c.interrupts() {
+			i.beExact()
+		}
+	}
+}
+
+// beExact has what interrupts an instance that is not available hold for that only.
+// One that is out of its Services for the update has paid for it.
+func (i *instance) beExact() {
+	if HasGate(i.pod) && gateClosed(i.pod) {
+		return
+	}
+	for k := range i.actions {
+		switch a := &i.actions[k]; a.Op {
+		case OpDrain, OpUpdateInPlace, OpDelete:
+			a.Exact = true
+		}
 	}
 }
 

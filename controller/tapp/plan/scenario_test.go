@@ -143,7 +143,11 @@ func (s *scenario) render(t rapid.TB, tapp *tappv1.TApp, p Plan) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	for _, a := range p.Actions {
-		line("%s %s%s %s: %s", a.Op, a.ID, made(a), a.Reason, a.Why)
+		op := string(a.Op)
+		if a.Exact {
+			op += " exactly"
+		}
+		line("%s %s%s %s: %s", op, a.ID, made(a), a.Reason, a.Why)
 		s.renderWrites(t, &b, a)
 	}
 	for _, i := range p.Instances {
