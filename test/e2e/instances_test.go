@@ -140,7 +140,8 @@ func TestDeletedPodComesBack(t *testing.T) {
 	ns, _ := run(t, gen.TApp("app"))
 	uid := pod(t, ns, "app-1").UID
 	kubectl(t, ns, "delete", "pod", "app-1", "--wait=false")
-	podGone(t, ns, "app-1", uid)
+	// Until then the status may be the one from before.
+	podWhere(t, ns, "app-1", "is another one", func(p *corev1.Pod) string { return unless(p.UID != uid, "it is the one that was deleted") })
 	settled(t, ns, "app")
 	onlyPods(t, ns, "app-0", "app-1", "app-2")
 	if p := pod(t, ns, "app-1"); p.Annotations[tappv1.AnnotationFailures] != "" {
