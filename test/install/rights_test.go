@@ -25,6 +25,8 @@ var neverSeen = map[right]string{
 	{"apps", "deployments", "watch"}:                                             watched,
 	{"", "services", "list"}:                                                     listed,
 	{"", "services", "watch"}:                                                    watched,
+	{"apps", "deployments", "create"}:                                            applied,
+	{"", "services", "create"}:                                                   applied,
 	{"", "events", "patch"}:                                                      "an event that is told again within minutes",
 	{"", "secrets", "list"}:                                                      listed,
 	{"", "secrets", "watch"}:                                                     watched,
@@ -37,6 +39,7 @@ var neverSeen = map[right]string{
 
 const (
 	listed  = "caches fill by a watch; they list where the API server cannot do that (before Kubernetes 1.34), and when a watch has fallen behind"
+	applied = "a server-side apply that creates needs it, and is logged as a patch"
 	watched = "the audit log leaves watches out, and these are not counted by the program"
 )
 
