@@ -46,7 +46,7 @@ func Command(s Spec) *cli.Command {
 				return err
 			}
 			defer klog.Flush()
-			boundMemory(ctx.Context)
+			BoundMemory(ctx.Context)
 			return s.Run(klog.NewContext(ctx.Context, logger))
 		},
 	}

@@ -21,9 +21,10 @@ const (
 	liveMetric = "/gc/heap/live:bytes"
 )
 
-// boundMemory keeps the collector's target near what the heap holds until ctx ends.
-// The environment variable GOGC takes precedence.
-func boundMemory(ctx context.Context) {
+// BoundMemory keeps the collector's target near what the heap holds until ctx ends.
+// The environment variable GOGC takes precedence. Command calls it; others are
+// benchmarks, which have to measure under the same setting.
+func BoundMemory(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}

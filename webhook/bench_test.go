@@ -18,6 +18,7 @@ import (
 
 	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/process"
 )
 
 // poolOf is a spec with so many templates beside the default one, each as large as
@@ -44,6 +45,7 @@ func poolOf(templates int, image string) string {
 // webhooks, beside what the cluster takes for the dry runs and the reads.
 func BenchmarkAdmission(b *testing.B) {
 	const templates = 50
+	process.BoundMemory(b.Context()) // as every command does
 	stored := completed(b, object(b, poolOf(templates, "1")), nil)
 	given := object(b, poolOf(templates, "2"))
 	one := bytes.Replace(object(b, poolOf(templates, "1")), []byte(`"web:1"`), []byte(`"web:2"`), 1)
