@@ -29,7 +29,7 @@ PACKAGES = ./...
 
 .PHONY: build
 build: need-go ## Build bin/tapp, and bin/kubectl-tapp, which is a link to it.
-	@go build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/tapp .
+	@CGO_ENABLED=0 go build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/tapp .
 	@ln -sf tapp bin/kubectl-tapp
 
 .PHONY: image

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // What a process holds is its caches, and Go's collector would let it take twice as
@@ -38,18 +40,7 @@ func BoundMemory(ctx context.Context) {
 		}
 	}
 	adjust()
-	go func() {
-		ticker := time.NewTicker(time.Second)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				adjust()
-			}
-		}
-	}()
+	go wait.UntilWithContext(ctx, func(context.Context) { adjust() }, time.Second)
 }
 
 // percentFor a heap that holds so many bytes, in steps, because each change stops the

@@ -17,8 +17,6 @@ package app
 
 import (
 	"context"
-	"slices"
-	"sync"
 	"sync/atomic"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -69,6 +67,8 @@ type Options struct {
 // Controller looks after Apps.
 type Controller struct {
 	Options
+	// Caches are those below, of which a Controller has Watch and HasSynced.
+	shell.Caches
 	loop   *loop.Loop
 	scheme *runtime.Scheme
 	// recorder is nil while nobody works.
@@ -84,8 +84,7 @@ type Controller struct {
 	working atomic.Bool
 	// stopping is true from when Run was told to end: no further write starts.
 	stopping atomic.Bool
-	mu       sync.Mutex
-	memories map[loop.Key]*memory
+	memories shell.Memories[memory]
 }
 
 // New makes a controller whose caches are empty until Watch is called.
@@ -93,13 +92,13 @@ func New(o Options) (*Controller, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	c := &Controller{Options: o, scheme: runtime.NewScheme(), memories: map[loop.Key]*memory{}, statusMetrics: newStatusMetrics()}
+	c := &Controller{Options: o, scheme: runtime.NewScheme(), statusMetrics: newStatusMetrics()}
 	if err := appv1.AddToScheme(c.scheme); err != nil {
 		return nil, err
 	}
 	c.loop = &loop.Loop{
 		Name: "app", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,
-		Sync: c.sync, Seed: c.keys, Transient: shell.IsTransient,
+		Sync: c.sync, Seed: func() []loop.Key { return shell.Keys(c.apps) }, Transient: shell.IsTransient,
 	}
 	if err := c.makeInformers(); err != nil {
 		return nil, err
@@ -107,34 +106,15 @@ func New(o Options) (*Controller, error) {
 	return c, nil
 }
 
-// Watch fills the caches and keeps them current until ctx ends. A standby
-// watches too, so that it takes over without listing anything.
-func (c *Controller) Watch(ctx context.Context) {
-	var informers sync.WaitGroup
-	for _, i := range c.informers() {
-		informers.Go(func() { i.RunWithContext(ctx) })
-	}
-	informers.Wait()
-}
-
-// HasSynced says whether the caches have been filled.
-func (c *Controller) HasSynced() bool {
-	return !slices.ContainsFunc(c.informers(), func(i cache.SharedIndexInformer) bool { return !i.HasSynced() })
-}
-
 // Run looks after the Apps until ctx ends, and returns when nothing is under way
 // any more. Syncs under way get the context work, which may outlive ctx so that
 // they can finish their writes. Caches may lack what an earlier leader wrote: every
 // write is conditional on what was observed.
 func (c *Controller) Run(ctx, work context.Context) {
-	for _, i := range c.informers() {
-		if !cache.WaitForCacheSync(ctx.Done(), i.HasSynced) {
-			return
-		}
+	if !cache.WaitForCacheSync(ctx.Done(), c.HasSynced) {
+		return
 	}
-	c.mu.Lock()
-	c.memories = map[loop.Key]*memory{}
-	c.mu.Unlock()
+	c.memories.Clear()
 
 	broadcaster := record.NewBroadcaster(record.WithContext(work))
 	defer broadcaster.Shutdown()
@@ -153,15 +133,4 @@ func (c *Controller) Run(ctx, work context.Context) {
 // Naming returns the Apps in the cache that name a child of this kind and name.
 func (c *Controller) Naming(kind, namespace, name string) ([]*appv1.App, error) {
 	return c.apps.GetTypedIndexer().ByTypedIndex(byChild, childKey(plan.Kind(kind), namespace, name))
-}
-
-// keys of all Apps.
-func (c *Controller) keys() []loop.Key {
-	stored := c.apps.GetStore().List()
-	out := make([]loop.Key, 0, len(stored))
-	for _, o := range stored {
-		a := o.(*appv1.App)
-		out = append(out, loop.Key{Namespace: a.Namespace, Name: a.Name})
-	}
-	return out
 }

@@ -6,7 +6,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
@@ -36,7 +35,7 @@ func (c *Controller) makeInformers() error {
 		return err
 	}
 	deployments, services := c.Watching.Deployments.Deployments(c.Namespace), c.Watching.Services.Services(c.Namespace)
-	children := shell.Source{Client: c.Watching.Deployments, Label: appv1.LabelApp, Index: cache.Indexers{byApp: indexByApp}, Watches: deployments.Watch}
+	children := shell.Source{Client: c.Watching.Deployments, Label: appv1.LabelApp, Index: cache.Indexers{byApp: shell.ByLabel(appv1.LabelApp)}, Watches: deployments.Watch}
 	children.Lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return deployments.List(ctx, o)
 	}
@@ -48,23 +47,12 @@ func (c *Controller) makeInformers() error {
 	if c.services, err = shell.NewInformer(children, &corev1.Service{}, shell.Trim); err != nil {
 		return err
 	}
+	c.Caches = shell.Caches{c.apps, c.deployments, c.services}
 	return errors.Join(
 		shell.Handle(c.apps, func(n cache.ObjectName) { c.loop.Enqueue(loop.Key{Namespace: n.Namespace, Name: n.Name}) }),
 		handleChild(c, c.deployments, plan.Deployment),
 		handleChild(c, c.services, plan.Service),
 	)
-}
-
-func (c *Controller) informers() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{c.apps, c.deployments, c.services}
-}
-
-func indexByApp(object any) ([]string, error) {
-	m, err := meta.Accessor(object)
-	if err != nil {
-		return nil, err
-	}
-	return []string{m.GetNamespace() + "/" + m.GetLabels()[appv1.LabelApp]}, nil
 }
 
 func indexByChild(object any) ([]string, error) {

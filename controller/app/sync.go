@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"tkestack.io/tapp/controller/app/plan"
@@ -21,7 +20,6 @@ const mostRounds = 4
 // memory is what is remembered of one App from sync to sync. It is lost at every
 // restart.
 type memory struct {
-	uid    types.UID
 	guard  guard
 	status statusHold
 	// overruled: see plan.Input.
@@ -35,6 +33,9 @@ func (m *memory) overrule(child plan.Child, differences []string) {
 		delete(m.overruled, child)
 		return
 	}
+	if m.overruled == nil {
+		m.overruled = map[plan.Child][]string{}
+	}
 	m.overruled[child] = differences
 }
 
@@ -45,11 +46,11 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 		return 0, err
 	}
 	if !exists {
-		c.forget(k)
+		c.memories.Forget(k)
 		return 0, nil
 	}
 	a := stored.(*appv1.App)
-	m := c.remember(k, a.UID)
+	m := c.memories.Get(k, a.UID)
 	v, wait, err := c.observe(ctx, a, m)
 	if v == nil || err != nil {
 		return wait, err
@@ -69,9 +70,9 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 	if err == nil && len(v.refused) > 0 {
 		err = refusal(v)
 	}
-	again := soonest(p.Wait, rest)
+	again := loop.Soonest(p.Wait, rest)
 	if len(p.Actions) > 0 && err == nil {
-		again = soonest(again, time.Second) // the rounds did not suffice
+		again = loop.Soonest(again, time.Second) // the rounds did not suffice
 	}
 	return again, err
 }
@@ -136,36 +137,6 @@ func foreign(v *view) map[plan.Child]bool {
 	for _, child := range children(v.app) {
 		if o := v.get(child); o != nil && !isOurs(o, v.app) {
 			out[child] = true
-		}
-	}
-	return out
-}
-
-// remember returns the memory of an App. One that was deleted and made again is
-// another one.
-func (c *Controller) remember(k loop.Key, uid types.UID) *memory {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m := c.memories[k]
-	if m == nil || m.uid != uid {
-		m = &memory{uid: uid, overruled: map[plan.Child][]string{}}
-		c.memories[k] = m
-	}
-	return m
-}
-
-func (c *Controller) forget(k loop.Key) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.memories, k)
-}
-
-// soonest of durations, of which 0 means never.
-func soonest(ds ...time.Duration) time.Duration {
-	var out time.Duration
-	for _, d := range ds {
-		if d > 0 && (out == 0 || d < out) {
-			out = d
 		}
 	}
 	return out

@@ -166,3 +166,15 @@ func (l *Loop) call(ctx context.Context, key Key) (after time.Duration, err erro
 	}()
 	return l.Sync(ctx, key)
 }
+
+// Soonest of the durations after which a sync wants to be called again, of which 0
+// means never.
+func Soonest(ds ...time.Duration) time.Duration {
+	var out time.Duration
+	for _, d := range ds {
+		if d > 0 && (out == 0 || d < out) {
+			out = d
+		}
+	}
+	return out
+}

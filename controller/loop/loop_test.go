@@ -295,3 +295,17 @@ func TestPaceForgetsQuietKeys(t *testing.T) {
 		t.Errorf("%d keys are remembered, want those of the last moments", len(p.keys))
 	}
 }
+
+func TestSoonest(t *testing.T) {
+	for _, c := range []struct {
+		of   []time.Duration
+		want time.Duration
+	}{
+		{nil, 0}, {[]time.Duration{0}, 0}, {[]time.Duration{0, 0}, 0}, {[]time.Duration{3, 0}, 3}, {[]time.Duration{0, 3}, 3},
+		{[]time.Duration{3, 2, 0, 4}, 2}, {[]time.Duration{-1, 5}, 5},
+	} {
+		if got := Soonest(c.of...); got != c.want {
+			t.Errorf("soonest of %v is %v, want %v", c.of, got, c.want)
+		}
+	}
+}

@@ -1,7 +1,8 @@
 // Package shell is what the shells of the kinds have in common, around their
-// planners: caches that the API server filters (informer.go), which versions they
-// have seen (version.go), statuses as patches (status.go), and what errors of the
-// API server mean (errors.go). It knows no kind.
+// planners: caches that the API server filters (informer.go, caches.go), which
+// versions they have seen (version.go), what is remembered from sync to sync
+// (memories.go), statuses as patches (status.go), and what errors of the API server
+// mean (errors.go). It knows no kind.
 package shell
 
 import (
@@ -60,7 +61,20 @@ func Handle[T cache.Object](informer cache.TypedSharedIndexInformer[T], enqueue 
 	return err
 }
 
-// Trim leaves out of the cache what no shell reads: a third of most objects.
+// ByLabel indexes objects by their namespace and their value of a label, as
+// namespace/value.
+func ByLabel(label string) cache.IndexFunc {
+	return func(object any) ([]string, error) {
+		m, err := meta.Accessor(object)
+		if err != nil {
+			return nil, err
+		}
+		return []string{m.GetNamespace() + "/" + m.GetLabels()[label]}, nil
+	}
+}
+
+// Trim drops what no shell reads from an object that is about to be cached: the
+// bookkeeping of server-side and client-side apply, often half of the bytes.
 func Trim(object any) (any, error) {
 	m, err := meta.Accessor(object)
 	if err != nil {

@@ -3,36 +3,26 @@ package tapp
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"tkestack.io/tapp/controller/shell"
+	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// trim drops what nobody here reads from an object that is about to be cached:
-// the bookkeeping of server-side and client-side apply, often half of the bytes.
-func trim(object any) (any, error) {
-	m, err := meta.Accessor(object)
-	if err != nil {
-		return object, nil // a tombstone
-	}
-	m.SetManagedFields(nil)
-	delete(m.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
-	return object, nil
-}
-
-// withoutData is trim for revisions: what they hold is for people who roll back.
+// withoutData is shell.Trim for revisions: what they hold is for people who roll back.
 func withoutData(object any) (any, error) {
 	if r, ok := object.(*appsv1.ControllerRevision); ok {
 		r.Data = runtime.RawExtension{}
 	}
-	return trim(object)
+	return shell.Trim(object)
 }
 
 // mostModels and mostWords bound what a compactor remembers.
@@ -47,17 +37,24 @@ const (
 // is safe because nobody writes to what is cached.
 type compactor struct {
 	mu     sync.Mutex
-	models map[types.UID]*corev1.Pod // by owner: the pod that was seen last
-	words  map[string]string         // of which one copy is enough
+	models map[modelKey]*corev1.Pod // the pod that was seen last
+	words  map[string]string        // of which one copy is enough
+}
+
+// modelKey tells apart pods that hardly have the same spec: while an update goes
+// on, those of the old template and those of the new one come in turns.
+type modelKey struct {
+	owner types.UID
+	hash  string
 }
 
 func newCompactor() *compactor {
-	return &compactor{models: map[types.UID]*corev1.Pod{}, words: map[string]string{}}
+	return &compactor{models: map[modelKey]*corev1.Pod{}, words: map[string]string{}}
 }
 
-// compact is trim for pods, of which there are the most by far.
+// compact is shell.Trim for pods, of which there are the most by far.
 func (c *compactor) compact(object any) (any, error) {
-	if _, err := trim(object); err != nil {
+	if _, err := shell.Trim(object); err != nil {
 		return nil, err
 	}
 	pod, ok := object.(*corev1.Pod)
@@ -65,6 +62,9 @@ func (c *compactor) compact(object any) (any, error) {
 		return object, nil
 	}
 	trimStatus(&pod.Status)
+	if plan.IsOurs(pod.Labels[tappv1.LabelTemplateHash]) {
+		trimServiceAccount(&pod.Spec) // others are compared field by field
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.shareWords(pod)
@@ -72,18 +72,43 @@ func (c *compactor) compact(object any) (any, error) {
 	if owner == nil {
 		return pod, nil
 	}
-	if model := c.models[owner.UID]; model != nil {
+	key := modelKey{owner.UID, pod.Labels[tappv1.LabelTemplateHash]}
+	if model := c.models[key]; model != nil {
 		shareWith(pod, model)
 	} else if len(c.models) >= mostModels {
 		clear(c.models)
 	}
-	c.models[owner.UID] = pod
+	c.models[key] = pod
 	return pod, nil
 }
 
-// trimStatus drops what the planner does not read: addresses, what is mounted, and
-// the steps of a start that were taken. Of conditions it reads those that are about
-// the whole pod, and of the others why they are not true.
+// trimServiceAccount drops the volume that the API server adds for the token of a
+// service account: its name is made up, so that no two pods had the same containers.
+func trimServiceAccount(spec *corev1.PodSpec) {
+	made := func(v corev1.Volume) bool {
+		return strings.HasPrefix(v.Name, "kube-api-access-") && v.Projected != nil
+	}
+	i := slices.IndexFunc(spec.Volumes, made)
+	if i < 0 {
+		return
+	}
+	name := spec.Volumes[i].Name
+	if spec.Volumes = slices.Delete(spec.Volumes, i, i+1); len(spec.Volumes) == 0 {
+		spec.Volumes = nil
+	}
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			mounts := slices.DeleteFunc(containers[i].VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == name })
+			if containers[i].VolumeMounts = mounts; len(mounts) == 0 {
+				containers[i].VolumeMounts = nil
+			}
+		}
+	}
+}
+
+// trimStatus drops what the planner does not read: addresses, what is mounted, how a
+// container ended before, and the steps of a start that were taken. Of conditions it
+// reads those that are about the whole pod, and of the others why they are not true.
 func trimStatus(s *corev1.PodStatus) {
 	s.HostIP, s.HostIPs, s.PodIP, s.PodIPs = "", nil, "", nil
 	kept := s.Conditions[:0]
@@ -103,6 +128,7 @@ func trimStatus(s *corev1.PodStatus) {
 	for _, containers := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
 		for i := range containers {
 			containers[i].VolumeMounts = nil
+			containers[i].LastTerminationState = corev1.ContainerState{}
 		}
 	}
 }
@@ -181,20 +207,33 @@ func (c *compactor) word(s *string) {
 func shareWith(pod, model *corev1.Pod) {
 	share(&pod.OwnerReferences, model.OwnerReferences)
 	share(&pod.Annotations, model.Annotations)
-	share(&pod.Spec.Tolerations, model.Spec.Tolerations)
-	share(&pod.Spec.NodeSelector, model.Spec.NodeSelector)
-	share(&pod.Spec.Affinity, model.Spec.Affinity)
-	share(&pod.Spec.SecurityContext, model.Spec.SecurityContext)
-	share(&pod.Spec.ReadinessGates, model.Spec.ReadinessGates)
-	share(&pod.Spec.TopologySpreadConstraints, model.Spec.TopologySpreadConstraints)
-	for i := range min(len(pod.Spec.Volumes), len(model.Spec.Volumes)) {
-		// The names differ: the API server makes some of them up.
-		share(&pod.Spec.Volumes[i].VolumeSource, model.Spec.Volumes[i].VolumeSource)
-	}
-	shareContainers(pod.Spec.InitContainers, model.Spec.InitContainers)
-	shareContainers(pod.Spec.Containers, model.Spec.Containers)
 	shareStatuses(pod.Status.InitContainerStatuses, model.Status.InitContainerStatuses)
 	shareStatuses(pod.Status.ContainerStatuses, model.Status.ContainerStatuses)
+	for i := range min(len(pod.Spec.Volumes), len(model.Spec.Volumes)) {
+		// An instance's claims have names of their own.
+		share(&pod.Spec.Volumes[i].VolumeSource, model.Spec.Volumes[i].VolumeSource)
+	}
+	own := pod.Spec
+	pod.Spec.NodeName, pod.Spec.Hostname, pod.Spec.Volumes = model.Spec.NodeName, model.Spec.Hostname, model.Spec.Volumes
+	if reflect.DeepEqual(pod.Spec, model.Spec) {
+		pod.Spec = model.Spec
+	} else {
+		shareSpec(&pod.Spec, &model.Spec)
+	}
+	pod.Spec.NodeName, pod.Spec.Hostname, pod.Spec.Volumes = own.NodeName, own.Hostname, own.Volumes
+	share(&pod.Spec.Volumes, model.Spec.Volumes)
+}
+
+// shareSpec is for pods whose specs differ, because a webhook writes into them.
+func shareSpec(pod, model *corev1.PodSpec) {
+	share(&pod.Tolerations, model.Tolerations)
+	share(&pod.NodeSelector, model.NodeSelector)
+	share(&pod.Affinity, model.Affinity)
+	share(&pod.SecurityContext, model.SecurityContext)
+	share(&pod.ReadinessGates, model.ReadinessGates)
+	share(&pod.TopologySpreadConstraints, model.TopologySpreadConstraints)
+	shareContainers(pod.InitContainers, model.InitContainers)
+	shareContainers(pod.Containers, model.Containers)
 }
 
 func shareStatuses(statuses, models []corev1.ContainerStatus) {

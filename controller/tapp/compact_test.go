@@ -3,6 +3,7 @@ package tapp
 import (
 	"maps"
 	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,24 +12,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
-
-func TestTrim(t *testing.T) {
-	pod := somePod("a-1", "u", "1")
-	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
-	pod.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "kept": "yes"}
-	if _, err := trim(pod); err != nil || pod.ManagedFields != nil || len(pod.Annotations) != 1 {
-		t.Errorf("got %v and error %v", pod.ObjectMeta, err)
-	}
-	if _, err := trim(cache.DeletedFinalStateUnknown{}); err != nil {
-		t.Errorf("a tombstone is left alone: %v", err)
-	}
-}
 
 func fullPod(name, memory string) *corev1.Pod {
 	pod := ownedBy(somePod(name, "u-"+name, "1"), "TApp", "a", "uid-a")
@@ -64,6 +51,104 @@ func TestCompact(t *testing.T) {
 	if _, err := c.compact(loner); err != nil || len(c.models) != 1 {
 		t.Errorf("a pod without an owner: %v, %d models", err, len(c.models))
 	}
+}
+
+const oldHash, newHash = "v1-0123456789abcdef", "v1-fedcba9876543210"
+
+// storedPod is a pod as the API server has it, and as its kubelet reports it.
+func storedPod(id int, hash string) *corev1.Pod {
+	name := "a-" + strconv.Itoa(id)
+	token := "kube-api-access-" + strconv.Itoa(10000+id)
+	pod := ownedBy(somePod(name, "u-"+name, "1"), "TApp", "a", "uid-a")
+	pod.Labels = map[string]string{tappv1.LabelInstanceID: strconv.Itoa(id), tappv1.LabelTemplateHash: hash, "app": "a"}
+	pod.Spec = corev1.PodSpec{
+		NodeName: "node-" + strconv.Itoa(id%7), Hostname: name, Subdomain: "a", RestartPolicy: corev1.RestartPolicyAlways,
+		Volumes: []corev1.Volume{
+			{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-" + name}}},
+			{Name: token, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{DefaultMode: ptr.To(int32(420))}}},
+		},
+		Containers: []corev1.Container{
+			{Name: "main", Image: "image:" + hash, VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}, {Name: token, MountPath: "/var/run/secrets"}}},
+			{Name: "side", Image: "side:1", VolumeMounts: []corev1.VolumeMount{{Name: token, MountPath: "/var/run/secrets"}}},
+		},
+	}
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
+		Name: "main", Image: "image:" + hash, ContainerID: "containerd://" + name, Ready: true,
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ContainerID: "containerd://earlier-" + name}},
+	}}}
+	return pod
+}
+
+// TestCompactSpec: pods of one template hold one spec, in the middle of an update too,
+// and keep what is each one's own.
+func TestCompactSpec(t *testing.T) {
+	c := newCompactor()
+	hashes := []string{oldHash, newHash}
+	var pods []*corev1.Pod
+	for id := range 6 {
+		pod := storedPod(id, hashes[id%2])
+		if _, err := c.compact(pod); err != nil {
+			t.Fatal(err)
+		}
+		pods = append(pods, pod)
+	}
+	for id, pod := range pods {
+		name := "a-" + strconv.Itoa(id)
+		if &pod.Spec.Containers[0] != &pods[id%2].Spec.Containers[0] {
+			t.Errorf("the containers of %s are not shared", name)
+		}
+		want := storedPod(id, hashes[id%2])
+		want.Spec.Volumes = want.Spec.Volumes[:1]
+		want.Spec.Containers[0].VolumeMounts = want.Spec.Containers[0].VolumeMounts[:1]
+		want.Spec.Containers[1].VolumeMounts = nil
+		want.Status.ContainerStatuses[0].LastTerminationState = corev1.ContainerState{}
+		if !reflect.DeepEqual(pod, want) {
+			t.Errorf("got  %+v\nwant %+v", pod, want)
+		}
+	}
+}
+
+// TestCompactKeepsWhatIsCompared: a pod whose hash is not ours is compared with its
+// template field by field, so that it keeps every volume.
+func TestCompactKeepsWhatIsCompared(t *testing.T) {
+	for _, hash := range []string{"", "1234567890"} {
+		pod := storedPod(0, hash)
+		want := pod.Spec.DeepCopy()
+		if _, err := newCompactor().compact(pod); err != nil || !reflect.DeepEqual(&pod.Spec, want) {
+			t.Errorf("hash %q: got %+v and error %v, want %+v", hash, pod.Spec, err, want)
+		}
+	}
+}
+
+// TestCompactBytes: what a cached pod costs, which 10,000 of them cost 10,000 times.
+func TestCompactBytes(t *testing.T) {
+	const pods, most = 2000, 2700
+	c := newCompactor()
+	held := make([]*corev1.Pod, pods)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for id := range held {
+		data, err := storedPod(id, oldHash).Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		held[id] = &corev1.Pod{}
+		if err := held[id].Unmarshal(data); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.compact(held[id]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if each := (after.HeapAlloc - before.HeapAlloc) / pods; each > most {
+		t.Errorf("%d bytes a pod, want at most %d", each, most)
+	} else {
+		t.Logf("%d bytes a pod", each)
+	}
+	runtime.KeepAlive(held)
 }
 
 // TestCompactWords: words that pods have in common are one string, and those of an

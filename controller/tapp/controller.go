@@ -25,7 +25,6 @@ package tapp
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,7 +41,6 @@ import (
 	"tkestack.io/tapp/controller/shell"
 	"tkestack.io/tapp/controller/tapp/plan"
 	"tkestack.io/tapp/crd/client"
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
 // flushTimeout bounds what is told of at the end: the last statuses and events.
@@ -85,6 +83,8 @@ type Policy = plan.Policy
 // Controller looks after TApps.
 type Controller struct {
 	Options
+	// Caches are those below, of which a Controller has Watch and HasSynced.
+	shell.Caches
 	loop       *loop.Loop
 	recorder   *recorder
 	operations map[plan.Op]operation
@@ -102,8 +102,7 @@ type Controller struct {
 	working atomic.Bool
 	// stopping is true from when Run was told to end: no further write starts.
 	stopping atomic.Bool
-	mu       sync.Mutex
-	memories map[loop.Key]*memory
+	memories shell.Memories[memory]
 }
 
 // New makes a controller whose caches are empty until Watch is called.
@@ -111,31 +110,16 @@ func New(o Options) (*Controller, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	c := &Controller{Options: o, operations: operations(), memories: map[loop.Key]*memory{}, statusMetrics: newStatusMetrics()}
+	c := &Controller{Options: o, operations: operations(), statusMetrics: newStatusMetrics()}
 	c.recorder = newRecorder(o.Events, o.Host, o.Clock, o.Metrics)
 	c.loop = &loop.Loop{
 		Name: "tapp", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,
-		Sync: c.sync, Seed: c.keys, Transient: shell.IsTransient,
+		Sync: c.sync, Seed: func() []loop.Key { return shell.Keys(c.tapps) }, Transient: shell.IsTransient,
 	}
 	if err := c.makeInformers(); err != nil {
 		return nil, err
 	}
 	return c, nil
-}
-
-// Watch fills the caches and keeps them current until ctx ends. A standby
-// watches too, so that it takes over without listing anything.
-func (c *Controller) Watch(ctx context.Context) {
-	var informers sync.WaitGroup
-	for _, i := range c.informers() {
-		informers.Go(func() { i.RunWithContext(ctx) })
-	}
-	informers.Wait()
-}
-
-// HasSynced says whether the caches have been filled.
-func (c *Controller) HasSynced() bool {
-	return !slices.ContainsFunc(c.informers(), func(i cache.SharedIndexInformer) bool { return !i.HasSynced() })
 }
 
 // Run looks after the TApps until ctx ends, and returns when nothing is under way
@@ -145,9 +129,7 @@ func (c *Controller) Run(ctx, work context.Context) {
 	if !c.awaitCaches(ctx) || !c.discover(ctx) {
 		return
 	}
-	c.mu.Lock()
-	c.memories = map[loop.Key]*memory{}
-	c.mu.Unlock()
+	c.memories.Clear()
 	c.stopping.Store(false)
 	c.working.Store(true)
 	defer c.working.Store(false)
@@ -172,22 +154,9 @@ func (c *Controller) Run(ctx, work context.Context) {
 // awaitCaches waits for the caches, and after that until they have caught up
 // with what an earlier leader wrote.
 func (c *Controller) awaitCaches(ctx context.Context) bool {
-	for _, i := range c.informers() {
-		if !cache.WaitForCacheSync(ctx.Done(), i.HasSynced) {
-			return false
-		}
+	if !cache.WaitForCacheSync(ctx.Done(), c.HasSynced) {
+		return false
 	}
 	c.takeOver(ctx)
 	return ctx.Err() == nil
-}
-
-// keys of all TApps.
-func (c *Controller) keys() []loop.Key {
-	stored := c.tapps.GetStore().List()
-	out := make([]loop.Key, 0, len(stored))
-	for _, o := range stored {
-		t := o.(*tappv1.TApp)
-		out = append(out, loop.Key{Namespace: t.Namespace, Name: t.Name})
-	}
-	return out
 }

@@ -23,14 +23,14 @@ import (
 // it may adopt, and those of others that take its names.
 const byStem = "stem"
 
-// byTApp indexes revisions by the namespace and the name of their TApp.
+// byTApp indexes revisions by their namespace and the TApp that their label names.
 const byTApp = "tapp"
 
 // makeInformers makes the caches. The API server filters pods and claims by the
 // label that all of ours carry: a cluster has many times more of others.
 func (c *Controller) makeInformers() error {
 	var err error
-	if c.tapps, err = client.NewInformer(c.Watching.TApps, c.Namespace, trim); err != nil {
+	if c.tapps, err = client.NewInformer(c.Watching.TApps, c.Namespace, shell.Trim); err != nil {
 		return err
 	}
 	c.lister = client.NewLister(c.tapps)
@@ -43,22 +43,19 @@ func (c *Controller) makeInformers() error {
 	}
 	instances.Watches = claims.Watch
 	instances.Lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return claims.List(ctx, o) }
-	if c.claims, err = shell.NewInformer(instances, &corev1.PersistentVolumeClaim{}, trim); err != nil {
+	if c.claims, err = shell.NewInformer(instances, &corev1.PersistentVolumeClaim{}, shell.Trim); err != nil {
 		return err
 	}
 	revisions := c.Watching.Apps.ControllerRevisions(c.Namespace)
 	if c.revisions, err = shell.NewInformer(shell.Source{
-		Client: c.Watching.Apps, Label: tappv1.LabelTApp, Index: cache.Indexers{byTApp: indexByTApp},
+		Client: c.Watching.Apps, Label: tappv1.LabelTApp, Index: cache.Indexers{byTApp: shell.ByLabel(tappv1.LabelTApp)},
 		Lists:   func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return revisions.List(ctx, o) },
 		Watches: revisions.Watch,
 	}, &appsv1.ControllerRevision{}, withoutData); err != nil {
 		return err
 	}
+	c.Caches = shell.Caches{c.tapps, c.pods, c.claims, c.revisions}
 	return errors.Join(shell.Handle(c.tapps, c.enqueue), shell.Handle(c.pods, c.enqueuePod), shell.Handle(c.claims, c.enqueueClaim), shell.Handle(c.revisions, c.enqueueRevision))
-}
-
-func (c *Controller) informers() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{c.tapps, c.pods, c.claims, c.revisions}
 }
 
 func indexByStem(object any) ([]string, error) {
@@ -70,15 +67,6 @@ func indexByStem(object any) ([]string, error) {
 		return []string{m.GetNamespace() + "/" + s}, nil
 	}
 	return nil, nil
-}
-
-// indexByTApp indexes revisions by the TApp that their label names.
-func indexByTApp(object any) ([]string, error) {
-	m, err := meta.Accessor(object)
-	if err != nil {
-		return nil, err
-	}
-	return []string{m.GetNamespace() + "/" + m.GetLabels()[tappv1.LabelTApp]}, nil
 }
 
 // stem is a name without the instance id at its end.

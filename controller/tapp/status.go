@@ -82,15 +82,10 @@ func (c *Controller) patchStatus(ctx context.Context, t *tappv1.TApp, m *memory,
 
 // flushStatuses writes the statuses that are held back, at the end of a run.
 func (c *Controller) flushStatuses(ctx context.Context) {
-	c.mu.Lock()
-	var held []*memory
-	for _, m := range c.memories {
-		if m.status.held != nil {
-			held = append(held, m)
+	for _, m := range c.memories.All() {
+		if m.status.held == nil {
+			continue
 		}
-	}
-	c.mu.Unlock()
-	for _, m := range held {
 		if ctx.Err() != nil {
 			return // the next leader will write them
 		}

@@ -135,7 +135,7 @@ func TestStatusIsFlushed(t *testing.T) {
 	tapp := someTApp("a")
 	s := &stub{answer: func(string, string, string) (int, any) { return 200, tapp }}
 	c := s.newController(t)
-	m := c.remember(keyOf("a"), tapp.UID)
+	m := c.memories.Get(keyOf("a"), tapp.UID)
 	for ready := range int32(3) {
 		if _, err := c.putStatus(t.Context(), tapp, m, &tappv1.TAppStatus{ReadyReplicas: ready + 1}); err != nil {
 			t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"tkestack.io/tapp/controller/loop"
@@ -19,7 +18,6 @@ import (
 // memory is what is remembered of one TApp from sync to sync. Nothing in it
 // decides what happens to an instance, and it is lost at every restart.
 type memory struct {
-	uid      types.UID
 	guard    guard
 	momentum momentum
 	status   statusThrottle
@@ -30,13 +28,13 @@ type memory struct {
 func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error) {
 	t, err := c.lister.TApps(k.Namespace).Get(k.Name)
 	if apierrors.IsNotFound(err) {
-		c.forget(k)
+		c.memories.Forget(k)
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	m := c.remember(k, t.UID)
+	m := c.memories.Get(k, t.UID)
 	v, wait, err := c.snapshot(ctx, t, m)
 	if v == nil || err != nil {
 		return wait, err
@@ -60,7 +58,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 		klog.FromContext(ctx).V(2).Info("Synced", "generation", v.tapp.Generation, "pods", len(v.pods), "actions", done.summary(),
 			"took", c.Clock.Since(began))
 	}
-	return soonest(p.Wait, rest, done.again), errors.Join(err, done.errs.join(), statusErr)
+	return loop.Soonest(p.Wait, rest, done.again), errors.Join(err, done.errs.join(), statusErr)
 }
 
 // snapshot returns what to plan on; nil, and how long to wait for an event at
@@ -110,34 +108,4 @@ func (c *Controller) compute(ctx context.Context, v *view) (plan.Plan, error) {
 	in.Nodes, err = c.readNodes(ctx, p.Evidence)
 	in.Now = c.Clock.Now()
 	return plan.Compute(in), err
-}
-
-// remember returns the memory of a TApp. One that was deleted and made again is
-// another one.
-func (c *Controller) remember(k loop.Key, uid types.UID) *memory {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m := c.memories[k]
-	if m == nil || m.uid != uid {
-		m = &memory{uid: uid}
-		c.memories[k] = m
-	}
-	return m
-}
-
-func (c *Controller) forget(k loop.Key) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.memories, k)
-}
-
-// soonest of durations, of which 0 means never.
-func soonest(ds ...time.Duration) time.Duration {
-	var out time.Duration
-	for _, d := range ds {
-		if d > 0 && (out == 0 || d < out) {
-			out = d
-		}
-	}
-	return out
 }

@@ -1,0 +1,61 @@
+package shell
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Memories are what a controller remembers of each object from sync to sync, which
+// is lost at every restart. The zero value remembers nothing. Its methods may be
+// called from anywhere; a memory itself belongs to the sync of its object.
+type Memories[T any] struct {
+	mu sync.Mutex
+	of map[types.NamespacedName]memory[T]
+}
+
+type memory[T any] struct {
+	uid  types.UID
+	what *T
+}
+
+// Get returns the memory of an object, which is a zero value at first. An object
+// that was deleted and made again is another one.
+func (m *Memories[T]) Get(key types.NamespacedName, uid types.UID) *T {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known, ok := m.of[key]
+	if !ok || known.uid != uid {
+		if m.of == nil {
+			m.of = map[types.NamespacedName]memory[T]{}
+		}
+		known = memory[T]{uid: uid, what: new(T)}
+		m.of[key] = known
+	}
+	return known.what
+}
+
+// Forget drops the memory of an object that is gone.
+func (m *Memories[T]) Forget(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.of, key)
+}
+
+// Clear drops all memories.
+func (m *Memories[T]) Clear() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.of = nil
+}
+
+// All returns the memories there are, in no order.
+func (m *Memories[T]) All() []*T {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]*T, 0, len(m.of))
+	for _, known := range m.of {
+		out = append(out, known.what)
+	}
+	return out
+}
