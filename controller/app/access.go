@@ -18,27 +18,28 @@ type access struct {
 
 func (c *Controller) access(kind plan.Kind) access {
 	if kind == plan.Deployment {
-		return access{
-			get: func(ctx context.Context, ns, name string) (metav1.Object, error) {
-				return c.Deployments.Deployments(ns).Get(ctx, name, metav1.GetOptions{})
-			},
-			apply: func(ctx context.Context, ns, name string, manifest []byte, o metav1.PatchOptions) (metav1.Object, error) {
-				return c.Deployments.Deployments(ns).Patch(ctx, name, types.ApplyPatchType, manifest, o)
-			},
-			remove: func(ctx context.Context, ns, name string, o metav1.DeleteOptions) error {
-				return c.Deployments.Deployments(ns).Delete(ctx, name, o)
-			},
-		}
+		return accessBy(c.Deployments.Deployments)
 	}
+	return accessBy(c.Services.Services)
+}
+
+// childClient is what client-go's clients of all kinds have.
+type childClient[T metav1.Object] interface {
+	Get(ctx context.Context, name string, o metav1.GetOptions) (T, error)
+	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (T, error)
+	Delete(ctx context.Context, name string, o metav1.DeleteOptions) error
+}
+
+func accessBy[T metav1.Object, C childClient[T]](in func(namespace string) C) access {
 	return access{
 		get: func(ctx context.Context, ns, name string) (metav1.Object, error) {
-			return c.Services.Services(ns).Get(ctx, name, metav1.GetOptions{})
+			return in(ns).Get(ctx, name, metav1.GetOptions{})
 		},
 		apply: func(ctx context.Context, ns, name string, manifest []byte, o metav1.PatchOptions) (metav1.Object, error) {
-			return c.Services.Services(ns).Patch(ctx, name, types.ApplyPatchType, manifest, o)
+			return in(ns).Patch(ctx, name, types.ApplyPatchType, manifest, o)
 		},
 		remove: func(ctx context.Context, ns, name string, o metav1.DeleteOptions) error {
-			return c.Services.Services(ns).Delete(ctx, name, o)
+			return in(ns).Delete(ctx, name, o)
 		},
 	}
 }

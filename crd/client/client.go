@@ -5,7 +5,6 @@ package client
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,66 +15,56 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
-
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"k8s.io/client-go/tools/cache"
 )
 
-// Interface gives access to the TApps of a namespace, or of all namespaces by
-// metav1.NamespaceAll.
-type Interface interface {
-	TApps(namespace string) TAppInterface
-}
-
-// TAppInterface reads and writes TApps.
-type TAppInterface interface {
-	Get(ctx context.Context, name string, opts metav1.GetOptions) (*tappv1.TApp, error)
-	List(ctx context.Context, opts metav1.ListOptions) (*tappv1.TAppList, error)
+// Objects reads and writes the objects of a kind in a namespace, or in all
+// namespaces by metav1.NamespaceAll.
+type Objects[T object, L runtime.Object] interface {
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (T, error)
+	List(ctx context.Context, opts metav1.ListOptions) (L, error)
 	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
-	Create(ctx context.Context, tapp *tappv1.TApp, opts metav1.CreateOptions) (*tappv1.TApp, error)
-	Update(ctx context.Context, tapp *tappv1.TApp, opts metav1.UpdateOptions) (*tappv1.TApp, error)
-	UpdateStatus(ctx context.Context, tapp *tappv1.TApp, opts metav1.UpdateOptions) (*tappv1.TApp, error)
-	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*tappv1.TApp, error)
+	Create(ctx context.Context, o T, opts metav1.CreateOptions) (T, error)
+	Update(ctx context.Context, o T, opts metav1.UpdateOptions) (T, error)
+	UpdateStatus(ctx context.Context, o T, opts metav1.UpdateOptions) (T, error)
+	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (T, error)
 	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
 	GetScale(ctx context.Context, name string, opts metav1.GetOptions) (*autoscalingv1.Scale, error)
 	UpdateScale(ctx context.Context, name string, scale *autoscalingv1.Scale, opts metav1.UpdateOptions) (*autoscalingv1.Scale, error)
 }
 
-// Client implements Interface.
-type Client struct {
+// object is what client-go's generic clients and informers are made for.
+type object interface {
+	cache.Object
+	runtime.Object
+	metav1.Object
+}
+
+// kind is what a client has to know of a kind.
+type kind[T object, L runtime.Object] struct {
+	resource    schema.GroupVersionResource
+	addToScheme func(*runtime.Scheme) error
+	newObject   func() T
+	newList     func() L
+}
+
+// connection to an API server, for the objects of one kind.
+type connection[T object, L runtime.Object] struct {
+	kind[T, L]
 	rest   rest.Interface
 	params runtime.ParameterCodec
 }
 
-var _ Interface = (*Client)(nil)
-
-// New makes a client with an HTTP transport of its own.
-func New(cfg *rest.Config) (*Client, error) {
-	httpClient, err := rest.HTTPClientFor(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return NewWithHTTPClient(cfg, httpClient)
-}
-
-// NewWithHTTPClient makes a client that shares its connections with others. It
-// shares their rate limit too if cfg.RateLimiter is set.
-func NewWithHTTPClient(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
-	restClient, params, err := newREST(cfg, httpClient, tappv1.SchemeGroupVersion, tappv1.AddToScheme)
-	if err != nil {
-		return nil, err
-	}
-	return &Client{rest: restClient, params: params}, nil
-}
-
-// newREST makes a client of one group, whose types addToScheme knows.
-func newREST(cfg *rest.Config, httpClient *http.Client, gv schema.GroupVersion, addToScheme func(*runtime.Scheme) error) (rest.Interface, runtime.ParameterCodec, error) {
+// connect makes a connection with an HTTP client of its own. It shares a rate limit
+// with others if cfg.RateLimiter is set.
+func connect[T object, L runtime.Object](cfg *rest.Config, k kind[T, L]) (*connection[T, L], error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(addToScheme(scheme), autoscalingv1.AddToScheme(scheme)); err != nil {
-		return nil, nil, err
+	if err := errors.Join(k.addToScheme(scheme), autoscalingv1.AddToScheme(scheme)); err != nil {
+		return nil, err
 	}
-
+	version := k.resource.GroupVersion()
 	c := rest.CopyConfig(cfg)
-	c.GroupVersion = &gv
+	c.GroupVersion = &version
 	c.APIPath = "/apis"
 	// The caller may have asked for protobuf, which custom resources do not speak.
 	c.ContentType = runtime.ContentTypeJSON
@@ -84,24 +73,16 @@ func newREST(cfg *rest.Config, httpClient *http.Client, gv schema.GroupVersion, 
 	if c.UserAgent == "" {
 		c.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
-	restClient, err := rest.RESTClientForConfigAndClient(c, httpClient)
-	return restClient, runtime.NewParameterCodec(scheme), err
+	restClient, err := rest.RESTClientFor(c)
+	return &connection[T, L]{kind: k, rest: restClient, params: runtime.NewParameterCodec(scheme)}, err
 }
 
-// TApps gives access to the TApps of a namespace.
-func (c *Client) TApps(namespace string) TAppInterface {
-	return &scaled[*tappv1.TApp, *tappv1.TAppList]{
-		ClientWithList: gentype.NewClientWithList(tappv1.Resource().Resource, c.rest, c.params, namespace,
-			func() *tappv1.TApp { return &tappv1.TApp{} },
-			func() *tappv1.TAppList { return &tappv1.TAppList{} }),
-		resource: tappv1.Resource().Resource, params: c.params,
+// in gives access to the objects of a namespace.
+func (c *connection[T, L]) in(namespace string) Objects[T, L] {
+	return &scaled[T, L]{
+		ClientWithList: gentype.NewClientWithList(c.resource.Resource, c.rest, c.params, namespace, c.newObject, c.newList),
+		resource:       c.resource.Resource, params: c.params,
 	}
-}
-
-// object is what gentype's clients are made for.
-type object interface {
-	runtime.Object
-	metav1.Object
 }
 
 // scaled is a client of one kind, with its subresource scale.

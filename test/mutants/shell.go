@@ -68,6 +68,8 @@ var shared = []mutant{
 		"return err == nil && order > 0", "return err == nil && order != 0 && a > b"},
 	{"status-without-uid", "status.go", "the status of a TApp lands on the next one of its name",
 		"	after.Metadata.UID = uid\n", "	_ = uid\n"},
+	{"memories-outlive-objects", "memories.go", "a TApp that was made again goes on with the memory of the last one",
+		"!ok || known.uid != uid", "!ok"},
 	{"outages-are-faults", "errors.go", "an API server that is away is a fault of each object",
 		"apierrors.IsServiceUnavailable(err) || ", ""},
 }
