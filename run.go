@@ -30,6 +30,7 @@ func run(ctx context.Context, c controller.Config, a *webhook.Admission) error {
 	process.NewMetrics(registry, c.Version)
 	c.Registry, a.Registry = registry, registry
 	// Flags of both.
+	a.Kinds = c.Controllers
 	a.Kubeconfig, a.Master, a.KubeAPIQPS, a.KubeAPIBurst = c.Kubeconfig, c.Master, c.KubeAPIQPS, c.KubeAPIBurst
 
 	replica, err := controller.New(c)
@@ -40,7 +41,7 @@ func run(ctx context.Context, c controller.Config, a *webhook.Admission) error {
 	if slices.Contains(c.Controllers, controller.KindTApp) {
 		a.Reads.Pods, a.Reads.TApps = replica.Pods, replica.TApps
 	}
-	if a.Apps = slices.Contains(c.Controllers, controller.KindApp); a.Apps {
+	if slices.Contains(c.Controllers, controller.KindApp) {
 		a.Reads.AppsNaming = replica.AppsNaming
 	}
 	if err := a.Prepare(); err != nil {

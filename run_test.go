@@ -38,6 +38,13 @@ func TestRunHasTheFlagsOfBoth(t *testing.T) {
 	}
 }
 
+// TestKindsHaveTheSameNames: --controllers says the same to both.
+func TestKindsHaveTheSameNames(t *testing.T) {
+	if controllers, webhooks := controller.Kinds(), webhook.KnownKinds(); !slices.Equal(controllers, webhooks) {
+		t.Errorf("there are controllers of %q, and webhooks of %q", controllers, webhooks)
+	}
+}
+
 // TestRunWithoutAnAPIServer: it is alive and not ready, keeps trying, and ends well
 // when it is told to.
 func TestRunWithoutAnAPIServer(t *testing.T) {

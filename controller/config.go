@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
+
+	"tkestack.io/tapp/process"
 )
 
 // Config of Run. Flags fill it; tests do so directly.
@@ -108,10 +108,7 @@ func (c *Config) validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	reject(len(c.Controllers) == 0, "--controllers is empty; name some of %s", strings.Join(Kinds(), ", "))
-	for _, kind := range c.Controllers {
-		reject(!slices.Contains(Kinds(), kind), "--controllers names %q; there are %s", kind, strings.Join(Kinds(), ", "))
-	}
+	errs = append(errs, process.Names(c.Controllers).Among("--controllers", Kinds()...))
 	reject(c.Workers < 1, "--worker is %d; at least 1 TApp has to be worked on at a time", c.Workers)
 	reject(c.KubeAPIQPS <= 0, "--kube-api-qps is %v; give a number above 0", c.KubeAPIQPS)
 	reject(c.KubeAPIBurst < 1, "--kube-api-burst is %d; give a number above 0", c.KubeAPIBurst)

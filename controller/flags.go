@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -24,7 +23,7 @@ func (c *Config) Flags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "kubeconfig", Usage: "`path` of a kubeconfig; by default KUBECONFIG, the user's own, or the cluster that this runs in", Destination: &c.Kubeconfig},
 		&cli.StringFlag{Name: "master", Usage: "`address` of the API server, instead of the kubeconfig's", Destination: &c.Master},
-		&cli.GenericFlag{Name: "controllers", Usage: "`kinds` to look after, with commas between them: tapp, app", Value: (*list)(&c.Controllers)},
+		&cli.GenericFlag{Name: "controllers", Usage: "`kinds` to look after, with commas between them: tapp, app", Value: (*process.Names)(&c.Controllers)},
 		&cli.BoolFlag{Name: "create-crd", Usage: "apply the CustomResourceDefinitions of these kinds at the start", Destination: &c.CreateCRD, Value: c.CreateCRD},
 		&cli.BoolFlag{Name: "delete-pod-after-app-finish", Usage: "keep ended pods until all instances of a TApp have ended, and then delete them; false deletes each at once", Destination: &c.DeletePodAfterAppFinish, Value: c.DeletePodAfterAppFinish},
 		&cli.DurationFlag{Name: "node-lost-after", Usage: "`time` after which a node that is not ready counts as lost, for TApps with forceDeletePod", Destination: &c.NodeLostAfter, Value: c.NodeLostAfter},
@@ -46,21 +45,3 @@ func (e *Election) flags() []cli.Flag {
 		&cli.StringFlag{Name: "leader-elect-resource-namespace", Usage: "`namespace` of the Lease; by default the one that this runs in, or kube-system", Destination: &e.Namespace, Value: e.Namespace},
 	}
 }
-
-// list is a flag of names with commas between them. Given again, it replaces what
-// was given before, the default too.
-type list []string
-
-// Set implements cli.Generic.
-func (l *list) Set(text string) error {
-	*l = nil
-	for name := range strings.SplitSeq(text, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			*l = append(*l, name)
-		}
-	}
-	return nil
-}
-
-// String implements cli.Generic.
-func (l *list) String() string { return strings.Join(*l, ",") }

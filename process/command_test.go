@@ -45,6 +45,25 @@ func TestCommand(t *testing.T) {
 	}
 }
 
+// TestNames: the last flag counts, whatever there was before.
+func TestNames(t *testing.T) {
+	for _, c := range []struct{ args, want, err string }{
+		{"", "a", ""},
+		{"--names=b", "b", ""},
+		{"--names=b --names=a,,b,", "a,b", ""},
+		{"--names=", "", "--names is empty; name some of a, b"},
+		{"--names=c,b,d", "c,b,d", "--names names \"c\"; there are a, b\n--names names \"d\"; there are a, b"},
+	} {
+		names := Names{"a"}
+		command := Command(Spec{Name: "x", Flags: []cli.Flag{&cli.GenericFlag{Name: "names", Value: &names}}, Run: func(context.Context) error { return names.Among("--names", "a", "b") }})
+		app := &cli.App{Name: "tapp", ErrWriter: &bytes.Buffer{}, Commands: []*cli.Command{command}, ExitErrHandler: func(*cli.Context, error) {}}
+		err := app.RunContext(t.Context(), append([]string{"tapp", "x"}, strings.Fields(c.args)...))
+		if names.String() != c.want || fmt.Sprint(err) != c.err && (err != nil || c.err != "") {
+			t.Errorf("%q: got %s, error %v; want %s, %q", c.args, names.String(), err, c.want, c.err)
+		}
+	}
+}
+
 // TestUnion: each name once, and that of the first.
 func TestUnion(t *testing.T) {
 	flags := func(names ...string) (out []cli.Flag) {

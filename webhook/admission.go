@@ -25,8 +25,9 @@ type Admission struct {
 	// Register applies the webhook configurations at the start. Without files of a
 	// certificate it has TLS be self-managed.
 	Register bool
-	// Apps registers the webhook of Apps too.
-	Apps bool
+	// Kinds whose webhooks Register is about, by the names of KnownKinds. All of them
+	// are served.
+	Kinds []string
 
 	source *certs.Source
 	server *server
@@ -36,7 +37,7 @@ type Admission struct {
 
 // NewAdmission makes one with the defaults of the flags.
 func NewAdmission(version string) *Admission {
-	a := &Admission{Config: Defaults(), TLS: certs.Defaults()}
+	a := &Admission{Config: Defaults(), TLS: certs.Defaults(), Kinds: []string{KindTApp}}
 	a.Version = version
 	return a
 }
@@ -45,6 +46,7 @@ func NewAdmission(version string) *Admission {
 func (a *Admission) Flags() []cli.Flag {
 	return process.Union(a.Config.Flags(), a.TLS.Flags(), []cli.Flag{
 		&cli.BoolFlag{Name: "register-admission", Usage: "apply the MutatingWebhookConfiguration and the ValidatingWebhookConfiguration at the start, for the first --tls-dns-name", Destination: &a.Register, Value: a.Register},
+		&cli.GenericFlag{Name: "controllers", Usage: "`kinds` whose webhooks --register-admission registers, with commas between them: tapp, app", Value: (*process.Names)(&a.Kinds)},
 	})
 }
 
@@ -81,6 +83,9 @@ func (a *Admission) Prepare() error {
 }
 
 func (a *Admission) prepareRegistration() error {
+	if err := process.Names(a.Kinds).Among("--controllers", KnownKinds()...); err != nil {
+		return err
+	}
 	if len(a.TLS.DNSNames) == 0 {
 		return errors.New("--register-admission needs --tls-dns-name, by which the API server shall call: give <service>.<namespace>.svc")
 	}

@@ -42,6 +42,7 @@ func TestPrepare(t *testing.T) {
 		{"--tls-self-managed --tls-secret-namespace=ns --tls-dns-name=tapp.ns.svc", ""},
 		{"--register-admission --tls-secret-namespace=ns --tls-dns-name=tapp.ns.svc", ""},
 		{"--register-admission", "--register-admission needs --tls-dns-name, by which the API server shall call: give <service>.<namespace>.svc"},
+		{"--register-admission --tls-dns-name=tapp.ns.svc --controllers=tapp,set", `--controllers names "set"; there are tapp, app`},
 		{"--register-admission --tls-dns-name=tapp.ns.svc --tlsCertFile=a --tlsKeyFile=b", "--register-admission needs --tlsCAFile, which the API server shall trust; without any --tls...File, TApp makes certificates of its own"},
 		{"--register-admission --tls-dns-name=tapp.ns.svc --tlsCAFile=" + none, "--tlsCAFile: open " + none + ": no such file or directory"},
 		{"--tls-self-managed --tls-secret-namespace=ns --tls-dns-name=tapp.ns.svc --listen-address=127.0.0.1:none", "listening for reviews: listen tcp: lookup tcp/none: unknown port"},
@@ -61,7 +62,7 @@ func TestPrepare(t *testing.T) {
 
 // TestConfigurations are those of the chart.
 func TestConfigurations(t *testing.T) {
-	a, err := prepared(t, "--register-admission", "--tls-secret-namespace=ns", "--tls-dns-name=tapp.ns.svc", "--webhook-configuration=mine")
+	a, err := prepared(t, "--register-admission", "--tls-secret-namespace=ns", "--tls-dns-name=tapp.ns.svc", "--webhook-configuration=mine", "--controllers=app,tapp")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +77,36 @@ func TestConfigurations(t *testing.T) {
 	want, err := os.ReadFile(filepath.Join("testdata", "registration.yaml"))
 	if err != nil || string(got) != string(want) {
 		t.Errorf("got (%v)\n%s", err, got)
+	}
+}
+
+// TestConfigurationsOfKinds: each kind has its own webhooks, and only TApps are mutated.
+func TestConfigurationsOfKinds(t *testing.T) {
+	for _, c := range []struct{ flag, want string }{
+		{"", "mutate.tapp.tkestack.io validate.tapp.tkestack.io"},
+		{"--controllers=tapp", "mutate.tapp.tkestack.io validate.tapp.tkestack.io"},
+		{"--controllers=tapp,app", "mutate.tapp.tkestack.io validate.tapp.tkestack.io validate.app.tkestack.io"},
+		{"--controllers=app", "validate.app.tkestack.io"},
+	} {
+		flags := append(strings.Fields(c.flag), "--register-admission", "--tls-secret-namespace=ns", "--tls-dns-name=tapp.ns.svc")
+		a, err := prepared(t, flags...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mutating, validating, err := a.configurations()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, w := range mutating.Webhooks {
+			names = append(names, w.Name)
+		}
+		for _, w := range validating.Webhooks {
+			names = append(names, w.Name)
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%q: got %s, want %s", c.flag, got, c.want)
+		}
 	}
 }
 

@@ -96,20 +96,3 @@ func TestApp(t *testing.T) {
 		})
 	}
 }
-
-// TestAppRegistration: the webhook of Apps is registered where Apps are looked after.
-func TestAppRegistration(t *testing.T) {
-	a, err := prepared(t, "--register-admission", "--tls-secret-namespace=ns", "--tls-dns-name=tapp.ns.svc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.Apps = true
-	_, validating, err := a.configurations()
-	if err != nil || len(validating.Webhooks) != 2 {
-		t.Fatalf("%+v, %v", validating, err)
-	}
-	w := validating.Webhooks[1]
-	if w.Name != "validate.app.tkestack.io" || *w.ClientConfig.Service.Path != "/validate/app" || w.Rules[0].APIGroups[0] != "appcontroller.k8s.io" || w.Rules[0].Resources[0] != "apps" {
-		t.Errorf("got %+v", w)
-	}
-}

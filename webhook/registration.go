@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,15 @@ const (
 	// registerRetry is how long to wait after a registration that failed.
 	registerRetry = 2 * time.Second
 )
+
+// Names of the kinds that there are webhooks for, as their controllers have them.
+const (
+	KindTApp = "tapp"
+	KindApp  = "app"
+)
+
+// KnownKinds are those that there are webhooks for.
+func KnownKinds() []string { return []string{KindTApp, KindApp} }
 
 // register applies the webhook configurations, with patience for an API server
 // that is away. What may not be done is an error.
@@ -59,39 +69,51 @@ func (a *Admission) register(ctx context.Context) error {
 // configurations are those of the chart.
 func (a *Admission) configurations() (*admissionv1.MutatingWebhookConfiguration, *admissionv1.ValidatingWebhookConfiguration, error) {
 	meta := metav1.ObjectMeta{Name: a.TLS.Configuration, Labels: map[string]string{"app.kubernetes.io/managed-by": "tapp"}}
-	mutate, err := a.clientConfig("/mutate/tapp")
-	if err != nil {
-		return nil, nil, err
-	}
-	validate, err := a.clientConfig("/validate/tapp")
-	if err != nil {
-		return nil, nil, err
-	}
-	mutating := &admissionv1.MutatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.MutatingWebhook{{
-		Name: "mutate.tapp.tkestack.io", ClientConfig: mutate, Rules: rulesFor(tappv1.SchemeGroupVersion, "tapps"),
-		ReinvocationPolicy: ptr.To(admissionv1.IfNeededReinvocationPolicy),
-		FailurePolicy:      ptr.To(admissionv1.Fail), MatchPolicy: ptr.To(admissionv1.Equivalent), SideEffects: ptr.To(admissionv1.SideEffectClassNone),
-		TimeoutSeconds: ptr.To(int32(reviewTimeout)), AdmissionReviewVersions: []string{"v1"},
-	}}}
-	validating := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.ValidatingWebhook{
-		validatingWebhook("validate.tapp.tkestack.io", validate, rulesFor(tappv1.SchemeGroupVersion, "tapps", "tapps/scale")),
-	}}
-	if a.Apps {
-		validateApp, err := a.clientConfig("/validate/app")
+	mutating := &admissionv1.MutatingWebhookConfiguration{ObjectMeta: meta}
+	validating := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: meta}
+	if slices.Contains(a.Kinds, KindTApp) {
+		mutate, err := a.clientConfig("/mutate/tapp")
 		if err != nil {
 			return nil, nil, err
 		}
-		validating.Webhooks = append(validating.Webhooks, validatingWebhook("validate.app.tkestack.io", validateApp, rulesFor(appv1.SchemeGroupVersion, "apps")))
+		validate, err := a.clientConfig("/validate/tapp")
+		if err != nil {
+			return nil, nil, err
+		}
+		mutating.Webhooks = append(mutating.Webhooks, mutatingWebhook("mutate.tapp.tkestack.io", mutate, rulesFor(tappv1.SchemeGroupVersion, "tapps")))
+		validating.Webhooks = append(validating.Webhooks, validatingWebhook("validate.tapp.tkestack.io", validate, rulesFor(tappv1.SchemeGroupVersion, "tapps", "tapps/scale")))
+	}
+	// Apps are not mutated: what they leave out has its meaning without being written.
+	if slices.Contains(a.Kinds, KindApp) {
+		validate, err := a.clientConfig("/validate/app")
+		if err != nil {
+			return nil, nil, err
+		}
+		validating.Webhooks = append(validating.Webhooks, validatingWebhook("validate.app.tkestack.io", validate, rulesFor(appv1.SchemeGroupVersion, "apps")))
 	}
 	return mutating, validating, nil
 }
 
-func validatingWebhook(name string, to admissionv1.WebhookClientConfig, rules []admissionv1.RuleWithOperations) admissionv1.ValidatingWebhook {
-	return admissionv1.ValidatingWebhook{
-		Name: name, ClientConfig: to, Rules: rules,
+func mutatingWebhook(name string, to admissionv1.WebhookClientConfig, rules []admissionv1.RuleWithOperations) admissionv1.MutatingWebhook {
+	return admissionv1.MutatingWebhook{
+		Name: name, ClientConfig: to, Rules: rules, MatchConditions: stays(), ReinvocationPolicy: ptr.To(admissionv1.IfNeededReinvocationPolicy),
 		FailurePolicy: ptr.To(admissionv1.Fail), MatchPolicy: ptr.To(admissionv1.Equivalent), SideEffects: ptr.To(admissionv1.SideEffectClassNone),
 		TimeoutSeconds: ptr.To(int32(reviewTimeout)), AdmissionReviewVersions: []string{"v1"},
 	}
+}
+
+func validatingWebhook(name string, to admissionv1.WebhookClientConfig, rules []admissionv1.RuleWithOperations) admissionv1.ValidatingWebhook {
+	return admissionv1.ValidatingWebhook{
+		Name: name, ClientConfig: to, Rules: rules, MatchConditions: stays(),
+		FailurePolicy: ptr.To(admissionv1.Fail), MatchPolicy: ptr.To(admissionv1.Equivalent), SideEffects: ptr.To(admissionv1.SideEffectClassNone),
+		TimeoutSeconds: ptr.To(int32(reviewTimeout)), AdmissionReviewVersions: []string{"v1"},
+	}
+}
+
+// stays has what is going not looked at: its finalizers can be removed whether or
+// not a webhook answers.
+func stays() []admissionv1.MatchCondition {
+	return []admissionv1.MatchCondition{{Name: "stays", Expression: "!has(object.metadata.deletionTimestamp)"}}
 }
 
 func rulesFor(gv schema.GroupVersion, resources ...string) []admissionv1.RuleWithOperations {

@@ -64,7 +64,7 @@ func TestForbiddenPods(t *testing.T) {
 // setQuota of pods, and wait until it is in force.
 func setQuota(t *testing.T, ns, pods string) {
 	t.Helper()
-	quotas := suite.kube.CoreV1().ResourceQuotas(ns)
+	quotas := suite.Kube.CoreV1().ResourceQuotas(ns)
 	_, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "pods"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse(pods)}},

@@ -53,7 +53,7 @@ func running(t *testing.T, tapp *tappv1.TApp) {
 		}
 		pod := plan.PodOf(tapp, name, id)
 		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(tapp, tappv1.GroupVersionKind())}
-		if _, err := suite.kube.CoreV1().Pods(tapp.Namespace).Create(context.Background(), pod, metav1.CreateOptions{}); err != nil {
+		if _, err := suite.Kube.CoreV1().Pods(tapp.Namespace).Create(context.Background(), pod, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"math/big"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -30,11 +29,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"tkestack.io/tapp/crd/client"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/webhook"
 )
 
@@ -44,36 +41,23 @@ const patient = 2 * time.Minute
 
 // suite is the cluster, with the webhooks in front.
 var suite struct {
-	kubeconfig, kubectl string
-	config              *rest.Config
-	kube                *kubernetes.Clientset
-	tapps               client.Interface
-	registry            *prometheus.Registry
+	*cluster.Cluster
+	tapps    client.Interface
+	registry *prometheus.Registry
 }
 
 // connect finds the cluster.
-func connect() error {
-	suite.kubeconfig = os.Getenv("TAPP_KUBECONFIG")
-	if suite.kubeconfig == "" {
-		return fmt.Errorf("TAPP_KUBECONFIG names no cluster: give the kubeconfig of one with simulated nodes (make up NODES=sim)")
-	}
-	suite.kubectl = filepath.Join(filepath.Dir(suite.kubeconfig), "bin", "kubectl")
-	var err error
-	if suite.config, err = clientcmd.BuildConfigFromFlags("", suite.kubeconfig); err != nil {
-		return fmt.Errorf("reading TAPP_KUBECONFIG: %w", err)
-	}
-	suite.config.QPS, suite.config.Burst, suite.config.UserAgent = -1, -1, "admission-test"
-	suite.config.WarningHandler = rest.NoWarnings{}
-	if suite.kube, err = kubernetes.NewForConfig(suite.config); err != nil {
+func connect() (err error) {
+	if suite.Cluster, err = cluster.Connect("admission-test"); err != nil {
 		return err
 	}
-	suite.tapps, err = client.New(suite.config)
+	suite.tapps, err = client.New(suite.Config)
 	return err
 }
 
 // applyCRDs applies the CustomResourceDefinitions, and waits until they are served.
 func applyCRDs(ctx context.Context) error {
-	out, err := exec.CommandContext(ctx, suite.kubectl, "--kubeconfig", suite.kubeconfig,
+	out, err := exec.CommandContext(ctx, suite.Program("kubectl"), "--kubeconfig", suite.Kubeconfig,
 		"apply", "--server-side", "--force-conflicts", "--filename", filepath.Join("..", "..", "crd", "bases")).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("kubectl apply: %w: %s", err, out)
@@ -102,7 +86,7 @@ func serve(ctx context.Context) (wait func() error, err error) {
 	suite.registry = prometheus.NewRegistry()
 	c := webhook.Defaults()
 	c.ShutdownDelay = 0
-	c.REST, c.Listener, c.Registry, c.Certificates, c.Version = suite.config, listener, suite.registry, certificate, "admission-test"
+	c.REST, c.Listener, c.Registry, c.Certificates, c.Version = suite.Config, listener, suite.registry, certificate, "admission-test"
 	ended := make(chan error, 1)
 	go func() { ended <- webhook.Run(ctx, c) }()
 	if err := register(ctx, "https://"+listener.Addr().String(), certificate.authority); err != nil {
@@ -180,7 +164,7 @@ func register(ctx context.Context, url string, authority []byte) error {
 		}},
 	}
 	unregister(ctx)
-	api := suite.kube.AdmissionregistrationV1()
+	api := suite.Kube.AdmissionregistrationV1()
 	if _, err := api.MutatingWebhookConfigurations().Create(ctx, mutating, metav1.CreateOptions{}); err != nil {
 		return err
 	}
@@ -196,7 +180,7 @@ func register(ctx context.Context, url string, authority []byte) error {
 }
 
 func unregister(ctx context.Context) {
-	api := suite.kube.AdmissionregistrationV1()
+	api := suite.Kube.AdmissionregistrationV1()
 	_ = api.MutatingWebhookConfigurations().Delete(ctx, configurationName, metav1.DeleteOptions{})   // there may be none
 	_ = api.ValidatingWebhookConfigurations().Delete(ctx, configurationName, metav1.DeleteOptions{}) // there may be none
 }
@@ -204,12 +188,12 @@ func unregister(ctx context.Context) {
 // namespace makes one for a test.
 func namespace(t *testing.T, labels map[string]string) string {
 	t.Helper()
-	ns, err := suite.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "admission-", Labels: labels}}, metav1.CreateOptions{})
+	ns, err := suite.Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "admission-", Labels: labels}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := suite.kube.CoreV1().Namespaces().Delete(context.Background(), ns.Name, metav1.DeleteOptions{}); err != nil {
+		if err := suite.Kube.CoreV1().Namespaces().Delete(context.Background(), ns.Name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -221,7 +205,7 @@ func namespace(t *testing.T, labels map[string]string) string {
 func serviceAccount(t *testing.T, ns string) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patient, true, func(ctx context.Context) (bool, error) {
-		_, err := suite.kube.CoreV1().ServiceAccounts(ns).Get(ctx, "default", metav1.GetOptions{})
+		_, err := suite.Kube.CoreV1().ServiceAccounts(ns).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, nil
 	})
 	if err != nil {
@@ -233,7 +217,7 @@ func serviceAccount(t *testing.T, ns string) {
 // fails.
 func kubectl(t *testing.T, ns, stdin string, args ...string) (string, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), suite.kubectl, append([]string{"--kubeconfig", suite.kubeconfig, "--namespace", ns}, args...)...)
+	cmd := exec.CommandContext(t.Context(), suite.Program("kubectl"), append([]string{"--kubeconfig", suite.Kubeconfig, "--namespace", ns}, args...)...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.Stdin = &out, &out, strings.NewReader(stdin)
 	err := cmd.Run()

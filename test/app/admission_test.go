@@ -4,41 +4,116 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"net"
+	"io"
+	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/urfave/cli/v2"
 
 	"tkestack.io/tapp/webhook"
 )
+
+// startAdmission runs `tapp webhook` for these kinds until the test ends. It registers
+// itself under the name of the rig's namespace.
+func (r *rig) startAdmission(kinds string) (stop func()) {
+	r.Helper()
+	app := &cli.App{Name: "tapp", ErrWriter: io.Discard, Commands: []*cli.Command{webhook.Command("app-test")}, ExitErrHandler: func(*cli.Context, error) {}}
+	ctx, cancel := context.WithCancel(context.Background()) // not the test's, which ends before its cleanups
+	ended := make(chan error, 1)
+	go func() {
+		ended <- app.RunContext(ctx, []string{"tapp", "webhook", "--kubeconfig=" + r.Kubeconfig, "--listen-address=127.0.0.1:0", "--metrics-address=",
+			"--admission-shutdown-delay=0", "--register-admission", "--controllers=" + kinds, "--webhook-configuration=" + r.NS,
+			"--tls-dns-name=localhost", "--tls-secret-namespace=" + r.NS})
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			r.Errorf("admission ended with %v", err)
+		}
+	})
+	r.Cleanup(func() {
+		stop()
+		r.kubectl("delete", "--ignore-not-found", "mutatingwebhookconfigurations,validatingwebhookconfigurations", r.NS)
+	})
+	return stop
+}
+
+// registered are the webhooks of both configurations, as JSON that kubectl prints,
+// by name. How they are called is left out, but for the path.
+func registered(t *testing.T, list string) map[string]any {
+	t.Helper()
+	type webhook = map[string]any
+	var configurations struct {
+		Items []struct{ Webhooks []webhook }
+	}
+	if err := json.Unmarshal([]byte(list), &configurations); err != nil {
+		t.Fatal(err, list)
+	}
+	out := map[string]any{}
+	for _, c := range configurations.Items {
+		for _, w := range c.Webhooks {
+			to := w["clientConfig"].(map[string]any)
+			if service, ok := to["service"].(map[string]any); ok {
+				w["clientConfig"] = service["path"]
+			} else if u, err := url.Parse(to["url"].(string)); err == nil {
+				w["clientConfig"] = u.Path
+			}
+			out[w["name"].(string)] = w
+		}
+	}
+	return out
+}
+
+// TestRegistration: what registers itself is what the chart has, with Apps and
+// without.
+func TestRegistration(t *testing.T) {
+	r := newRig(t, "")
+	rendered, err := chart(r.Cluster, "webhooks.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "webhooks.yaml")
+	if err := os.WriteFile(path, rendered, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The API server fills in what both leave out.
+	want := registered(t, r.kubectl("apply", "--dry-run=server", "--output=json", "--filename", path))
+	if len(want) != 3 || want["validate.app.tkestack.io"] == nil {
+		t.Fatalf("the chart has %v", want)
+	}
+	is := func(what string, want map[string]any) {
+		t.Helper()
+		r.Eventually(what, func() string {
+			out, err := r.tryKubectl("get", "--output=json", "mutatingwebhookconfigurations/"+r.NS, "validatingwebhookconfigurations/"+r.NS)
+			if err != nil {
+				return out
+			}
+			if got := registered(t, out); !reflect.DeepEqual(got, want) {
+				return fmt.Sprintf("got %v, want %v", got, want)
+			}
+			return ""
+		})
+	}
+	stop := r.startAdmission("tapp,app")
+	is("both kinds are registered", want)
+	stop()
+	delete(want, "validate.app.tkestack.io")
+	r.startAdmission("tapp")
+	is("only TApps are registered", want)
+}
 
 // TestAdmission: the webhook behind the API server, with its own registration, by
 // what kubectl says.
 func TestAdmission(t *testing.T) {
 	r := newRig(t, "")
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := webhook.NewAdmission("app-test")
-	a.REST, a.Listener, a.ShutdownDelay = r.config, listener, 0
-	a.Register, a.Apps = true, true
-	a.TLS.DNSNames, a.TLS.SecretName, a.TLS.SecretNamespace, a.TLS.Configuration = []string{"localhost"}, "tapp-ca", r.ns, r.ns
-	if err := a.Prepare(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		r.kubectl("delete", "--ignore-not-found", "mutatingwebhookconfigurations,validatingwebhookconfigurations", r.ns)
-	})
+	r.startAdmission("tapp,app")
 
 	manifest := func(name, spec string) string {
 		path := filepath.Join(t.TempDir(), name+".yaml")
@@ -49,7 +124,7 @@ func TestAdmission(t *testing.T) {
 		return path
 	}
 	bad := manifest("bad", "{deploymentTemplate: {name: Web, ports: [{containerPort: 80}, {containerPort: 80}]}}")
-	r.eventually("a bad App is refused", func() string {
+	r.Eventually("a bad App is refused", func() string {
 		out, err := r.tryKubectl("create", "--dry-run=server", "-f", bad)
 		for _, want := range []string{
 			`The App "bad" is invalid:`,

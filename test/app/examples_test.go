@@ -38,7 +38,7 @@ func TestExamples(t *testing.T) {
 	r.ready("test-app")
 	if strings.Contains(r.kubectl("get", "nodes", "-o", "name"), "node/node1") {
 		for service, want := range map[string]string{"app-service": "nginx", "app-service-test": "tomcat"} {
-			r.eventually(service+" answers", func() string {
+			r.Eventually(service+" answers", func() string {
 				out, err := r.tryKubectl("exec", "deployment/app-deploy-test", "--", "demo", "get", "http://"+service+":8080/")
 				if err != nil || !strings.HasPrefix(out, want+" latest ") {
 					return fmt.Sprintf("%v: %s", err, out)
@@ -48,7 +48,7 @@ func TestExamples(t *testing.T) {
 		}
 	}
 	r.kubectl("delete", "-f", "testdata/test_app.yaml", "-f", "testdata/test_app_2.yaml")
-	r.eventually("all of it goes", func() string { return differs("left", r.names("deployments,services,pods"), "") })
+	r.Eventually("all of it goes", func() string { return differs("left", r.names("deployments,services,pods"), "") })
 }
 
 // table is what kubectl prints, with its ages replaced and one space between cells.

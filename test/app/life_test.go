@@ -101,10 +101,10 @@ func TestTransitions(t *testing.T) {
 	for _, c := range transitions {
 		r.edit("web", c.change)
 		r.ready("web")
-		r.eventually(c.name, func() string { return c.holds(r) })
+		r.Eventually(c.name, func() string { return c.holds(r) })
 		r.edit("web", func(s *appv1.AppSpec) { *s = simple("web", 1).Spec })
 		r.ready("web")
-		r.eventually(c.name+", and back", func() string {
+		r.Eventually(c.name+", and back", func() string {
 			d, s := r.deployment("web"), r.service("web")
 			switch {
 			case d == nil || s == nil || r.names("deployments")+r.names("services") != "webweb":
@@ -154,7 +154,7 @@ func TestDrift(t *testing.T) {
 		}},
 	} {
 		c.do()
-		r.eventually(name, c.right)
+		r.Eventually(name, c.right)
 		r.ready("web")
 	}
 
@@ -177,7 +177,7 @@ func TestCascade(t *testing.T) {
 		r.create(simple("web", 1))
 		r.ready("web")
 		r.kubectl("delete", "app", "web", "--cascade="+cascade)
-		r.eventually(cascade, func() string {
+		r.Eventually(cascade, func() string {
 			return differs("left", r.names("apps.appcontroller.k8s.io,deployments,services,pods"), "")
 		})
 	}
@@ -185,7 +185,7 @@ func TestCascade(t *testing.T) {
 	r.ready("web")
 	deployment, service := r.deployment("web").UID, r.service("web").UID
 	r.kubectl("delete", "app", "web", "--cascade=orphan")
-	r.eventually("the children are free", func() string {
+	r.Eventually("the children are free", func() string {
 		return differs("owners", len(r.deployment("web").OwnerReferences)+len(r.service("web").OwnerReferences), 0)
 	})
 	r.never("orphans are left alone", 3*time.Second, func() string {
@@ -264,14 +264,14 @@ func TestScale(t *testing.T) {
 	r.kubectl("scale", "app", "web", "--replicas=3")
 	r.ready("web")
 	var scale *autoscalingv1.Scale
-	r.eventually("the scale tells of three", func() string {
+	r.Eventually("the scale tells of three", func() string {
 		var err error
 		if scale, err = r.apps.GetScale(t.Context(), "web", metav1.GetOptions{}); err != nil {
 			return err.Error()
 		}
 		return differs("scale", fmt.Sprintf("%d %d %s", scale.Spec.Replicas, scale.Status.Replicas, scale.Status.Selector), "3 3 appcontroller.k8s.io/app=web")
 	})
-	pods, err := r.kube.CoreV1().Pods(r.ns).List(t.Context(), metav1.ListOptions{LabelSelector: scale.Status.Selector})
+	pods, err := r.Kube.CoreV1().Pods(r.NS).List(t.Context(), metav1.ListOptions{LabelSelector: scale.Status.Selector})
 	if err != nil || len(pods.Items) != 3 {
 		t.Errorf("the selector matches %d pods, %v", len(pods.Items), err)
 	}
@@ -292,7 +292,7 @@ func TestTwoApps(t *testing.T) {
 	r.ready("a")
 	r.ready("b")
 	for name, want := range map[string]int{"a": 1, "b": 2} {
-		r.eventually("the Service of "+name+" has its own endpoints", func() string {
+		r.Eventually("the Service of "+name+" has its own endpoints", func() string {
 			out := r.kubectl("get", "endpointslices", "-l", "kubernetes.io/service-name="+name, "-o", "json")
 			var list struct {
 				Items []struct{ Endpoints []any }
@@ -312,25 +312,25 @@ func TestOverruled(t *testing.T) {
 		"matchConstraints": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "NAME"}},
 			"resourceRules": [{"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["deployments"]}]},
 		"failurePolicy": "Fail", "reinvocationPolicy": "Never", "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression":
-			"[JSONPatch{op: \"replace\", path: \"/spec/template/spec/containers/0/image\", value: \"mirror.example.com/nginx:1.25\"}]"}}]}}`, "NAME", r.ns)
-	binding := strings.ReplaceAll(`{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicyBinding", "metadata": {"name": "NAME"}, "spec": {"policyName": "NAME"}}`, "NAME", r.ns)
+			"[JSONPatch{op: \"replace\", path: \"/spec/template/spec/containers/0/image\", value: \"mirror.example.com/nginx:1.25\"}]"}}]}}`, "NAME", r.NS)
+	binding := strings.ReplaceAll(`{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicyBinding", "metadata": {"name": "NAME"}, "spec": {"policyName": "NAME"}}`, "NAME", r.NS)
 	for resource, manifest := range map[string]string{"mutatingadmissionpolicies": policy, "mutatingadmissionpolicybindings": binding} {
 		path := "/apis/admissionregistration.k8s.io/v1/" + resource
-		if err := r.kube.RESTClient().Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body([]byte(manifest)).Do(t.Context()).Error(); err != nil {
+		if err := r.Kube.RESTClient().Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body([]byte(manifest)).Do(t.Context()).Error(); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { r.kubectl("delete", resource, r.ns) })
+		t.Cleanup(func() { r.kubectl("delete", resource, r.NS) })
 	}
-	r.eventually("the policy works", func() string {
+	r.Eventually("the policy works", func() string {
 		probe := simple("probe", 0)
-		d := map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": probe.Name, "namespace": r.ns},
+		d := map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": probe.Name, "namespace": r.NS},
 			"spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}, "template": map[string]any{
 				"metadata": map[string]any{"labels": map[string]any{"a": "b"}}, "spec": map[string]any{"containers": []any{map[string]any{"name": "a", "image": "a"}}}}}}
 		content, err := json.Marshal(d)
 		if err != nil {
 			return err.Error()
 		}
-		out, err := r.kube.AppsV1().Deployments(r.ns).Patch(t.Context(), probe.Name, types.ApplyPatchType, content, metav1.PatchOptions{FieldManager: "probe", DryRun: []string{metav1.DryRunAll}})
+		out, err := r.Kube.AppsV1().Deployments(r.NS).Patch(t.Context(), probe.Name, types.ApplyPatchType, content, metav1.PatchOptions{FieldManager: "probe", DryRun: []string{metav1.DryRunAll}})
 		if err != nil {
 			return err.Error()
 		}

@@ -67,7 +67,7 @@ func expect(t *testing.T, phase string, counts map[string]int, want map[string]s
 // ten seconds, which is how long they are held back.
 func (r *rig) progress() int {
 	r.Helper()
-	list, err := r.kube.AppsV1().Deployments(r.ns).List(r.Context(), metav1.ListOptions{})
+	list, err := r.Kube.AppsV1().Deployments(r.NS).List(r.Context(), metav1.ListOptions{})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func eachOf(n int, f func(int)) {
 
 func (r *rig) allReady(n int) {
 	r.Helper()
-	r.eventually(fmt.Sprintf("%d Apps are ready", n), func() string {
+	r.Eventually(fmt.Sprintf("%d Apps are ready", n), func() string {
 		list, err := r.apps.List(r.Context(), metav1.ListOptions{})
 		if err != nil {
 			return err.Error()
@@ -130,7 +130,7 @@ func (r *rig) rest(log *audit.Log) map[string]int {
 	const quiet = 12 * time.Second // longer than a status is held back
 	out := map[string]int{}
 	last := time.Now()
-	r.eventually("nothing is written any more", func() string {
+	r.Eventually("nothing is written any more", func() string {
 		for _, w := range r.writes(log) {
 			out[fmt.Sprintf("%s %s/%s %d", w.Verb, w.Resource, w.Subresource, w.Code)]++
 			last = time.Now()

@@ -58,6 +58,8 @@ var rooms = []room{
 	// Programs that write reference pages from what the product registers.
 	{name: "docs/reference", may: []string{"crd/bases", "controller", "webhook", "certs/...", "process"}},
 
+	// What tests on a real cluster share.
+	{name: "test/cluster", may: []string{"controller"}},
 	// Nothing of the product imports its tests: no other room may name test.
 	{name: "test/...", may: []string{"test/...", "controller/...", "crd/...", "webhook/...", "certs/...", "plugin/...", "process"}},
 }

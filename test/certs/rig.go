@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,57 +23,29 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"tkestack.io/tapp/certs"
+	"tkestack.io/tapp/test/cluster"
 )
 
 const (
-	// patient is how long anything may take.
-	patient = 2 * time.Minute
-	secret  = "tapp-ca"
+	secret = "tapp-ca"
 	// leaf and authority are how long certificates and their CA are valid.
 	leaf      = 6 * time.Second
 	authority = 45 * time.Second
 )
 
 // rig is a namespace with a CA, and webhooks for its ConfigMaps.
-type rig struct {
-	*testing.T
-	config *rest.Config
-	kube   *kubernetes.Clientset
-	ns     string
-}
+type rig struct{ *cluster.Space }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	path := os.Getenv("TAPP_KUBECONFIG")
-	if path == "" {
-		t.Fatal("TAPP_KUBECONFIG names no cluster: give the kubeconfig of one (make up NODES=sim)")
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.QPS, config.UserAgent = -1, "certs-test"
-	r := &rig{T: t, config: config}
-	if r.kube, err = kubernetes.NewForConfig(config); err != nil {
-		t.Fatal(err)
-	}
-	ns, err := r.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "certs-"}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.ns = ns.Name
+	r := &rig{cluster.NewSpace(t, "certs")}
 	t.Cleanup(func() {
-		ctx, api := context.Background(), r.kube.AdmissionregistrationV1()
+		ctx, api := context.Background(), r.Kube.AdmissionregistrationV1()
 		for _, err := range []error{
-			api.MutatingWebhookConfigurations().Delete(ctx, r.ns, metav1.DeleteOptions{}),
-			api.ValidatingWebhookConfigurations().Delete(ctx, r.ns, metav1.DeleteOptions{}),
-			r.kube.CoreV1().Namespaces().Delete(ctx, r.ns, metav1.DeleteOptions{}),
+			api.MutatingWebhookConfigurations().Delete(ctx, r.NS, metav1.DeleteOptions{}),
+			api.ValidatingWebhookConfigurations().Delete(ctx, r.NS, metav1.DeleteOptions{}),
 		} {
 			if err != nil && !apierrors.IsNotFound(err) {
 				t.Error(err)
@@ -95,8 +66,8 @@ type replica struct {
 func (r *rig) start(fresh bool) replica {
 	r.Helper()
 	source, err := certs.SelfManaged(certs.SelfManagedOptions{
-		REST: r.config, SecretNamespace: r.ns, SecretName: secret, DNSNames: []string{"localhost"},
-		Configuration: r.ns, CADuration: authority, LeafDuration: leaf,
+		REST: r.Config, SecretNamespace: r.NS, SecretName: secret, DNSNames: []string{"localhost"},
+		Configuration: r.NS, CADuration: authority, LeafDuration: leaf,
 	})
 	if err != nil {
 		r.Fatal(err)
@@ -152,9 +123,9 @@ func (r *rig) register(mutating, validating replica) error {
 		Operations: []registrationv1.OperationType{registrationv1.Create},
 		Rule:       registrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
 	}}
-	here := &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: r.ns}}
-	meta := metav1.ObjectMeta{Name: r.ns}
-	return certs.Register(r.Context(), r.kube,
+	here := &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: r.NS}}
+	meta := metav1.ObjectMeta{Name: r.NS}
+	return certs.Register(r.Context(), r.Kube,
 		&registrationv1.MutatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []registrationv1.MutatingWebhook{{
 			Name: "mutate.tapp.test", ClientConfig: registrationv1.WebhookClientConfig{URL: &mutating.address}, Rules: rules,
 			FailurePolicy: &fail, SideEffects: &none, NamespaceSelector: here, AdmissionReviewVersions: []string{"v1"},
@@ -167,7 +138,7 @@ func (r *rig) register(mutating, validating replica) error {
 
 // request makes the API server call both webhooks.
 func (r *rig) request(ctx context.Context) error {
-	_, err := r.kube.CoreV1().ConfigMaps(r.ns).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "x-"}},
+	_, err := r.Kube.CoreV1().ConfigMaps(r.NS).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "x-"}},
 		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
@@ -202,15 +173,17 @@ func (r *rig) load(clients int) (stop func() (int64, error)) {
 
 func (r *rig) wait(what string, check func() bool) {
 	r.Helper()
-	err := wait.PollUntilContextTimeout(r.Context(), 20*time.Millisecond, patient, true, func(context.Context) (bool, error) { return check(), nil })
-	if err != nil {
-		r.Fatalf("waited in vain until %s", what)
-	}
+	r.Eventually(what, func() string {
+		if !check() {
+			return "not yet"
+		}
+		return ""
+	})
 }
 
 // ca is the one in the Secret, nil if there is none.
 func (r *rig) ca() *x509.Certificate {
-	s, err := r.kube.CoreV1().Secrets(r.ns).Get(r.Context(), secret, metav1.GetOptions{})
+	s, err := r.Kube.CoreV1().Secrets(r.NS).Get(r.Context(), secret, metav1.GetOptions{})
 	if err != nil {
 		return nil
 	}

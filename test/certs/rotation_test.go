@@ -46,7 +46,7 @@ func TestCertificatesAndTheirCAChangeUnderLoad(t *testing.T) {
 		})
 		return r.ca()
 	}
-	secrets := r.kube.CoreV1().Secrets(r.ns)
+	secrets := r.Kube.CoreV1().Secrets(r.NS)
 	if err := secrets.Delete(t.Context(), secret, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +59,11 @@ func TestCertificatesAndTheirCAChangeUnderLoad(t *testing.T) {
 
 	r.wait("nothing but the last CA is trusted", func() bool {
 		want := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: last.Raw})
-		m, err := r.kube.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), r.ns, metav1.GetOptions{})
+		m, err := r.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), r.NS, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := r.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), r.ns, metav1.GetOptions{})
+		v, err := r.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), r.NS, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ package failover
 import (
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -35,7 +34,7 @@ func TestLeaderFailover(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	r := newRig(t)
-	requests, err := audit.Follow(filepath.Join(r.logs, "audit.log"))
+	requests, err := audit.Follow(r.LogFile("audit.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +92,7 @@ func newFleet(r *rig, n int) *fleet {
 // start one more; it has no time to become ready before the test goes on.
 func (f *fleet) start() {
 	f.rig.Helper()
-	f.replicas = append(f.replicas, launch(f.rig.T, "controller", "--leader-elect-resource-namespace", f.rig.ns, "--namespace", f.rig.ns))
+	f.replicas = append(f.replicas, launch(f.rig.T, "controller", "--leader-elect-resource-namespace", f.rig.NS, "--namespace", f.rig.NS))
 }
 
 // replace one that went.
@@ -106,7 +105,7 @@ func (f *fleet) replace(was *replica) {
 // leads waits until one leads that is not the one before.
 func (f *fleet) leads(before *replica) {
 	f.rig.Helper()
-	eventually(f.rig.T, "another one leads", func() string {
+	f.rig.Eventually("another one leads", func() string {
 		for _, r := range f.replicas {
 			if r != before && r.isLeader() {
 				f.leader = r
@@ -120,7 +119,7 @@ func (f *fleet) leads(before *replica) {
 // strangers are pods that look like a TApp's, and are not.
 func strangers(r *rig) []string {
 	r.Helper()
-	owner, err := r.kube.CoreV1().ConfigMaps(r.ns).Create(r.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
+	owner, err := r.Kube.CoreV1().ConfigMaps(r.NS).Create(r.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -136,7 +135,7 @@ func strangers(r *rig) []string {
 			m.Name = ""
 		}
 		p := &corev1.Pod{ObjectMeta: m, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "other"}}}}
-		made, err := r.kube.CoreV1().Pods(r.ns).Create(r.Context(), p, metav1.CreateOptions{})
+		made, err := r.Kube.CoreV1().Pods(r.NS).Create(r.Context(), p, metav1.CreateOptions{})
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -152,7 +151,7 @@ func touched(r *rig, log *audit.Log, strangers []string) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	ours := audit.Select(requests, audit.Filter{Agent: "tapp/", Resource: "pods", Subresource: "*", Namespace: r.ns})
+	ours := audit.Select(requests, audit.Filter{Agent: "tapp/", Resource: "pods", Subresource: "*", Namespace: r.NS})
 	if len(ours) < instances {
 		r.Errorf("the audit log has %d of our requests about pods", len(ours))
 	}

@@ -16,11 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
+	"tkestack.io/tapp/test/cluster"
 )
-
-// patient is how long anything may take that a test does not measure.
-const patient = 2 * time.Minute
 
 // replica is a process of tapp.
 type replica struct {
@@ -36,7 +33,7 @@ type replica struct {
 func startReplica(t *testing.T, command string, flags ...string) *replica {
 	t.Helper()
 	r := launch(t, command, flags...)
-	r.eventually("it is ready", func() string { _, err := r.get("/readyz"); return text(err) })
+	r.eventually("it is ready", func() string { _, err := r.get("/readyz"); return cluster.Words(err) })
 	return r
 }
 
@@ -118,7 +115,7 @@ func (r *replica) hasEnded() {
 	r.t.Helper()
 	select {
 	case <-r.ended:
-	case <-time.After(patient):
+	case <-time.After(cluster.Patience):
 		r.t.Fatalf("it does not end, see %s", r.log)
 	}
 	if r.err != nil {
@@ -129,7 +126,7 @@ func (r *replica) hasEnded() {
 // eventually waits until a condition holds; it returns what is missing, or "".
 func (r *replica) eventually(what string, missing func() string) {
 	r.t.Helper()
-	eventually(r.t, what, func() string {
+	cluster.Eventually(r.t, what, func() string {
 		select {
 		case <-r.ended:
 			r.t.Fatalf("tapp ended: %v, see %s", r.err, r.log)
@@ -137,23 +134,4 @@ func (r *replica) eventually(what string, missing func() string) {
 		}
 		return missing()
 	})
-}
-
-func eventually(t *testing.T, what string, missing func() string) {
-	t.Helper()
-	deadline, m := time.Now().Add(patient), ""
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Until(deadline), true, wait.ConditionFunc(func() (bool, error) {
-		m = missing()
-		return m == "", nil
-	}).WithContext())
-	if err != nil {
-		t.Fatalf("%s: %s", what, m)
-	}
-}
-
-func text(err error) string {
-	if err != nil {
-		return err.Error()
-	}
-	return ""
 }

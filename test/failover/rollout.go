@@ -6,10 +6,7 @@
 package failover
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -17,65 +14,37 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/retry"
 
 	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 	"tkestack.io/tapp/test/witness"
 )
 
-// rig is a namespace of its own on the cluster.
+// rig is a namespace of its own on the cluster, with TApps.
 type rig struct {
-	*testing.T
-	config *rest.Config
-	kube   *kubernetes.Clientset
-	tapps  client.TAppInterface
-	ns     string
-	logs   string // directory of the cluster's logs
+	*cluster.Space
+	tapps client.TAppInterface
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	path := os.Getenv("TAPP_KUBECONFIG")
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		t.Fatalf("reading TAPP_KUBECONFIG: %v", err)
-	}
-	config.QPS, config.Burst, config.UserAgent = -1, -1, "failover-test"
-	config.WarningHandler = rest.NoWarnings{} // previews of what is done
-	r := &rig{T: t, config: config, logs: filepath.Join(filepath.Dir(path), "logs")}
-	if r.kube, err = kubernetes.NewForConfig(config); err != nil {
-		t.Fatal(err)
-	}
-	tapps, err := client.New(config)
+	r := &rig{Space: cluster.NewSpace(t, "failover")}
+	r.Forceful()
+	tapps, err := client.New(r.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ns, err := r.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "failover-"}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.ns, r.tapps = ns.Name, tapps.TApps(ns.Name)
-	t.Cleanup(func() {
-		ctx, now := context.Background(), int64(0)
-		if err := r.kube.CoreV1().Pods(r.ns).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}); err != nil {
-			t.Error(err)
-		}
-		if err := r.kube.CoreV1().Namespaces().Delete(ctx, r.ns, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
+	r.tapps = tapps.TApps(r.NS)
 	return r
 }
 
 // settled waits until the TApp is as its spec wants it.
 func (r *rig) settled(name string) {
 	r.Helper()
-	eventually(r.T, name+" settles", func() string {
+	r.Eventually(name+" settles", func() string {
 		t, err := r.tapps.Get(r.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err.Error()
@@ -122,7 +91,7 @@ func begin(r *rig, replicas, budget int) *rollout {
 		r.Fatal(err)
 	}
 	r.settled("a")
-	o.witness = witness.Watch(r.T, r.kube.CoreV1().Pods(r.ns))
+	o.witness = witness.Watch(r.T, r.Kube.CoreV1().Pods(r.NS))
 	o.witness.Expect(budget)
 	o.witness.Follow(o.see)
 	return o
@@ -213,7 +182,7 @@ func (o *rollout) moves() {
 
 func (o *rollout) await(what string, reached func() bool) {
 	o.rig.Helper()
-	timeout := time.After(patient)
+	timeout := time.After(cluster.Patience)
 	for {
 		o.mu.Lock()
 		ok, changed := reached(), o.changed

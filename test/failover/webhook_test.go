@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -31,15 +32,15 @@ func (r *rig) scale(name string, replicas int32) error {
 // registering are flags of webhooks that register themselves under the rig's name.
 func (r *rig) registering() []string {
 	r.Cleanup(func() {
-		ctx, api := context.Background(), r.kube.AdmissionregistrationV1()
-		if err := api.MutatingWebhookConfigurations().Delete(ctx, r.ns, metav1.DeleteOptions{}); err != nil {
+		ctx, api := context.Background(), r.Kube.AdmissionregistrationV1()
+		if err := api.MutatingWebhookConfigurations().Delete(ctx, r.NS, metav1.DeleteOptions{}); err != nil {
 			r.Error(err)
 		}
-		if err := api.ValidatingWebhookConfigurations().Delete(ctx, r.ns, metav1.DeleteOptions{}); err != nil {
+		if err := api.ValidatingWebhookConfigurations().Delete(ctx, r.NS, metav1.DeleteOptions{}); err != nil {
 			r.Error(err)
 		}
 	})
-	return []string{"--register-admission", "--webhook-configuration", r.ns, "--tls-dns-name", "localhost", "--tls-secret-namespace", r.ns,
+	return []string{"--register-admission", "--webhook-configuration", r.NS, "--tls-dns-name", "localhost", "--tls-secret-namespace", r.NS,
 		"--listen-address", "127.0.0.1:0"}
 }
 
@@ -49,7 +50,7 @@ func (r *rig) registering() []string {
 func TestWebhooksGone(t *testing.T) {
 	r := newRig(t)
 	flags := r.registering()
-	controller := startReplica(t, "controller", "--leader-elect=false", "--namespace", r.ns)
+	controller := startReplica(t, "controller", "--leader-elect=false", "--namespace", r.NS)
 	admission := startReplica(t, "webhook", flags...)
 	if _, err := r.tapps.Create(r.Context(), gen.TApp("a", gen.Default(gen.Simulated())), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -63,15 +64,15 @@ func TestWebhooksGone(t *testing.T) {
 	if err := r.scale("a", 5); err == nil || !strings.Contains(err.Error(), `failed calling webhook "`) {
 		t.Errorf("an edit without a webhook: got error %v, want that the call failed", err)
 	}
-	before, err := r.kube.CoreV1().Pods(r.ns).Get(r.Context(), "a-1", metav1.GetOptions{})
+	before, err := r.Kube.CoreV1().Pods(r.NS).Get(r.Context(), "a-1", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.kube.CoreV1().Pods(r.ns).Delete(r.Context(), "a-1", metav1.DeleteOptions{}); err != nil {
+	if err := r.Kube.CoreV1().Pods(r.NS).Delete(r.Context(), "a-1", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	controller.eventually("the pod is replaced", func() string {
-		p, err := r.kube.CoreV1().Pods(r.ns).Get(r.Context(), "a-1", metav1.GetOptions{})
+		p, err := r.Kube.CoreV1().Pods(r.NS).Get(r.Context(), "a-1", metav1.GetOptions{})
 		if err != nil {
 			return err.Error()
 		}
@@ -83,7 +84,7 @@ func TestWebhooksGone(t *testing.T) {
 	r.settled("a") // the status is written too
 
 	startReplica(t, "webhook", flags...)
-	controller.eventually("edits are taken again", func() string { return text(r.scale("a", 5)) })
+	controller.eventually("edits are taken again", func() string { return cluster.Words(r.scale("a", 5)) })
 	r.settled("a")
 	if err := r.scale("a", -1); !apierrors.IsInvalid(err) {
 		t.Errorf("a bad edit: got error %v, want one of the webhook", err)
@@ -95,7 +96,7 @@ func TestWebhooksGone(t *testing.T) {
 // that is refused.
 func TestRun(t *testing.T) {
 	r := newRig(t)
-	flags := append(r.registering(), "--namespace", r.ns, "--leader-elect-resource-namespace", r.ns)
+	flags := append(r.registering(), "--namespace", r.NS, "--leader-elect-resource-namespace", r.NS)
 	// A load balancer is what the replicas lack here: the last one to start has the
 	// reviews, and the first one leads.
 	leader := startReplica(t, "run", flags...)
@@ -122,8 +123,8 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, sample := range []string{
-		fmt.Sprintf(`tapp_instances{namespace=%q,state="Running",tapp="a"} 23`, r.ns),
-		fmt.Sprintf(`tapp_replicas_available{namespace=%q,tapp="a"} 23`, r.ns),
+		fmt.Sprintf(`tapp_instances{namespace=%q,state="Running",tapp="a"} 23`, r.NS),
+		fmt.Sprintf(`tapp_replicas_available{namespace=%q,tapp="a"} 23`, r.NS),
 		`tapp_admission_verdicts_total{rule="",verdict="allowed",webhook="mutate"} `,
 		"tapp_certificate_expiry_timestamp_seconds 1.",
 	} {

@@ -23,7 +23,7 @@ func TestDisruptionBudget(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.create(gen.TApp("web", gen.Replicas(2), gen.Default(gen.Probe(), on(refuge))))
-	_, err := suite.kube.PolicyV1().PodDisruptionBudgets(r.ns).Create(t.Context(), &policyv1.PodDisruptionBudget{
+	_, err := suite.Kube.PolicyV1().PodDisruptionBudgets(r.ns).Create(t.Context(), &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MaxUnavailable: new(intstr.FromInt32(1)),
@@ -70,7 +70,7 @@ func TestDisruptionBudget(t *testing.T) {
 func (r *rig) budgetIs(expected, healthy, allowed int32) {
 	r.Helper()
 	r.eventually(fmt.Sprintf("the budget allows %d", allowed), func(ctx context.Context) error {
-		b, err := suite.kube.PolicyV1().PodDisruptionBudgets(r.ns).Get(ctx, "web", metav1.GetOptions{})
+		b, err := suite.Kube.PolicyV1().PodDisruptionBudgets(r.ns).Get(ctx, "web", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (r *rig) budgetIs(expected, healthy, allowed int32) {
 }
 
 func (r *rig) evict(pod string) error {
-	return suite.kube.PolicyV1().Evictions(r.ns).Evict(r.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: r.ns}})
+	return suite.Kube.PolicyV1().Evictions(r.ns).Evict(r.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: r.ns}})
 }
 
 // post tells the demo server in a pod something.

@@ -68,7 +68,7 @@ func TestAutoscaler(t *testing.T) {
 // autoscale a TApp between 1 and most, without the usual minutes of hesitation.
 func (r *rig) autoscale(tapp string, most int32) {
 	r.Helper()
-	_, err := suite.kube.AutoscalingV2().HorizontalPodAutoscalers(r.ns).Create(r.Context(), &autoscalingv2.HorizontalPodAutoscaler{
+	_, err := suite.Kube.AutoscalingV2().HorizontalPodAutoscalers(r.ns).Create(r.Context(), &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Name: tapp},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: tappv1.SchemeGroupVersion.String(), Kind: tappv1.Kind, Name: tapp},
@@ -97,7 +97,7 @@ func (r *rig) scaledTo(tapp string, n int32) {
 		if *t.Spec.Replicas == n {
 			return nil
 		}
-		hpa, err := suite.kube.AutoscalingV2().HorizontalPodAutoscalers(r.ns).Get(ctx, tapp, metav1.GetOptions{})
+		hpa, err := suite.Kube.AutoscalingV2().HorizontalPodAutoscalers(r.ns).Get(ctx, tapp, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (r *rig) scaledTo(tapp string, n int32) {
 
 // measured says whether there are metrics of exactly these pods, not older than that.
 func (r *rig) measured(ctx context.Context, since time.Time, want ...string) error {
-	data, err := suite.kube.RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/namespaces/" + r.ns + "/pods").DoRaw(ctx)
+	data, err := suite.Kube.RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/namespaces/" + r.ns + "/pods").DoRaw(ctx)
 	if err != nil {
 		return err
 	}

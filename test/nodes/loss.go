@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -26,6 +27,7 @@ const (
 	unforced = "unforced" // did not opt in
 	forced   = "forced"   // forceDeletePod
 	tied     = "tied"     // forceDeletePod, and neverMigrate
+	enduring = "enduring" // forceDeletePod, with pods that nobody evicts
 
 	refuge = "node1"
 )
@@ -39,6 +41,9 @@ type loss struct {
 	evidence string
 	// untie: neverMigrate is turned off while the node is away.
 	untie bool
+	// endured: the loss does not end pods that tolerate it, so that there is the TApp
+	// enduring as well.
+	endured bool
 	// collected: Kubernetes itself takes the pods of the node away by force, since the
 	// administrator said that it is shut down. That is not up to TApp.
 	collected bool
@@ -55,11 +60,11 @@ func cut(r *rig, node string)   { r.runDevcluster("cut", node) }
 // by force, whatever TApp does; that is not waited for.)
 func erase(r *rig, node string) {
 	stop(r, node)
-	if err := suite.kube.CoreV1().Nodes().Delete(r.Context(), node, metav1.DeleteOptions{}); err != nil {
+	if err := suite.Kube.CoreV1().Nodes().Delete(r.Context(), node, metav1.DeleteOptions{}); err != nil {
 		r.Fatal(err)
 	}
 	for name := range r.pods() {
-		if err := suite.kube.CoreV1().Pods(r.ns).Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
+		if err := suite.Kube.CoreV1().Pods(r.ns).Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
 			r.Fatal(err)
 		}
 	}
@@ -81,7 +86,7 @@ func putIntoService(r *rig, node string) {
 func (r *rig) taint(node string, taints ...corev1.Taint) {
 	r.Helper()
 	r.eventually("the taints of "+node+" change", func(ctx context.Context) error {
-		n, err := suite.kube.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+		n, err := suite.Kube.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -95,7 +100,7 @@ func (r *rig) taint(node string, taints ...corev1.Taint) {
 		if err != nil {
 			return err
 		}
-		_, err = suite.kube.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
+		_, err = suite.Kube.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
 		return err
 	})
 }
@@ -122,6 +127,13 @@ func on(node string) gen.Edit {
 	}
 }
 
+// endure takes back that the pods leave a node that is not ready.
+func endure(t *corev1.PodTemplateSpec) {
+	for i := range t.Spec.Tolerations {
+		t.Spec.Tolerations[i].TolerationSeconds = nil
+	}
+}
+
 func forceDelete(t *tappv1.TApp)  { t.Spec.ForceDeletePod = true }
 func neverMigrate(t *tappv1.TApp) { t.Spec.NeverMigrate = true }
 func mayMigrate(t *tappv1.TApp)   { t.Spec.NeverMigrate = false }
@@ -130,7 +142,7 @@ func mayMigrate(t *tappv1.TApp)   { t.Spec.NeverMigrate = false }
 func (r *rig) hasEvent(tapp, reason, words string) {
 	r.Helper()
 	r.eventually("event "+reason+" of TApp "+tapp, func(ctx context.Context) error {
-		list, err := suite.kube.CoreV1().Events(r.ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=TApp,involvedObject.name=" + tapp})
+		list, err := suite.Kube.CoreV1().Events(r.ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=TApp,involvedObject.name=" + tapp})
 		if err != nil {
 			return err
 		}
@@ -142,6 +154,27 @@ func (r *rig) hasEvent(tapp, reason, words string) {
 			said = append(said, e.Reason+": "+e.Message)
 		}
 		return fmt.Errorf("no %q in %q", words, said)
+	})
+}
+
+// statusesAre waits until status.statuses has these, by id.
+func (r *rig) statusesAre(tapp string, want ...tappv1.InstanceStatus) {
+	r.Helper()
+	r.eventually(fmt.Sprintf("the instances of TApp %s are %v", tapp, want), func(ctx context.Context) error {
+		t, err := suite.tapps.TApps(r.ns).Get(ctx, tapp, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		is := t.Status.Statuses
+		for id, status := range want {
+			if len(is) != len(want) || is[strconv.Itoa(id)] != status {
+				return fmt.Errorf("they are %v", is)
+			}
+		}
+		if t.Status.AppStatus != tappv1.AppRunning {
+			return fmt.Errorf("status.appStatus is %s", t.Status.AppStatus)
+		}
+		return nil
 	})
 }
 
@@ -175,7 +208,7 @@ func (r *rig) saysOf(tapp, words string) {
 func (l loss) repair(t *testing.T) {
 	if t.Failed() {
 		// The test's context has ended; the next test needs the node.
-		out, err := exec.Command(suite.devcluster, "start", l.node, "--dir", filepath.Dir(suite.kubeconfig)).CombinedOutput()
+		out, err := exec.Command(suite.devcluster, "start", l.node, "--dir", filepath.Dir(suite.Kubeconfig)).CombinedOutput()
 		t.Logf("start %s: %v\n%s", l.node, err, out)
 	}
 }

@@ -3,12 +3,13 @@
 package nodes
 
 import (
-	"path/filepath"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/audit"
@@ -20,15 +21,16 @@ import (
 //
 // Without forceDeletePod nothing happens: the pod stays, dying, and the TApp says
 // why. With it the next pod comes as soon as there is evidence, which is told. With
-// neverMigrate it waits for its node.
+// neverMigrate it waits for its node. Pods that tolerate the loss are not touched,
+// whatever the TApp has opted in to.
 func TestNodeDies(t *testing.T) {
 	t.Parallel()
-	loss{node: "node2", lose: stop, restore: start, evidence: silent}.test(t)
+	loss{node: "node2", lose: stop, restore: start, evidence: silent, endured: true}.test(t)
 }
 
 func TestNodeIsCutOff(t *testing.T) {
 	t.Parallel()
-	loss{node: "node3", lose: cut, restore: start, evidence: silent, untie: true}.test(t)
+	loss{node: "node3", lose: cut, restore: start, evidence: silent, untie: true, endured: true}.test(t)
 }
 
 // This runs before the two above, which lose the same nodes again.
@@ -47,10 +49,15 @@ func TestNodeIsLostForGood(t *testing.T) {
 func (l loss) test(t *testing.T) {
 	r := newRig(t)
 	template := gen.Default(gen.Probe(), on(l.node))
-	r.create(
+	tapps := []*tappv1.TApp{
 		gen.TApp(unforced, gen.Replicas(2), template),
 		gen.TApp(forced, gen.Replicas(2), template, forceDelete),
-		gen.TApp(tied, gen.Replicas(1), template, forceDelete, neverMigrate))
+		gen.TApp(tied, gen.Replicas(1), template, forceDelete, neverMigrate),
+	}
+	if l.endured {
+		tapps = append(tapps, gen.TApp(enduring, gen.Replicas(2), template, gen.Default(endure), forceDelete))
+	}
+	r.create(tapps...)
 	before := r.pods()
 	for name, p := range before {
 		if p.Spec.NodeName != l.node {
@@ -62,7 +69,7 @@ func (l loss) test(t *testing.T) {
 		opted = append(opted, unforced+"-0", unforced+"-1")
 	}
 	running := watchContainers(r, opted...)
-	requests, err := audit.Follow(filepath.Join(suite.logs, "audit.log"))
+	requests, err := audit.Follow(suite.LogFile("audit.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,6 +86,9 @@ func (l loss) test(t *testing.T) {
 	} else {
 		l.isPatient(r, before, evidence)
 	}
+	if l.endured {
+		l.isEndured(r)
+	}
 	if l.untie {
 		r.change(tied, mayMigrate)
 		r.podIs(tied+"-0", "migrates", func(p *corev1.Pod) bool { return p.Spec.NodeName == refuge && isReady(p) })
@@ -90,8 +100,11 @@ func (l loss) test(t *testing.T) {
 	}
 
 	l.restore(r, l.node)
-	for _, name := range []string{unforced, forced, tied} {
-		r.settles(name)
+	for _, t := range tapps {
+		r.settles(t.Name)
+	}
+	if l.endured {
+		r.statusesAre(enduring, tappv1.InstanceRunning, tappv1.InstanceRunning)
 	}
 	r.cleanNode(running)
 	for _, name := range []string{forced, tied} {
@@ -102,8 +115,8 @@ func (l loss) test(t *testing.T) {
 	}
 	after := r.pods()
 	for name, p := range after {
-		if before[name].UID == p.UID {
-			t.Errorf("pod %s is still the one that was evicted", name)
+		if same := before[name].UID == p.UID; same != strings.HasPrefix(name, enduring) {
+			t.Errorf("pod %s is the one that it was: %v; those that are evicted should be others, and no more", name, same)
 		}
 	}
 	if p := after[tied+"-0"]; !l.untie && p.Spec.NodeName != l.node {
@@ -145,6 +158,7 @@ func (l loss) isPatient(r *rig, before map[string]*corev1.Pod, evidence string) 
 	r.Helper()
 	words := evidence + "; spec.forceDeletePod is false, so that the instance waits until the pod is gone"
 	r.saysOf(unforced, words)
+	r.statusesAre(unforced, tappv1.InstanceKilling, tappv1.InstanceKilling)
 	for _, name := range []string{unforced + "-0", unforced + "-1"} {
 		if p := r.pods()[name]; p == nil || p.UID != before[name].UID || p.DeletionTimestamp == nil {
 			r.Errorf("%s should be dying, and be the same pod: %v", name, p)
@@ -153,6 +167,20 @@ func (l loss) isPatient(r *rig, before map[string]*corev1.Pod, evidence string) 
 			r.Errorf("the containers of %s should go on on %s", name, l.node)
 		}
 	}
+}
+
+// isEndured: the pods stay, and are not ready, so that their instances are Pending.
+// Unknown is the one whose pod has that phase. Kubernetes has ceased to set it when it
+// hears nothing of a node, so that the test does, as those of old; it lasts until the
+// kubelet is back, which knows better.
+func (l loss) isEndured(r *rig) {
+	r.Helper()
+	r.statusesAre(enduring, tappv1.InstancePending, tappv1.InstancePending)
+	_, err := suite.Kube.CoreV1().Pods(r.ns).Patch(r.Context(), enduring+"-0", types.MergePatchType, []byte(`{"status":{"phase":"Unknown"}}`), metav1.PatchOptions{}, "status")
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.statusesAre(enduring, tappv1.InstanceUnknown, tappv1.InstancePending)
 }
 
 // nothingForced: TApp itself has deleted no pod of a TApp that did not opt in.
@@ -167,7 +195,7 @@ func (l loss) nothingForced(r *rig, requests *audit.Log) {
 		r.Error("the audit log has no delete of TApp's at all")
 	}
 	for _, d := range deletes {
-		if d.Name == unforced+"-0" || d.Name == unforced+"-1" {
+		if !strings.HasPrefix(d.Name, forced) && !strings.HasPrefix(d.Name, tied) {
 			r.Errorf("TApp deleted a pod that it may not delete: %s", d)
 		}
 	}

@@ -25,60 +25,46 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/retry"
 
 	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 	"tkestack.io/tapp/test/witness"
 )
-
-// patient is how long anything may take. The machine may be busy; nothing waits
-// longer than it has to.
-const patient = 3 * time.Minute
 
 // lostAfter is how long a node has to be not ready to count as lost.
 const lostAfter = 10 * time.Second
 
 // suite is what all tests share.
 var suite struct {
-	kubeconfig, kubectl, devcluster, logs string
-
-	config *rest.Config
-	kube   *kubernetes.Clientset
-	tapps  client.Interface
+	*cluster.Cluster
+	devcluster string
+	tapps      client.Interface
 }
 
 // connect finds the cluster.
-func connect() error {
+func connect() (err error) {
 	s := &suite
-	if s.kubeconfig, s.devcluster = os.Getenv("TAPP_KUBECONFIG"), os.Getenv("TAPP_DEVCLUSTER"); s.kubeconfig == "" || s.devcluster == "" {
-		return errors.New("TAPP_KUBECONFIG or TAPP_DEVCLUSTER is not set: run these tests by `make nodes-test`")
+	if s.devcluster = os.Getenv("TAPP_DEVCLUSTER"); s.devcluster == "" {
+		return errors.New("TAPP_DEVCLUSTER is not set: run these tests by `make nodes-test`")
 	}
-	s.kubectl, s.logs = filepath.Join(filepath.Dir(s.kubeconfig), "bin", "kubectl"), filepath.Join(filepath.Dir(s.kubeconfig), "logs")
-	var err error
-	if s.config, err = clientcmd.BuildConfigFromFlags("", s.kubeconfig); err != nil {
-		return fmt.Errorf("read TAPP_KUBECONFIG: %w", err)
-	}
-	s.config.QPS, s.config.Burst, s.config.UserAgent = -1, -1, "nodes-test"
-	if s.kube, err = kubernetes.NewForConfig(s.config); err != nil {
+	if s.Cluster, err = cluster.Connect("nodes-test"); err != nil {
 		return err
 	}
-	s.tapps, err = client.New(s.config)
+	s.tapps, err = client.New(s.Config)
 	return err
 }
 
 // startController runs `tapp controller` until stop is called, which says how it
 // ended.
 func startController(ctx context.Context) (stop func() error, err error) {
-	log, err := os.Create(filepath.Join(suite.logs, "tapp-nodes.log"))
+	log, err := os.Create(suite.LogFile("tapp-nodes.log"))
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(os.Getenv("TAPP_BIN"), "controller", "--kubeconfig", suite.kubeconfig, "--create-crd", "--node-lost-after", lostAfter.String(),
+	cmd := exec.Command(os.Getenv("TAPP_BIN"), "controller", "--kubeconfig", suite.Kubeconfig, "--create-crd", "--node-lost-after", lostAfter.String(),
 		"--metrics-address", "127.0.0.1:0", "--v", "3")
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
@@ -94,7 +80,7 @@ func startController(ctx context.Context) (stop func() error, err error) {
 		}
 		return nil
 	}
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patient, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, cluster.Patience, true, func(ctx context.Context) (bool, error) {
 		_, err := suite.tapps.TApps("").List(ctx, metav1.ListOptions{})
 		return err == nil, nil
 	})
@@ -115,13 +101,13 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	name := strings.NewReplacer("/", "-", "_", "-").Replace(strings.ToLower(strings.TrimPrefix(t.Name(), "Test")))
-	ns, err := suite.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-"}}, metav1.CreateOptions{})
+	ns, err := suite.Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &rig{T: t, ns: ns.Name}
 	t.Cleanup(r.leave)
-	r.witness = witness.Watch(t, suite.kube.CoreV1().Pods(r.ns))
+	r.witness = witness.Watch(t, suite.Kube.CoreV1().Pods(r.ns))
 	r.told = listen(t, r.ns)
 	return r
 }
@@ -131,11 +117,11 @@ func (r *rig) leave() {
 	ctx := context.Background() // the test's has ended
 	if r.Failed() {
 		for _, what := range []string{"nodes", "pods -o wide", "tapps -o yaml", "events"} {
-			out, _ := exec.CommandContext(ctx, suite.kubectl, append([]string{"--kubeconfig", suite.kubeconfig, "-n", r.ns, "get"}, strings.Fields(what)...)...).CombinedOutput()
+			out, _ := exec.CommandContext(ctx, suite.Program("kubectl"), append([]string{"--kubeconfig", suite.Kubeconfig, "-n", r.ns, "get"}, strings.Fields(what)...)...).CombinedOutput()
 			r.Logf("%s:\n%s", what, out)
 		}
 	}
-	if err := suite.kube.CoreV1().Namespaces().Delete(ctx, r.ns, metav1.DeleteOptions{}); err != nil {
+	if err := suite.Kube.CoreV1().Namespaces().Delete(ctx, r.ns, metav1.DeleteOptions{}); err != nil {
 		r.Errorf("delete namespace %s: %v", r.ns, err)
 	}
 }
@@ -144,7 +130,7 @@ func (r *rig) leave() {
 func (r *rig) eventually(what string, check func(context.Context) error) {
 	r.Helper()
 	began, last := time.Now(), errors.New("nothing")
-	err := wait.PollUntilContextTimeout(r.Context(), 200*time.Millisecond, patient, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(r.Context(), 200*time.Millisecond, cluster.Patience, true, func(ctx context.Context) (bool, error) {
 		err := check(ctx)
 		if ctx.Err() == nil {
 			last = err
@@ -152,7 +138,7 @@ func (r *rig) eventually(what string, check func(context.Context) error) {
 		return err == nil, nil
 	})
 	if err != nil {
-		r.Fatalf("%s: not within %s; last seen: %v", what, patient, last)
+		r.Fatalf("%s: not within %s; last seen: %v", what, cluster.Patience, last)
 	}
 	r.Logf("%s: after %s", what, time.Since(began).Round(100*time.Millisecond))
 }
@@ -217,7 +203,7 @@ func (r *rig) tapp(name string) *tappv1.TApp {
 // pods of the namespace, by name.
 func (r *rig) pods() map[string]*corev1.Pod {
 	r.Helper()
-	list, err := suite.kube.CoreV1().Pods(r.ns).List(r.Context(), metav1.ListOptions{})
+	list, err := suite.Kube.CoreV1().Pods(r.ns).List(r.Context(), metav1.ListOptions{})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -234,7 +220,7 @@ func (r *rig) podIs(name, what string, check func(*corev1.Pod) bool) *corev1.Pod
 	var p *corev1.Pod
 	r.eventually("pod "+name+" "+what, func(ctx context.Context) error {
 		var err error
-		if p, err = suite.kube.CoreV1().Pods(r.ns).Get(ctx, name, metav1.GetOptions{}); err != nil {
+		if p, err = suite.Kube.CoreV1().Pods(r.ns).Get(ctx, name, metav1.GetOptions{}); err != nil {
 			return err
 		}
 		if !check(p) {
@@ -257,11 +243,11 @@ func (r *rig) command(program string, args ...string) string {
 
 func (r *rig) runKubectl(args ...string) string {
 	r.Helper()
-	return r.command(suite.kubectl, append([]string{"--kubeconfig", suite.kubeconfig, "--namespace", r.ns}, args...)...)
+	return r.command(suite.Program("kubectl"), append([]string{"--kubeconfig", suite.Kubeconfig, "--namespace", r.ns}, args...)...)
 }
 
 // runDevcluster works on the cluster itself.
 func (r *rig) runDevcluster(args ...string) {
 	r.Helper()
-	r.command(suite.devcluster, append(args, "--dir", filepath.Dir(suite.kubeconfig))...)
+	r.command(suite.devcluster, append(args, "--dir", filepath.Dir(suite.Kubeconfig))...)
 }

@@ -17,12 +17,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"tkestack.io/tapp/controller"
 	"tkestack.io/tapp/crd/client"
+	"tkestack.io/tapp/test/cluster"
 )
 
 // patient is how long anything may take; nothing waits longer than it has to.
@@ -30,10 +28,8 @@ const patient = time.Minute
 
 // suite is what the tests share.
 var suite struct {
-	kubeconfig string
-	config     *rest.Config
-	kube       *kubernetes.Clientset
-	tapps      *client.Client
+	*cluster.Cluster
+	tapps *client.Client
 	// path has the plugin and kubectl in front.
 	path string
 }
@@ -73,18 +69,10 @@ func run(m *testing.M) (code int, err error) {
 }
 
 func connect() (err error) {
-	suite.kubeconfig = os.Getenv("TAPP_KUBECONFIG")
-	if suite.kubeconfig == "" {
-		return errors.New("TAPP_KUBECONFIG names no cluster: run these tests by `make plugin-test`")
-	}
-	if suite.config, err = clientcmd.BuildConfigFromFlags("", suite.kubeconfig); err != nil {
-		return fmt.Errorf("reading TAPP_KUBECONFIG: %w", err)
-	}
-	suite.config.QPS, suite.config.Burst = -1, -1
-	if suite.kube, err = kubernetes.NewForConfig(suite.config); err != nil {
+	if suite.Cluster, err = cluster.Connect("plugin-test"); err != nil {
 		return err
 	}
-	suite.tapps, err = client.New(suite.config)
+	suite.tapps, err = client.New(suite.Config)
 	return err
 }
 
@@ -99,14 +87,14 @@ func install(dir string) error {
 			return err
 		}
 	}
-	suite.path = dir + string(filepath.ListSeparator) + filepath.Join(filepath.Dir(suite.kubeconfig), "bin") +
+	suite.path = dir + string(filepath.ListSeparator) + filepath.Dir(suite.Program("kubectl")) +
 		string(filepath.ListSeparator) + os.Getenv("PATH")
 	return nil
 }
 
 func theController() controller.Config {
 	c := controller.Defaults()
-	c.REST, c.MetricsAddress, c.Version, c.CreateCRD = suite.config, "", "plugin-test", true
+	c.REST, c.MetricsAddress, c.Version, c.CreateCRD = suite.Config, "", "plugin-test", true
 	c.Election.Enabled = false
 	c.Registry = prometheus.NewRegistry()
 	return c

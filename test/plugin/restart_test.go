@@ -21,7 +21,7 @@ func kubectl(t *testing.T, args ...string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), patient)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "kubectl", args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+suite.kubeconfig)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+suite.Kubeconfig)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -44,7 +44,7 @@ func TestRestartKeepsToTheBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubectl(t, "tapp", "-n", ns, "status", "web", "--watch", "--timeout", "1m")
-	w := witness.Watch(t, suite.kube.CoreV1().Pods(ns))
+	w := witness.Watch(t, suite.Kube.CoreV1().Pods(ns))
 	w.Expect(2)
 	kubectl(t, "tapp", "restart", "web", "--all", "--wait", "--timeout=1m", "--namespace="+ns)
 	for _, pod := range []string{"web-0", "web-1", "web-2", "web-3", "web-4", "web-5"} {

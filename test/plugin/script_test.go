@@ -48,7 +48,7 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Defer(func() { deleteNamespace(env.T().(testing.TB), ns) })
-	config, err := clientcmd.LoadFromFile(suite.kubeconfig)
+	config, err := clientcmd.LoadFromFile(suite.Kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func setup(env *testscript.Env) error {
 }
 
 func newNamespace(ctx context.Context) (string, error) {
-	ns, err := suite.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "plugin-"}}, metav1.CreateOptions{})
+	ns, err := suite.Kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "plugin-"}}, metav1.CreateOptions{})
 	if err != nil {
 		return "", err
 	}
@@ -73,7 +73,7 @@ func newNamespace(ctx context.Context) (string, error) {
 
 func deleteNamespace(t testing.TB, ns string) {
 	t.Helper()
-	if err := suite.kube.CoreV1().Namespaces().Delete(context.Background(), ns, metav1.DeleteOptions{}); err != nil {
+	if err := suite.Kube.CoreV1().Namespaces().Delete(context.Background(), ns, metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
 	}
 }

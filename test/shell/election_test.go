@@ -18,11 +18,11 @@ import (
 // elected has the run hold an election in the rig's namespace.
 func (r *rig) elected(c *controller.Config) {
 	c.Election = controller.Election{Enabled: true, LeaseDuration: 6 * time.Second, RenewDeadline: 4 * time.Second,
-		RetryPeriod: 500 * time.Millisecond, Namespace: r.ns, Name: "lease"}
+		RetryPeriod: 500 * time.Millisecond, Namespace: r.NS, Name: "lease"}
 }
 
 func (r *rig) holder() string {
-	l, err := r.kube.CoordinationV1().Leases(r.ns).Get(r.Context(), "lease", metav1.GetOptions{})
+	l, err := r.Kube.CoordinationV1().Leases(r.NS).Get(r.Context(), "lease", metav1.GetOptions{})
 	if err != nil || l.Spec.HolderIdentity == nil {
 		return ""
 	}
@@ -35,14 +35,14 @@ func TestStopReleasesTheLease(t *testing.T) {
 	r := newRig(t)
 	w := r.watchPods()
 	first := r.start(r.elected)
-	r.eventually("the first leads", func() string { return when(r.holder() == "", "nobody does") })
+	r.Eventually("the first leads", func() string { return when(r.holder() == "", "nobody does") })
 	leader := r.holder()
 	second := r.start(r.elected)
 	r.create(app("a", gen.Replicas(30)))
 	r.settled("a")
 	w.Expect(10)
 	r.edit("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t); gen.MaxUnavailable("10")(t) })
-	r.eventually("the update is under way", func() string {
+	r.Eventually("the update is under way", func() string {
 		for _, p := range r.pods() {
 			if p.Spec.Containers[0].Image == "demo:v2" {
 				return ""
@@ -51,7 +51,7 @@ func TestStopReleasesTheLease(t *testing.T) {
 		return "nothing is updated yet"
 	})
 	began := time.Now()
-	first.stop()
+	first.Stop()
 	if took := time.Since(began); took > 25*time.Second {
 		t.Errorf("stopping took %v", took)
 	}
@@ -64,7 +64,7 @@ func TestStopReleasesTheLease(t *testing.T) {
 			t.Errorf("pod %s had %d lives", name, w.Lives(name))
 		}
 	}
-	second.stop()
+	second.Stop()
 	if h := r.holder(); h != "" {
 		t.Errorf("the lease is held by %q after all have stopped", h)
 	}
@@ -83,9 +83,9 @@ func TestAPIServerAway(t *testing.T) {
 	l.set(true)
 	r.edit("a", func(t *tappv1.TApp) { gen.Replicas(20)(t); gen.Default(gen.Image("demo:v2"))(t) })
 	r.create(app("b"))
-	r.eventually("it stops working", func() string { return when(c.metric("tapp_leader", nil) != 0, "it still leads") })
-	r.eventually("the lease expires", func() string {
-		lease, err := r.kube.CoordinationV1().Leases(r.ns).Get(r.Context(), "lease", metav1.GetOptions{})
+	r.Eventually("it stops working", func() string { return when(c.Metric("tapp_leader", nil) != 0, "it still leads") })
+	r.Eventually("the lease expires", func() string {
+		lease, err := r.Kube.CoordinationV1().Leases(r.NS).Get(r.Context(), "lease", metav1.GetOptions{})
 		if err != nil {
 			return err.Error()
 		}
@@ -96,7 +96,7 @@ func TestAPIServerAway(t *testing.T) {
 	}
 	l.set(false)
 	back := time.Now()
-	r.eventually("the new TApp gets its pods", func() string { return when(r.pods()["b-0"] == nil, "it has none") })
+	r.Eventually("the new TApp gets its pods", func() string { return when(r.pods()["b-0"] == nil, "it has none") })
 	if took := time.Since(back); took > 15*time.Second {
 		t.Errorf("it went on after %v", took)
 	}
@@ -108,7 +108,7 @@ func TestAPIServerAway(t *testing.T) {
 		}
 	}
 	select {
-	case <-c.ended:
+	case <-c.Ended():
 		t.Error("the controller gave up")
 	default:
 	}
@@ -123,13 +123,13 @@ func TestLeaseLostToAnother(t *testing.T) {
 	r.create(app("a"))
 	r.settled("a")
 	theft := fmt.Sprintf(`{"spec":{"holderIdentity":"thief","leaseDurationSeconds":12,"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro))
-	if _, err := r.kube.CoordinationV1().Leases(r.ns).Patch(r.Context(), "lease", types.MergePatchType, []byte(theft), metav1.PatchOptions{}); err != nil {
+	if _, err := r.Kube.CoordinationV1().Leases(r.NS).Patch(r.Context(), "lease", types.MergePatchType, []byte(theft), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	stolen := time.Now()
-	r.eventually("it stops working", func() string { return when(c.metric("tapp_leader", nil) != 0, "it still leads") })
+	r.Eventually("it stops working", func() string { return when(c.Metric("tapp_leader", nil) != 0, "it still leads") })
 	r.edit("a", func(t *tappv1.TApp) { gen.Replicas(5)(t) })
-	r.eventually("it works again", func() string { return when(len(r.pods()) < 5, "not yet") })
+	r.Eventually("it works again", func() string { return when(len(r.pods()) < 5, "not yet") })
 	if took := time.Since(stolen); took < 11*time.Second {
 		t.Errorf("it worked %v after the lease was another's for 12 s", took)
 	}

@@ -89,7 +89,7 @@ func TestConflicts(t *testing.T) {
 			}
 			patch := fmt.Sprintf(`{"metadata":{"annotations":{"other":"%d"}}}`, n)
 			for i := range 10 {
-				if _, err := r.kube.CoreV1().Pods(r.ns).Patch(r.Context(), fmt.Sprint("a-", i), types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+				if _, err := r.Kube.CoreV1().Pods(r.NS).Patch(r.Context(), fmt.Sprint("a-", i), types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 					t.Error(err)
 					return
 				}
@@ -106,7 +106,7 @@ func TestConflicts(t *testing.T) {
 			t.Errorf("pod %s: annotation %q, label %q, image %s", name, p.Annotations["other"], p.Labels["color"], p.Spec.Containers[0].Image)
 		}
 	}
-	if n := c.metric("tapp_api_requests_total", map[string]string{"code": "409"}); n != 0 {
+	if n := c.Metric("tapp_api_requests_total", map[string]string{"code": "409"}); n != 0 {
 		t.Errorf("%v conflicts", n)
 	}
 }
@@ -117,19 +117,19 @@ func TestNameTakenByAnother(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start()
-	someone, err := r.kube.CoreV1().ConfigMaps(r.ns).Create(r.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "someone"}}, metav1.CreateOptions{})
+	someone, err := r.Kube.CoreV1().ConfigMaps(r.NS).Create(r.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "someone"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	controls := true
 	other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a-1"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "other"}}}}
 	other.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "someone", UID: someone.UID, Controller: &controls}}
-	other, err = r.kube.CoreV1().Pods(r.ns).Create(r.Context(), other, metav1.CreateOptions{})
+	other, err = r.Kube.CoreV1().Pods(r.NS).Create(r.Context(), other, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.create(app("a"))
-	r.eventually("the others run, and an event tells", func() string {
+	r.Eventually("the others run, and an event tells", func() string {
 		pods, events := r.pods(), r.events("FailedCreate")
 		if pods["a-0"] == nil || pods["a-2"] == nil {
 			return "the others are missing"
@@ -151,18 +151,18 @@ func TestQuota(t *testing.T) {
 	r := newRig(t)
 	c := r.start()
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "few"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("2")}}}
-	if _, err := r.kube.CoreV1().ResourceQuotas(r.ns).Create(r.Context(), quota, metav1.CreateOptions{}); err != nil {
+	if _, err := r.Kube.CoreV1().ResourceQuotas(r.NS).Create(r.Context(), quota, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r.eventually("the quota is known", func() string {
-		q, err := r.kube.CoreV1().ResourceQuotas(r.ns).Get(r.Context(), "few", metav1.GetOptions{})
+	r.Eventually("the quota is known", func() string {
+		q, err := r.Kube.CoreV1().ResourceQuotas(r.NS).Get(r.Context(), "few", metav1.GetOptions{})
 		if err != nil || len(q.Status.Hard) == 0 {
 			return fmt.Sprint("no status: ", err)
 		}
 		return ""
 	})
 	r.create(app("a", gen.Replicas(200)))
-	r.eventually("two pods run, and an event tells", func() string {
+	r.Eventually("two pods run, and an event tells", func() string {
 		if n := len(r.pods()); n != 2 {
 			return fmt.Sprintf("%d pods", n)
 		}
@@ -171,15 +171,15 @@ func TestQuota(t *testing.T) {
 		}
 		return ""
 	})
-	r.eventually("it tried some times", func() string {
-		return when(c.metric("tapp_sync_errors_total", nil) < 9, "not yet")
+	r.Eventually("it tried some times", func() string {
+		return when(c.Metric("tapp_sync_errors_total", nil) < 9, "not yet")
 	})
-	tries := c.metric("tapp_api_requests_total", map[string]string{"verb": "create", "resource": "pods", "code": "403"})
-	rounds := c.metric("tapp_sync_errors_total", nil)
+	tries := c.Metric("tapp_api_requests_total", map[string]string{"verb": "create", "resource": "pods", "code": "403"})
+	rounds := c.Metric("tapp_sync_errors_total", nil)
 	if tries > rounds+5 {
 		t.Errorf("%v tries in %v failed rounds; want one each, but for those that were under way when the quota was met", tries, rounds)
 	}
-	if _, err := r.kube.CoreV1().ResourceQuotas(r.ns).Patch(r.Context(), "few", types.MergePatchType, []byte(`{"spec":{"hard":{"pods":"1000"}}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := r.Kube.CoreV1().ResourceQuotas(r.NS).Patch(r.Context(), "few", types.MergePatchType, []byte(`{"spec":{"hard":{"pods":"1000"}}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	r.settled("a")
@@ -198,13 +198,13 @@ func TestStaleCache(t *testing.T) {
 	r.settled("a")
 	s.set(true)
 	r.edit("a", func(t *tappv1.TApp) { gen.Replicas(6)(t) })
-	r.eventually("six instances run", func() string { return missing(r, 6) })
+	r.Eventually("six instances run", func() string { return missing(r, 6) })
 	r.edit("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t); gen.MaxUnavailable("100%")(t) })
 	r.settled("a")
-	if n := c.metric("tapp_stale_cache_repairs_total", nil); n < 2 {
+	if n := c.Metric("tapp_stale_cache_repairs_total", nil); n < 2 {
 		t.Errorf("%v repairs, want some", n)
 	}
-	if n := c.metric("tapp_api_requests_total", map[string]string{"code": "409"}); n != 0 {
+	if n := c.Metric("tapp_api_requests_total", map[string]string{"code": "409"}); n != 0 {
 		t.Errorf("%v conflicts: it acted on what it knew to be old", n)
 	}
 	s.set(false)
@@ -242,13 +242,13 @@ func TestClaimsFoundAgain(t *testing.T) {
 	}}
 	old := claim.DeepCopy()
 	old.Name = "data-a-1"
-	old, err := r.kube.CoreV1().PersistentVolumeClaims(r.ns).Create(r.Context(), old, metav1.CreateOptions{})
+	old, err := r.Kube.CoreV1().PersistentVolumeClaims(r.NS).Create(r.Context(), old, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.create(app("a", func(t *tappv1.TApp) { t.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim} }))
-	r.eventually("claims and pods are there", func() string {
-		claims, err := r.kube.CoreV1().PersistentVolumeClaims(r.ns).List(r.Context(), metav1.ListOptions{LabelSelector: tappv1.LabelInstanceID})
+	r.Eventually("claims and pods are there", func() string {
+		claims, err := r.Kube.CoreV1().PersistentVolumeClaims(r.NS).List(r.Context(), metav1.ListOptions{LabelSelector: tappv1.LabelInstanceID})
 		if err != nil {
 			return err.Error()
 		}
@@ -257,7 +257,7 @@ func TestClaimsFoundAgain(t *testing.T) {
 		}
 		return ""
 	})
-	now, err := r.kube.CoreV1().PersistentVolumeClaims(r.ns).Get(r.Context(), "data-a-1", metav1.GetOptions{})
+	now, err := r.Kube.CoreV1().PersistentVolumeClaims(r.NS).Get(r.Context(), "data-a-1", metav1.GetOptions{})
 	if err != nil || now.UID != old.UID || now.Labels[tappv1.LabelInstanceID] != "1" {
 		t.Errorf("got %+v and error %v, want the old claim with its label", now, err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"tkestack.io/tapp/controller"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -55,7 +56,7 @@ func TestOutages(t *testing.T) {
 // timings that users have.
 func (r *rig) electedByDefault(c *controller.Config) {
 	c.Election = controller.Defaults().Election
-	c.Election.Namespace, c.Election.Name = r.ns, "lease"
+	c.Election.Namespace, c.Election.Name = r.NS, "lease"
 }
 
 // devcluster runs a command of the cluster's program on the cluster.
@@ -116,7 +117,7 @@ func (r *rig) freeze(component string) (thaw func()) {
 func (r *rig) underWay() {
 	r.Helper()
 	r.edit("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t) })
-	r.eventually("the update is under way", func() string {
+	r.Eventually("the update is under way", func() string {
 		updated := 0
 		for _, p := range r.pods() {
 			if p.Spec.Containers[0].Image == "demo:v2" {
@@ -140,12 +141,12 @@ func (r *rig) updatedInPlace(lives func(string) int, replicas int) {
 	}
 }
 
-// goesOn checks that the run has not ended.
-func (c *run) goesOn() {
-	c.rig.Helper()
+// goesOn checks that the controller has not ended.
+func (r *rig) goesOn(c *cluster.Controller) {
+	r.Helper()
 	select {
-	case <-c.ended:
-		c.rig.Fatalf("the controller gave up: %v", c.err)
+	case <-c.Ended():
+		r.Fatalf("the controller gave up: %v", c.Err())
 	default:
 	}
 }
@@ -161,48 +162,48 @@ func apiServerRestarts(r *rig) {
 	r.underWay()
 	start := r.stop("kube-apiserver")
 	away := time.Now()
-	r.eventually("it stops working", func() string { return when(c.metric("tapp_leader", nil) != 0, "it still leads") })
+	r.Eventually("it stops working", func() string { return when(c.Metric("tapp_leader", nil) != 0, "it still leads") })
 	if took, most := time.Since(away), controller.Defaults().Election.LeaseDuration; took > most {
 		r.Errorf("it went on for %v after its last renewal; another one may begin after %v", took, most)
 	}
-	c.goesOn()
+	r.goesOn(c)
 	start()
 	back := time.Now()
-	r.eventually("it leads again", func() string { return when(c.metric("tapp_leader", nil) != 1, "not yet") })
+	r.Eventually("it leads again", func() string { return when(c.Metric("tapp_leader", nil) != 1, "not yet") })
 	if took := time.Since(back); took > 15*time.Second {
 		r.Errorf("it went on after %v", took)
 	}
 	r.updatedInPlace(w.Lives, 60)
-	c.goesOn()
+	r.goesOn(c)
 }
 
 // startsMeanwhile: it waits, and works when the API server is there.
 func startsMeanwhile(r *rig, createCRD bool) {
 	start := r.stop("kube-apiserver")
 	c := r.start(r.electedByDefault, func(c *controller.Config) { c.CreateCRD = createCRD })
-	r.eventually("it tries, again and again", func() string {
-		c.goesOn()
-		n := c.metric("tapp_api_requests_total", map[string]string{"code": ""})
+	r.Eventually("it tries, again and again", func() string {
+		r.goesOn(c)
+		n := c.Metric("tapp_api_requests_total", map[string]string{"code": ""})
 		return when(n < 5, fmt.Sprintf("%v requests", n))
 	})
 	start()
 	back := time.Now()
-	r.eventually("it leads", func() string { c.goesOn(); return when(c.metric("tapp_leader", nil) != 1, "not yet") })
+	r.Eventually("it leads", func() string { r.goesOn(c); return when(c.Metric("tapp_leader", nil) != 1, "not yet") })
 	if took := time.Since(back); took > 10*time.Second {
 		r.Errorf("it leads after %v", took)
 	}
 	r.create(app("a"))
 	// Not that they run: the simulated nodes may take a minute to come back.
-	r.eventually("it makes pods", func() string { return when(len(r.pods()) != 3, "they are not all there") })
+	r.Eventually("it makes pods", func() string { return when(len(r.pods()) != 3, "they are not all there") })
 }
 
 // stopsMeanwhile: it does not hang.
 func stopsMeanwhile(r *rig) {
 	c := r.start(r.electedByDefault)
-	r.eventually("it leads", func() string { return when(c.metric("tapp_leader", nil) != 1, "not yet") })
+	r.Eventually("it leads", func() string { return when(c.Metric("tapp_leader", nil) != 1, "not yet") })
 	r.stop("kube-apiserver")
 	began := time.Now()
-	c.stop()
+	c.Stop()
 	if took := time.Since(began); took > 20*time.Second {
 		r.Errorf("it stopped after %v", took)
 	}
@@ -222,14 +223,14 @@ func etcdStalls(r *rig) {
 	defer cancel()
 	for ctx.Err() == nil {
 		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "stall-"}}
-		_, err := r.kube.CoreV1().ConfigMaps(r.ns).Create(ctx, m, metav1.CreateOptions{})
+		_, err := r.Kube.CoreV1().ConfigMaps(r.NS).Create(ctx, m, metav1.CreateOptions{})
 		if err == nil && stalled {
 			r.Fatal("etcd takes writes")
 		}
 		stalled = stalled || err != nil || time.Since(began) > time.Second // a signal takes a moment
 	}
 	thaw()
-	c.goesOn()
+	r.goesOn(c)
 	r.updatedInPlace(w.Lives, 60)
-	c.goesOn()
+	r.goesOn(c)
 }

@@ -44,8 +44,8 @@ func tell(t *testing.T, k int) int64 {
 		defer close(over)
 		select {
 		case <-c.crashed:
-			first.cancel()
-			<-first.ended
+			first.Cancel()
+			<-first.Ended()
 			r.start()
 		case <-done:
 		}
@@ -75,7 +75,7 @@ func story(r *rig, w *witness.Witness) {
 
 	w.Expect(0, "a-1")
 	r.edit("a", func(t *tappv1.TApp) { gen.Killed(1)(t) })
-	r.eventually("a-1 is killed", func() string {
+	r.Eventually("a-1 is killed", func() string {
 		if t := r.settled("a"); t.Status.Statuses["1"] != tappv1.InstanceKilled || r.pods()["a-1"] != nil {
 			return fmt.Sprint(t.Status.Statuses)
 		}
@@ -87,7 +87,7 @@ func story(r *rig, w *witness.Witness) {
 	w.Expect(0, "a-2")
 	r.edit("a", func(t *tappv1.TApp) { gen.Replicas(2)(t) })
 	r.settled("a")
-	r.eventually("two pods are left, and only a-1 was made anew", func() string { // the witness is a watch of its own
+	r.Eventually("two pods are left, and only a-1 was made anew", func() string { // the witness is a watch of its own
 		got := fmt.Sprint(len(r.pods()), w.Lives("a-0"), w.Lives("a-1"), w.Lives("a-2"))
 		return when(got != "2 1 2 1", got)
 	})

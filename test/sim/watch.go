@@ -143,15 +143,21 @@ func (w *watching) bookmark(annotations map[string]string) {
 }
 
 func (w *watching) sendObject(kind apiwatch.EventType, o object) {
-	body, err := encode(o, w.server.kinds[w.resource].gvk, w.media)
-	if err == nil {
-		body, err = encodeEvent(string(kind), body, w.media)
-	}
+	frame, err := w.frame(kind, o)
 	if err != nil {
 		w.end()
 		return
 	}
-	w.send(body)
+	w.send(frame)
+}
+
+// frame is an event as the client gets it.
+func (w *watching) frame(kind apiwatch.EventType, o object) ([]byte, error) {
+	body, err := encode(o, w.server.kinds[w.resource].gvk, w.media)
+	if err != nil {
+		return nil, err
+	}
+	return encodeEvent(string(kind), body, w.media)
 }
 
 // pending are the changes that the client has not been told of.
@@ -174,12 +180,8 @@ func (w *watching) next() {
 	id := string(kind) + w.media
 	frame, cached := c.wire[id]
 	if !cached {
-		o := c.object()
-		body, err := encode(o, w.server.kinds[w.resource].gvk, w.media)
-		if err == nil {
-			frame, err = encodeEvent(string(kind), body, w.media)
-		}
-		if err != nil {
+		var err error
+		if frame, err = w.frame(kind, c.object()); err != nil {
 			w.end()
 			return
 		}

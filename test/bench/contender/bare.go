@@ -19,11 +19,8 @@ import (
 // bareClient makes the writes that instances need, as fast as the API server takes
 // them. It reads nothing but, where a step must follow another, its own pods.
 type bareClient struct {
-	*Bench
+	job
 	namespace *corev1.Namespace
-	pods      *pods
-	size      Size
-	version   version
 	slots     chan struct{} // of requests under way
 }
 
@@ -33,7 +30,7 @@ func (b *Bench) StartBare(ctx context.Context, namespace *corev1.Namespace, size
 	if err != nil {
 		return nil, err
 	}
-	c := &bareClient{Bench: b, namespace: namespace, pods: p, size: size, slots: make(chan struct{}, writers)}
+	c := &bareClient{job: job{Bench: b, pods: p, size: size}, namespace: namespace, slots: make(chan struct{}, writers)}
 	return &Contender{
 		Name: record.Bare,
 		Do: map[string]func(context.Context) error{
@@ -46,16 +43,7 @@ func (b *Bench) StartBare(ctx context.Context, namespace *corev1.Namespace, size
 }
 
 func (c *bareClient) create(ctx context.Context) error {
-	err := c.all(ctx, func(name string) error {
-		if err := c.post(ctx, name); err != nil {
-			return err
-		}
-		return c.gate(ctx, name, corev1.ConditionTrue)
-	})
-	if err != nil {
-		return fmt.Errorf("creating pods: %w", err)
-	}
-	return c.pods.all(ctx, c.size.pods(), runs(c.version))
+	return c.arrives(ctx, "creating pods", c.all(ctx, func(name string) error { return c.begin(ctx, name) }))
 }
 
 // inPlace makes each kind of write for all pods before the next kind, as one who
@@ -68,10 +56,7 @@ func (c *bareClient) inPlace(ctx context.Context) error {
 	if err := c.all(ctx, func(name string) error { return c.image(ctx, name) }); err != nil {
 		return fmt.Errorf("changing images: %w", err)
 	}
-	if err := c.all(ctx, func(name string) error { return c.gate(ctx, name, corev1.ConditionTrue) }); err != nil {
-		return fmt.Errorf("opening gates: %w", err)
-	}
-	return c.pods.all(ctx, c.size.pods(), runs(c.version))
+	return c.arrives(ctx, "opening gates", c.all(ctx, func(name string) error { return c.gate(ctx, name, corev1.ConditionTrue) }))
 }
 
 // rolling has a tenth of the pods of each object under way; a pod that is ready
@@ -101,10 +86,7 @@ func (c *bareClient) rolling(ctx context.Context) error {
 			return g.Wait()
 		})
 	}
-	if err := objects.Wait(); err != nil {
-		return fmt.Errorf("rolling: %w", err)
-	}
-	return c.pods.all(ctx, c.size.pods(), runs(c.version))
+	return c.arrives(ctx, "rolling", objects.Wait())
 }
 
 func (c *bareClient) recreate(ctx context.Context) error {
@@ -112,24 +94,13 @@ func (c *bareClient) recreate(ctx context.Context) error {
 	err := c.all(ctx, func(name string) error { return c.delete(ctx, name) }, func(name string) error {
 		return c.pods.one(ctx, name, isGone)
 	}, func(name string) error {
-		return c.write(func() error {
-			if err := c.post(ctx, name); err != nil {
-				return err
-			}
-			return c.gate(ctx, name, corev1.ConditionTrue)
-		})
+		return c.write(func() error { return c.begin(ctx, name) })
 	})
-	if err != nil {
-		return fmt.Errorf("recreating pods: %w", err)
-	}
-	return c.pods.all(ctx, c.size.pods(), runs(c.version))
+	return c.arrives(ctx, "recreating pods", err)
 }
 
 func (c *bareClient) zero(ctx context.Context) error {
-	if err := c.all(ctx, func(name string) error { return c.delete(ctx, name) }); err != nil {
-		return fmt.Errorf("deleting pods: %w", err)
-	}
-	return c.pods.all(ctx, 0, isGone)
+	return c.ends(ctx, "deleting pods", c.all(ctx, func(name string) error { return c.delete(ctx, name) }))
 }
 
 // all makes a first write for each pod; what follows it for a pod waits for no
@@ -164,6 +135,14 @@ func (c *bareClient) write(f func() error) error {
 	c.slots <- struct{}{}
 	defer func() { <-c.slots }()
 	return f()
+}
+
+// begin creates a pod, and puts it into service.
+func (c *bareClient) begin(ctx context.Context, name string) error {
+	if err := c.post(ctx, name); err != nil {
+		return err
+	}
+	return c.gate(ctx, name, corev1.ConditionTrue)
 }
 
 // post creates a pod that is as large as one of a TApp, and has an owner as that

@@ -110,6 +110,31 @@ func (s Size) tenth() int { return int(math.Ceil(float64(s.Instances) / 10)) }
 // object is the name of one.
 func object(i int) string { return "bench-" + strconv.Itoa(i) }
 
+// job is what those that make pods have in common.
+type job struct {
+	*Bench
+	pods    *pods
+	size    Size
+	version version
+}
+
+// arrives returns when all pods run what the job has come to, or why the writes for it
+// failed.
+func (j *job) arrives(ctx context.Context, doing string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return j.pods.all(ctx, j.size.pods(), runs(j.version))
+}
+
+// ends returns when all pods are gone, or why the writes for it failed.
+func (j *job) ends(ctx context.Context, doing string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return j.pods.all(ctx, 0, isGone)
+}
+
 // each calls f for every object, with bounded parallelism.
 func (s Size) each(f func(name string) error) error {
 	var g errgroup.Group

@@ -29,7 +29,7 @@ func (b *Bench) StartKWOK(ctx context.Context, namespace *corev1.Namespace, size
 		return nil, err
 	}
 	size.Gate = false
-	k := &kwokAlone{dir: b.Cluster.Dir, bareClient: &bareClient{Bench: b, namespace: namespace, pods: p, size: size, slots: make(chan struct{}, writers)}}
+	k := &kwokAlone{dir: b.Cluster.Dir, bareClient: &bareClient{job: job{Bench: b, pods: p, size: size}, namespace: namespace, slots: make(chan struct{}, writers)}}
 	if err := k.devcluster(ctx, "stop"); err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,14 +18,13 @@ import (
 // controllerManager is the process that has the StatefulSet controller among many.
 const controllerManager = "kube-controller-manager"
 
+const changingStatefulSets = "changing StatefulSets"
+
 // statefulSetUser asks StatefulSets for what the bare client does itself. They
 // know no update in place.
 type statefulSetUser struct {
-	*Bench
+	job
 	namespace string
-	pods      *pods
-	size      Size
-	version   version
 }
 
 // StartStatefulSet needs to start nothing: it works in kube-controller-manager.
@@ -35,7 +33,7 @@ func (b *Bench) StartStatefulSet(ctx context.Context, namespace *corev1.Namespac
 	if err != nil {
 		return nil, err
 	}
-	c := &statefulSetUser{Bench: b, namespace: namespace.Name, pods: p, size: size}
+	c := &statefulSetUser{job: job{Bench: b, pods: p, size: size}, namespace: namespace.Name}
 	sets := b.user.AppsV1().StatefulSets(c.namespace)
 	return &Contender{
 		Name: record.StatefulSet,
@@ -74,10 +72,7 @@ func (c *statefulSetUser) create(ctx context.Context) error {
 		_, err := c.user.AppsV1().StatefulSets(c.namespace).Create(ctx, set, metav1.CreateOptions{})
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("creating StatefulSets: %w", err)
-	}
-	return c.pods.all(ctx, c.size.pods(), runs(c.version))
+	return c.arrives(ctx, "creating StatefulSets", err)
 }
 
 // rolling changes the image, as the others do; the pods are recreated.
@@ -96,21 +91,15 @@ func (c *statefulSetUser) update(ctx context.Context, budget string) error {
 		return map[string]any{"template": template(c.version, name),
 			"updateStrategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxUnavailable": budget}}}
 	})
-	if err != nil {
-		return err
-	}
-	return c.pods.all(ctx, c.size.pods(), runs(c.version))
+	return c.arrives(ctx, changingStatefulSets, err)
 }
 
 func (c *statefulSetUser) zero(ctx context.Context) error {
-	if err := c.patch(ctx, func(string) map[string]any { return map[string]any{"replicas": 0} }); err != nil {
-		return err
-	}
-	return c.pods.all(ctx, 0, isGone)
+	return c.ends(ctx, changingStatefulSets, c.patch(ctx, func(string) map[string]any { return map[string]any{"replicas": 0} }))
 }
 
 func (c *statefulSetUser) patch(ctx context.Context, spec func(name string) map[string]any) error {
-	err := c.size.each(func(name string) error {
+	return c.size.each(func(name string) error {
 		data, err := json.Marshal(map[string]any{"spec": spec(name)})
 		if err != nil {
 			return err
@@ -118,8 +107,4 @@ func (c *statefulSetUser) patch(ctx context.Context, spec func(name string) map[
 		_, err = c.user.AppsV1().StatefulSets(c.namespace).Patch(ctx, name, types.StrategicMergePatchType, data, metav1.PatchOptions{})
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("changing StatefulSets: %w", err)
-	}
-	return nil
 }

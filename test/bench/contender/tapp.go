@@ -15,13 +15,12 @@ import (
 	"tkestack.io/tapp/test/bench/record"
 )
 
+const changingTApps = "changing TApps"
+
 // tappUser asks TApp for what the bare client does itself.
 type tappUser struct {
-	*Bench
+	job
 	namespace string
-	pods      *pods
-	size      Size
-	version   version
 	process   *controller
 	requested int64 // bytes of patches in this phase
 }
@@ -40,7 +39,7 @@ func (b *Bench) StartTApp(ctx context.Context, namespace *corev1.Namespace, size
 	if err != nil {
 		return nil, err
 	}
-	c := &tappUser{Bench: b, namespace: namespace.Name, pods: p, size: size, process: process}
+	c := &tappUser{job: job{Bench: b, pods: p, size: size}, namespace: namespace.Name, process: process}
 	if err := errors.Join(process.ready(ctx), c.serves(ctx)); err != nil {
 		return nil, errors.Join(err, process.stop())
 	}
@@ -98,10 +97,7 @@ func (c *tappUser) create(ctx context.Context) error {
 		_, err := c.tapps.TApps(c.namespace).Create(ctx, c.tapp(name), metav1.CreateOptions{})
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("creating TApps: %w", err)
-	}
-	return c.pods.all(ctx, c.size.pods(), runs(c.version))
+	return c.arrives(ctx, "creating TApps", err)
 }
 
 func (c *tappUser) inPlace(ctx context.Context) error {
@@ -124,17 +120,11 @@ func (c *tappUser) update(ctx context.Context, rolling, budget string) error {
 		return map[string]any{"template": template(c.version, name),
 			"updateStrategy": map[string]any{"template": rolling, "maxUnavailable": budget}}
 	})
-	if err != nil {
-		return err
-	}
-	return c.pods.all(ctx, c.size.pods(), runs(c.version))
+	return c.arrives(ctx, changingTApps, err)
 }
 
 func (c *tappUser) zero(ctx context.Context) error {
-	if err := c.patch(ctx, func(string) map[string]any { return map[string]any{"replicas": 0} }); err != nil {
-		return err
-	}
-	return c.pods.all(ctx, 0, isGone)
+	return c.ends(ctx, changingTApps, c.patch(ctx, func(string) map[string]any { return map[string]any{"replicas": 0} }))
 }
 
 // patch changes the spec of every TApp.
@@ -144,17 +134,13 @@ func (c *tappUser) patch(ctx context.Context, spec func(name string) map[string]
 	for i := range c.size.Objects {
 		data, err := json.Marshal(map[string]any{"spec": spec(object(i))})
 		if err != nil {
-			return fmt.Errorf("changing TApps: %w", err)
+			return err
 		}
 		patches[object(i)] = data
 		c.requested += int64(len(data))
 	}
-	err := c.size.each(func(name string) error {
+	return c.size.each(func(name string) error {
 		_, err := c.tapps.TApps(c.namespace).Patch(ctx, name, types.MergePatchType, patches[name], metav1.PatchOptions{})
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("changing TApps: %w", err)
-	}
-	return nil
 }
