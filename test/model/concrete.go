@@ -111,6 +111,9 @@ func (w *world) annotation(p pod) plan.InPlaceState {
 	if r.container == noContainer && r.image == 0 && r.via == 0 {
 		return state // only labels changed
 	}
+	if r.fresh {
+		state.UpdateTimestamp = metav1.NewTime(w.now)
+	}
 	last := plan.LastContainerStatus{RestartCount: restarts - int32(r.starts)}
 	switch r.container {
 	case lastContainer:
@@ -144,7 +147,7 @@ func (w *world) readRecord(out *corev1.Pod, p pod) record {
 	if !ok {
 		return record{}
 	}
-	r := record{has: true}
+	r := record{has: true, fresh: state.UpdateTimestamp.Equal(new(metav1.NewTime(w.now)))}
 	last, ok := state.LastContainerStatuses["main"]
 	if !ok {
 		return r
@@ -202,9 +205,20 @@ func (w *world) canonical(i *instance) {
 	if !p.record.has {
 		p.record = record{}
 	}
+	p.record.fresh = p.record.fresh && p.place == running && p.record.mayDoubt()
 	if w.Coarse {
 		w.coarsen(i)
 	}
+}
+
+// mayDoubt says whether the age of a record can make a difference: not where it
+// names what runs, and the image that it was started from, nor where there were but
+// that image and the wanted one, whose names are not the same. A start makes it fresh.
+func (r record) mayDoubt() bool {
+	if r.container == lastContainer {
+		return r.image == 0
+	}
+	return r.via > 0
 }
 
 // coarsen is what makes four instances a space of some million states: a kubelet

@@ -41,6 +41,9 @@ type node struct {
 // edge of one instance between two of its kinds.
 type edge struct{ from, to uint16 }
 
+// maxKinds of instances have numbers.
+const maxKinds = 1 << 16
+
 // Explore visits all states of a space. The error tells of a violation, with the
 // shortest way to it.
 func Explore(c Config, compute func(plan.Input) plan.Plan) (result, error) {
@@ -60,6 +63,9 @@ func Explore(c Config, compute func(plan.Input) plan.Plan) (result, error) {
 	for ; int(e.head) < len(e.nodes); e.head++ {
 		if err := e.expand(); err != nil {
 			return result{}, e.explain(err)
+		}
+		if len(e.kinds) > maxKinds {
+			return result{}, fmt.Errorf("%s: more than %d kinds of instances", c.Name, maxKinds)
 		}
 	}
 	if err := e.acyclic(); err != nil {

@@ -107,6 +107,9 @@ type record struct {
 	image, imageID uint8
 	// via is a set of versions.
 	via uint8
+	// fresh: the patch, or the start of the container, is so young that its kubelet may
+	// not have got to act on the patch.
+	fresh bool
 }
 
 type container uint8
@@ -150,7 +153,7 @@ func (p pod) String() string {
 		word string
 	}{
 		{p.place == running && !p.seen, "unseen"}, {p.healthy, "healthy"}, {p.ready, "Ready"}, {p.place == running && p.ready && !p.aged, "not for long"},
-		{p.place == ended && !p.aged, "just now"}, {p.lost, "node lost"}, {p.orphan, "no owner"}, {p.record.has, "record"},
+		{p.place == ended && !p.aged, "just now"}, {p.lost, "node lost"}, {p.orphan, "no owner"}, {p.record.has, "record"}, {p.record.fresh, "made just now"},
 	} {
 		if f.is {
 			words = append(words, f.word)

@@ -72,10 +72,7 @@ func (w *world) start(p pod, add adder) {
 	good := p.version == 0
 	add("its container starts", good, func(p *pod) {
 		p.place, p.runs, p.seen = running, p.version, true
-		p.record.starts = min(p.record.starts+1, maxStarts)
-		if p.record.container == lastContainer {
-			p.record.container = olderContainer
-		}
+		p.record.followed()
 	})
 	if w.Ends {
 		add("its kubelet rejects it", false, func(p *pod) { p.place, p.end = ended, rejected })
@@ -85,25 +82,34 @@ func (w *world) start(p pod, add adder) {
 
 const maxStarts = 3
 
+// followed by another container.
+func (r *record) followed() {
+	r.starts, r.fresh = min(r.starts+1, maxStarts), r.has
+	if r.container == lastContainer {
+		r.container = olderContainer
+	}
+}
+
 func (w *world) run(p pod, add adder) {
 	good := p.version == 0
 	restart := func(p *pod) {
 		p.runs, p.healthy, p.seen = p.version, w.Coarse, true
-		p.record.starts = min(p.record.starts+1, maxStarts)
-		if p.record.container == lastContainer {
-			p.record.container = olderContainer
-		}
+		p.record.followed()
 		if !w.Coarse {
 			p.ready, p.aged = false, false
 		}
 	}
-	// A kubelet that has reported a generation acts on it before it looks at the next
-	// one. Late writes count on that; without them it may forget what it saw.
-	if !p.seen && !w.Coarse && !(w.Late && p.runs != p.version) {
+	// It may report a generation and never act on it, but look at the next one.
+	if !p.seen && !w.Coarse {
 		add("its kubelet sees the patch", true, func(p *pod) { p.seen = true })
 	}
-	if p.runs != p.version && (p.seen || w.Coarse || w.Late) {
-		add(restartsForPatch, good, restart)
+	if p.runs != p.version && (p.seen || w.Coarse) {
+		add(restartsForPatch, good || p.record.fresh, restart)
+	}
+	// Where the planner goes by the time, a kubelet that reported a patch is taken to
+	// act on it before that is over.
+	if p.record.fresh && p.seen && p.runs == p.version {
+		add("its kubelet would have acted by now", true, func(p *pod) { p.record.fresh = false })
 	}
 	if p.runs == p.version && !p.healthy {
 		add("its container becomes ready", good, func(p *pod) { p.healthy = true })

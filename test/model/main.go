@@ -24,6 +24,8 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,12 +35,14 @@ import (
 func main() {
 	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "spaces that are explored at once")
 	part := flag.Bool("small", false, "explore only the small spaces, which the unit tests have")
+	only := flag.String("only", "", "explore only the spaces whose name has this in it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	spaces := whole()
 	if *part {
 		spaces = small()
 	}
+	spaces = slices.DeleteFunc(spaces, func(c Config) bool { return !strings.Contains(c.Name, *only) })
 	err := run(ctx, os.Stdout, spaces, *workers)
 	stop()
 	if err != nil {

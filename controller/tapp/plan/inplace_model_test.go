@@ -3,7 +3,9 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +17,7 @@ import (
 // late, acts on it later, and what it reports is later still.
 type oneContainer struct {
 	pod *corev1.Pod // as the API server has it
+	now time.Time
 
 	// What the kubelet has seen last, and what it runs.
 	image      string
@@ -22,6 +25,7 @@ type oneContainer struct {
 	id         int
 	under      string // the image text that the container was started from
 	restarts   int32
+	started    time.Time
 
 	// How it reports.
 	generations bool                                 // it tells which generation it saw
@@ -29,17 +33,16 @@ type oneContainer struct {
 }
 
 func newOneContainer(generations bool, name func(string) (string, string)) *oneContainer {
-	k := &oneContainer{generations: generations, name: name, image: "a:0", generation: 1, under: "a:0", id: 1}
+	k := &oneContainer{generations: generations, name: name, image: "a:0", generation: 1, under: "a:0", id: 1, now: patchTime}
 	k.pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", Generation: 1},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "a:0"}}}}
 	k.report()
 	return k
 }
 
-// see the spec. What it saw before, it has acted on by then: the kubelet handles
-// one version of a pod after the other.
+// see the spec. What it saw before it may never have acted on: it reports what it
+// sees first, and its sync may fail before it gets to the containers.
 func (k *oneContainer) see() {
-	k.act()
 	k.image, k.generation = k.pod.Spec.Containers[0].Image, k.pod.Generation
 }
 
@@ -50,7 +53,7 @@ func (k *oneContainer) report() {
 		k.pod.Status.ObservedGeneration = k.generation
 	}
 	k.pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "app", Image: name, ImageID: id, RestartCount: k.restarts,
-		ContainerID: fmt.Sprintf("containerd://%d", k.id), Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		ContainerID: fmt.Sprintf("containerd://%d", k.id), Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(k.started)}}}}
 }
 
 func (k *oneContainer) act() {
@@ -62,13 +65,22 @@ func (k *oneContainer) act() {
 func (k *oneContainer) restart() {
 	k.id++
 	k.restarts++
-	k.under = k.image
+	k.under, k.started = k.image, k.now
 }
+
+// pass lets more time go by than a kubelet takes to act and to report.
+func (k *oneContainer) pass() {
+	k.report()
+	k.now = k.now.Add(time.Hour)
+}
+
+// isIdle says whether the kubelet has seen the spec and has nothing to do.
+func (k *oneContainer) isIdle() bool { return k.generation == k.pod.Generation && k.under == k.image }
 
 func (k *oneContainer) patch(t *rapid.T, image string) {
 	want := k.pod.DeepCopy()
 	want.Spec.Containers[0].Image = image
-	patch, _, err := InPlacePatch(k.pod, want, someHashes, patchTime)
+	patch, _, err := InPlacePatch(k.pod, want, someHashes, k.now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +116,16 @@ func byID(image string) (string, string) {
 // oneDigest: all tags are one image, and the runtime calls it by the first one.
 func oneDigest(string) (string, string) { return "docker.io/library/a:0", "sha256:same" }
 
+// twoOfThree: two of three tags are one image, and the runtime calls it by the second one.
+func twoOfThree(image string) (string, string) {
+	if strings.HasSuffix(image, ":1") {
+		image = "a:2"
+	}
+	return honest(image)
+}
+
 // runOneContainer lets the model take random steps, and then come to rest.
-func runOneContainer(t *rapid.T, k *oneContainer, crashes bool, nextImage func(*rapid.T) string, check func()) {
+func runOneContainer(t *rapid.T, k *oneContainer, crashes, stalls bool, nextImage func(*rapid.T) string, check func()) {
 	steps := map[string]func(*rapid.T){
 		"see":    func(*rapid.T) { k.see(); k.report() },
 		"miss":   func(*rapid.T) { k.see() }, // the API server gets only the last of several reports
@@ -113,6 +133,11 @@ func runOneContainer(t *rapid.T, k *oneContainer, crashes bool, nextImage func(*
 		"report": func(*rapid.T) { k.report() },
 		"patch":  func(t *rapid.T) { k.patch(t, nextImage(t)) },
 		"":       func(*rapid.T) { check() },
+		"pass": func(*rapid.T) {
+			if stalls || k.isIdle() {
+				k.pass()
+			}
+		},
 	}
 	if crashes {
 		steps["crash"] = func(*rapid.T) { k.restart() }
@@ -120,7 +145,7 @@ func runOneContainer(t *rapid.T, k *oneContainer, crashes bool, nextImage func(*
 	t.Repeat(steps)
 	k.see()
 	k.act()
-	k.report()
+	k.pass()
 	check()
 }
 
@@ -142,8 +167,8 @@ func TestInPlaceIsNotDoneTooEarly(t *testing.T) {
 			last++
 			return fmt.Sprintf("a:%d", last)
 		}
-		runOneContainer(t, k, false, next, func() {
-			if done, _, _ := InPlaceDone(k.pod); done && k.under != k.pod.Spec.Containers[0].Image {
+		runOneContainer(t, k, false, false, next, func() {
+			if InPlaceDone(k.pod, k.now).Done && k.under != k.pod.Spec.Containers[0].Image {
 				t.Fatalf("done, although %s runs and the spec says %s; recorded %s", k.under, k.pod.Spec.Containers[0].Image, k.pod.Annotations)
 			}
 		})
@@ -156,15 +181,15 @@ func TestInPlaceComesToItsEnd(t *testing.T) {
 	anyImage := func(t *rapid.T) string {
 		return rapid.SampledFrom([]string{"a:0", "a:1", "a:2", "docker.io/library/a:0"}).Draw(t, "image")
 	}
-	for name, names := range map[string]func(string) (string, string){"honest": honest, "by id": byID, "one digest": oneDigest} {
+	for name, names := range map[string]func(string) (string, string){"honest": honest, "by id": byID, "one digest": oneDigest, "two of three": twoOfThree} {
 		for _, generations := range []bool{true, false} {
 			for _, crashes := range []bool{true, false} {
 				t.Run(fmt.Sprintf("%s, generations %t, crashes %t", name, generations, crashes), func(t *testing.T) {
 					rapid.Check(t, func(t *rapid.T) {
 						k := newOneContainer(generations, names)
-						runOneContainer(t, k, crashes, anyImage, func() {})
-						if done, reason, why := InPlaceDone(k.pod); !done {
-							t.Fatalf("%s: %s; recorded %s", reason, why, k.pod.Annotations)
+						runOneContainer(t, k, crashes, name == "honest" && generations, anyImage, func() {})
+						if update := InPlaceDone(k.pod, k.now); !update.Done {
+							t.Fatalf("%s: %s; recorded %s", update.Reason, update.Why, k.pod.Annotations)
 						}
 					})
 				})

@@ -56,7 +56,7 @@ func InPlacePatch(pod, want *corev1.Pod, h Hashes, now time.Time) (patch []byte,
 	}
 	state := &InPlaceState{Revision: h.Template, UpdateTimestamp: metav1.NewTime(now),
 		LastContainerStatuses: map[string]LastContainerStatus{}}
-	for name, last := range pendingContainers(pod) {
+	for name, last := range pendingContainers(pod, now) {
 		state.LastContainerStatuses[name] = last
 	}
 	for _, c := range containersOf(pod) {
@@ -64,7 +64,7 @@ func InPlacePatch(pod, want *corev1.Pod, h Hashes, now time.Time) (patch []byte,
 			continue
 		}
 		restarts = append(restarts, c.Name)
-		state.LastContainerStatuses[c.Name] = c.record(pod)
+		state.LastContainerStatuses[c.Name] = c.record(pod, now)
 	}
 	text, err := json.Marshal(state)
 	if err != nil {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -9,7 +10,7 @@ import (
 // pendingContainers are the records of an earlier update for containers which
 // may still have to restart because of it. A new record that dropped them would
 // open the gate too early.
-func pendingContainers(pod *corev1.Pod) map[string]LastContainerStatus {
+func pendingContainers(pod *corev1.Pod, now time.Time) map[string]LastContainerStatus {
 	pending := map[string]LastContainerStatus{}
 	state, ok := ReadInPlaceState(pod)
 	if !ok {
@@ -17,7 +18,7 @@ func pendingContainers(pod *corev1.Pod) map[string]LastContainerStatus {
 	}
 	for _, c := range containersOf(pod) {
 		last, ok := state.LastContainerStatuses[c.Name]
-		if ok && c.restarts() && !c.isSettled(pod, last, state) {
+		if ok && c.restarts() && !c.isSettled(pod, state, now) {
 			pending[c.Name] = last
 		}
 	}
@@ -25,18 +26,34 @@ func pendingContainers(pod *corev1.Pod) map[string]LastContainerStatus {
 }
 
 // isSettled says whether what runs was started from the image that the spec names
-// now. A kubelet that reported the generation acts on it before it looks at the
-// next one. Where it does not tell, only an image that is another one than before,
-// and goes by the wanted name and no other candidate's, is proof.
-func (c container) isSettled(pod *corev1.Pod, last LastContainerStatus, state *InPlaceState) bool {
-	if reason, _ := c.unsettled(last, state); reason != "" {
+// now, and the kubelet has no other in mind. That takes more than to end an update:
+// a record which takes for known what is not could have the next update wait for a
+// restart that never comes. The kubelet may have reported a generation, and not
+// have got to act on it; so another container than the recorded one may still be
+// one of before.
+//
+// It is not when its image is another one too, goes by the wanted name and no
+// other candidate's, and the spec has named no third one. Else the kubelet must
+// have had the time to restart it, and its image or its name speak for the wanted
+// one, and no name for another.
+func (c container) isSettled(pod *corev1.Pod, state *InPlaceState, now time.Time) bool {
+	last := state.LastContainerStatuses[c.Name]
+	if c.evidence(last, state) != restarted {
 		return false
 	}
-	if reportsGeneration(pod) {
-		return pod.Status.ObservedGeneration >= pod.Generation
+	tells := reportsGeneration(pod)
+	if tells && pod.Status.ObservedGeneration < pod.Generation {
+		return false
 	}
-	candidates := append(slices.Clone(last.Via), last.Image, c.Image)
-	return c.status.ContainerID != last.ContainerID && last.tells(c.status) && onlyMatch(c.status, candidates) == c.Image
+	if c.status.ContainerID == last.ContainerID {
+		return tells
+	}
+	isOther := func(image string) bool { return image != "" && image != c.Image && runsImage(c.status, image) }
+	if isOther(last.Image) || slices.ContainsFunc(last.Via, isOther) {
+		return false
+	}
+	changed, named := last.ImageID != "" && last.tells(c.status), runsImage(c.status, c.Image)
+	return changed && named && len(last.Via) == 0 || (changed || named) && c.timeToAct(pod, state, now) <= 0
 }
 
 // tells says whether the name that a status reports means anything: a runtime may
@@ -49,7 +66,7 @@ func (l LastContainerStatus) tells(status *corev1.ContainerStatus) bool {
 // record notes what is known of a container just before its image changes: which
 // one it is, and what image it was started from. The latter is the spec's, unless
 // an earlier update is under way.
-func (c container) record(pod *corev1.Pod) LastContainerStatus {
+func (c container) record(pod *corev1.Pod, now time.Time) LastContainerStatus {
 	r := LastContainerStatus{Image: c.Image}
 	if c.status != nil {
 		r.ImageID, r.ContainerID, r.RestartCount = c.status.ImageID, c.status.ContainerID, c.status.RestartCount
@@ -63,7 +80,7 @@ func (c container) record(pod *corev1.Pod) LastContainerStatus {
 		return r
 	}
 	last, ok := state.LastContainerStatuses[c.Name]
-	if !ok || c.isSettled(pod, last, state) {
+	if !ok || c.isSettled(pod, state, now) {
 		return r
 	}
 	r.Via = append(slices.Clone(last.Via), c.Image)
@@ -75,9 +92,6 @@ func (c container) record(pod *corev1.Pod) LastContainerStatus {
 		r.Image = last.Image
 	default:
 		r.Image, r.Via = "", append(r.Via, last.Image)
-		if r.ContainerID != "" && last.tells(c.status) {
-			r.Image = onlyMatch(c.status, r.Via)
-		}
 	}
 	r.Via = latest(r.Via)
 	return r
@@ -97,20 +111,4 @@ func latest(images []string) []string {
 	}
 	slices.Reverse(list)
 	return list
-}
-
-// onlyMatch is the one image that the status names, "" when it names none of them
-// or more than one.
-func onlyMatch(status *corev1.ContainerStatus, images []string) string {
-	match := ""
-	for _, image := range images {
-		if image == "" || image == match || !runsImage(status, image) {
-			continue
-		}
-		if match != "" {
-			return ""
-		}
-		match = image
-	}
-	return match
 }

@@ -116,11 +116,34 @@ func reported(image, id string, s corev1.ContainerStatus) corev1.ContainerStatus
 	return s
 }
 
+// expect says why the update is not done, both at once and after a while.
 func expect(t *testing.T, pod *corev1.Pod, reason string) {
 	t.Helper()
-	done, got, why := InPlaceDone(pod)
-	if done != (reason == "") || got != reason || done != (why == "") {
-		t.Errorf("done %t, reason %q (%s), want %q", done, got, why, reason)
+	expectAt(t, pod, patchTime, reason)
+	expectAt(t, pod, later, reason)
+}
+
+// expectTime: that the container has not restarted says nothing before its kubelet
+// has had the time for it.
+func expectTime(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	expectAt(t, pod, patchTime, "ContainerNotRestarted")
+	left := InPlaceDone(pod, patchTime).Left
+	if left != 91*time.Second {
+		t.Errorf("looks again after %s", left)
+	}
+	expectAt(t, pod, patchTime.Add(left-time.Millisecond), "ContainerNotRestarted")
+	expectAt(t, pod, patchTime.Add(left), "")
+}
+
+// later a kubelet has had time enough.
+var later = patchTime.Add(time.Hour)
+
+func expectAt(t *testing.T, pod *corev1.Pod, now time.Time, reason string) {
+	t.Helper()
+	got := InPlaceDone(pod, now)
+	if got.Done != (reason == "") || got.Reason != reason || got.Done != (got.Why == "") || got.Done && got.Left != 0 {
+		t.Errorf("%+v, want %q", got, reason)
 	}
 }
 
@@ -142,7 +165,7 @@ func TestUpdateOfOneImage(t *testing.T) {
 	stopped := corev1.ContainerStatus{Name: "app", Image: "a:1", ContainerID: "containerd://app1", State: corev1.ContainerState{
 		Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}}}
 	expect(t, with(pod, stopped), "ErrImagePull")
-	if _, _, why := InPlaceDone(with(pod, stopped)); !strings.Contains(why, "app") || !strings.Contains(why, "not found") || !strings.Contains(why, "a:2") {
+	if why := InPlaceDone(with(pod, stopped), later).Why; !strings.Contains(why, "app") || !strings.Contains(why, "not found") || !strings.Contains(why, "a:2") {
 		t.Errorf("why: %s", why)
 	}
 	unready := running("app", "a:2", "2")
@@ -205,7 +228,7 @@ func TestRevertBeforeTheKubeletActed(t *testing.T) {
 	expect(t, pod, "NotObserved")
 	expect(t, seen(pod), "")
 	// It had acted, and the status did not show it yet.
-	expect(t, with(seen(pod), starts(1, running("app", "a:2", "2"))), "ContainerNotRestarted")
+	expectTime(t, with(seen(pod), starts(1, running("app", "a:2", "2"))))
 	expect(t, with(seen(pod), starts(2, running("app", "a:1", "3"))), "")
 	// And once more to and fro.
 	pod, _ = upgraded(t, pod, "a:2")
@@ -246,7 +269,7 @@ func TestChainOfUpdates(t *testing.T) {
 	}
 	expect(t, seen(pod), "ContainerNotRestarted")
 	// Started for the update before: it goes again at once.
-	expect(t, with(seen(pod), starts(1, running("app", "a:2", "2"))), "ContainerNotRestarted")
+	expectTime(t, with(seen(pod), starts(1, running("app", "a:2", "2"))))
 	expect(t, with(seen(pod), starts(1, running("app", "a:3", "2"))), "")
 	expect(t, with(seen(pod), starts(2, running("app", "a:3", "3"))), "")
 	// a:2 and a:3 are one image, and the runtime says a:2.
@@ -282,7 +305,7 @@ func TestNothingHasStarted(t *testing.T) {
 	expect(t, seen(pod), "ImagePullBackOff")
 	expect(t, with(seen(pod), running("app", "a:1", "1")), "")
 	// The pull succeeded after all, just before the kubelet saw the patch.
-	expect(t, with(seen(pod), running("app", "a:none", "1")), "ContainerNotRestarted")
+	expectTime(t, with(seen(pod), running("app", "a:none", "1")))
 	pod.Status = corev1.PodStatus{} // not even scheduled
 	expect(t, pod, "ContainerNotStarted")
 }
@@ -359,11 +382,11 @@ func TestEndedContainers(t *testing.T) {
 		if (len(restarts) == 0) != test.ended {
 			t.Errorf("%+v: restarts %v", test, restarts)
 		}
-		if done, _, _ := InPlaceDone(seen(next)); done != test.ended {
+		if done := InPlaceDone(seen(next), patchTime).Done; done != test.ended {
 			t.Errorf("%+v: done %t", test, done)
 		}
 		// It ended after the patch.
-		if done, _, _ := InPlaceDone(with(seen(alive), pod.Status.ContainerStatuses...)); done != test.ended {
+		if done := InPlaceDone(with(seen(alive), pod.Status.ContainerStatuses...), patchTime).Done; done != test.ended {
 			t.Errorf("%+v: ended later, done %t", test, done)
 		}
 	}

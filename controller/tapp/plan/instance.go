@@ -45,7 +45,10 @@ type instance struct {
 	current   bool // the pod follows its template
 	updating  bool // the pod is changing in place, or drained for it
 	available bool
-	update    *updateState // nil until it is asked for
+	// doubted: it is ready, and nobody knows whether it is about to restart. It counts
+	// as not available, and what interrupts it has to be paid for nevertheless.
+	doubted bool
+	update  *InPlaceProgress // nil until it is asked for
 
 	actions []Action
 	status  tappv1.InstanceStatus
@@ -125,8 +128,9 @@ func (d *decision) look(i *instance) {
 	}
 	i.current = i.template != nil && i.pod.Labels[tappv1.LabelTemplateHash] == i.template.Hashes.Template &&
 		hasResources(i.pod, i.template.Spec)
-	i.updating = !i.settled()
+	i.updating = !d.settled(i)
 	i.available = i.running() && !i.updating && d.isAvailable(i.pod)
+	i.doubted = i.running() && i.update != nil && i.update.Left > 0 && d.isAvailable(i.pod)
 }
 
 func (d *decision) stateOf(i *instance) state {
@@ -179,30 +183,26 @@ func collectedSince(pod *corev1.Pod) (time.Time, bool) {
 // settled says whether no in-place update of the pod is under way. With the
 // readiness gate, the gate says so; it opens only after the update. Without it,
 // the recorded state does.
-func (i *instance) settled() bool {
+func (d *decision) settled(i *instance) bool {
 	if HasGate(i.pod) {
 		return GateOpen(i.pod)
 	}
-	done, _, _ := i.inPlaceDone()
-	return done
+	return d.inPlaceDone(i).Done
 }
 
 // inPlaceDone is InPlaceDone, asked only once and only where it may be false:
 // reading the record of the last update would be most of the cost of a plan.
-func (i *instance) inPlaceDone() (done bool, reason, why string) {
+func (d *decision) inPlaceDone(i *instance) *InPlaceProgress {
 	if i.update == nil {
-		i.update = &updateState{done: certainlyDone(i.pod)}
-		if !i.update.done {
-			i.update.done, i.update.reason, i.update.why = InPlaceDone(i.pod)
+		i.update = &InPlaceProgress{Done: certainlyDone(i.pod)}
+		if !i.update.Done {
+			*i.update = InPlaceDone(i.pod, d.in.Now)
+		}
+		if i.update.Left > 0 {
+			d.waitFor(i.update.Left)
 		}
 	}
-	return i.update.done, i.update.reason, i.update.why
-}
-
-// updateState is what InPlaceDone says.
-type updateState struct {
-	done        bool
-	reason, why string
+	return i.update
 }
 
 // certainlyDone is true where InPlaceDone must be: the kubelet saw the spec, and
@@ -259,8 +259,8 @@ func whyNotAvailable(pod *corev1.Pod) (reason, why string) {
 		if c.status == nil || c.status.State.Waiting == nil || c.status.State.Waiting.Reason == "PodInitializing" {
 			continue
 		}
-		if reason, why := c.waiting("", "container "+c.Name+" is not ready"); reason != "" {
-			return reason, why
+		if w := c.waiting("", "container "+c.Name+" is not ready"); w.Reason != "" {
+			return w.Reason, w.Why
 		}
 	}
 	for _, c := range pod.Status.Conditions {

@@ -33,8 +33,8 @@ func judge(t rapid.TB, in Input, p Plan) {
 	o := oracle{t: t, in: in, plan: p, spec: &defaulted(in.TApp).Spec, pods: map[string]*corev1.Pod{}}
 	for _, pod := range in.Pods {
 		o.pods[pod.Name] = pod
-		if done, _, why := InPlaceDone(pod); certainlyDone(pod) && !done {
-			t.Fatalf("the update of pod %s is not certainly done: %s", pod.Name, why)
+		if update := InPlaceDone(pod, in.Now); certainlyDone(pod) && !update.Done {
+			t.Fatalf("the update of pod %s is not certainly done: %s", pod.Name, update.Why)
 		}
 	}
 	o.order()
@@ -241,7 +241,7 @@ func (o *oracle) available(pod *corev1.Pod) bool {
 	if gate := conditionOf(pod, tappv1.GateInPlaceUpdate); HasGate(pod) && (gate == nil || gate.Status != corev1.ConditionTrue) {
 		return false
 	}
-	if done, _, _ := InPlaceDone(pod); !HasGate(pod) && !done {
+	if !HasGate(pod) && !InPlaceDone(pod, o.in.Now).Done {
 		return false
 	}
 	return o.in.Now.Sub(ready.LastTransitionTime.Time) >= time.Duration(o.spec.MinReadySeconds)*time.Second

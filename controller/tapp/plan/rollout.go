@@ -52,7 +52,11 @@ func (d *decision) roll(i *instance, r *round) {
 		return
 	}
 	c := d.changeOf(i)
-	takes := i.available && c.interrupts()
+	takes := (i.available || i.doubted) && c.interrupts()
+	spare := r.available - r.least
+	if i.doubted { // it is not among them
+		spare++
+	}
 	switch {
 	case c == nothing || !d.mayStart(i, c):
 		d.settle(i)
@@ -60,13 +64,13 @@ func (d *decision) roll(i *instance, r *round) {
 		i.hold(resizeUnderWay(i.pod))
 	case takes && !r.valid:
 		i.hold("NoBudget", d.whyNoBudget(r.forced))
-	case takes && r.available <= r.least:
+	case takes && spare <= 0:
 		if r.waits == "" { // and nothing changes for those that follow
 			r.waits = fmt.Sprintf("%d of %d instances are available, and at least %d must be", r.available, r.wanted, r.least)
 		}
 		i.hold(reasonBudget, r.waits)
 	case d.mayBegin(i):
-		if takes {
+		if takes && i.available {
 			r.available--
 		}
 		d.advance(i, c)
@@ -215,8 +219,8 @@ func (d *decision) settle(i *instance) {
 		}
 		return
 	}
-	switch done, reason, why := i.inPlaceDone(); {
-	case done: // and so the gate is what is left
+	switch update := d.inPlaceDone(i); {
+	case update.Done: // and so the gate is what is left
 		reason, why := "PodCreated", "no in-place update is under way"
 		if gateClosed(i.pod) {
 			reason, why = "InPlaceUpdateDone", "the in-place update is done"
@@ -224,7 +228,7 @@ func (d *decision) settle(i *instance) {
 		i.act(Action{Op: OpUndrain, Pod: i.pod, Reason: reason, Why: why,
 			Status: GatePatch(i.pod.UID, true, reason, why, d.in.Now)})
 	case i.reason == "":
-		i.hold(reason, why)
+		i.hold(update.Reason, update.Why)
 	}
 }
 

@@ -69,8 +69,8 @@ func TestCertainlyDone(t *testing.T) {
 		if got := certainlyDone(pod); got != test.want {
 			t.Errorf("%s: %t", about, got)
 		}
-		if done, _, why := InPlaceDone(pod); !done && certainlyDone(pod) {
-			t.Errorf("%s: %s", about, why)
+		if update := InPlaceDone(pod, now); !update.Done && certainlyDone(pod) {
+			t.Errorf("%s: %s", about, update.Why)
 		}
 	}
 }
