@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 )
@@ -25,20 +26,33 @@ import (
 // why the Kubernetes types are no part of it: passing a template through them
 // would drop `newField: false` from the day on that they know newField, and
 // encoding/json's rendering is not promised either.
-func canonicalJSON(typeName string, object map[string]any) ([]byte, error) {
-	w := canonicalWriter{buf: make([]byte, 0, 2048)}
-	w.element(schemaType(typeName), object)
+func canonicalJSON(typeName string, of source) ([]byte, error) {
+	w := canonicalWriter{buf: make([]byte, 0, 4096)}
+	w.root(schemaType(typeName), of)
 	return w.buf, w.err
+}
+
+// source writes an object, or nothing and false when it is the same as absent.
+type source func(*canonicalWriter, *shape) bool
+
+// fromTree writes JSON decoded into maps.
+func fromTree(object map[string]any) source {
+	return func(w *canonicalWriter, s *shape) bool { return w.member(s, object) }
+}
+
+// fromTypes writes what a struct of the Kubernetes types sets; object points to it.
+func fromTypes(object any) source {
+	return func(w *canonicalWriter, s *shape) bool { return w.typed(s, reflect.ValueOf(object).Elem()) }
 }
 
 // canonicalTemplate renders a pod template and, in the same pass, its spec without
 // the images that an in-place update can change: rendering is what a hash costs.
-func canonicalTemplate(template map[string]any) (whole, unique []byte, err error) {
-	w := canonicalWriter{buf: make([]byte, 0, 2048)}
+func canonicalTemplate(of source) (whole, unique []byte, err error) {
+	w := canonicalWriter{buf: make([]byte, 0, 4096)}
 	root := schemaType("PodTemplateSpec")
 	w.spec = root.field("spec")
 	w.owners = [2]*shape{w.spec.field("containers").elem, w.spec.field("initContainers").elem}
-	w.element(root, template)
+	w.root(root, of)
 	unique = make([]byte, 0, len(w.buf))
 	at := w.from
 	for _, image := range w.images {
@@ -65,6 +79,12 @@ type canonicalWriter struct {
 
 // extent of what was written.
 type extent struct{ from, to int }
+
+func (w *canonicalWriter) root(s *shape, of source) {
+	if !of(w, s) {
+		w.buf = append(w.buf, zeroOf[s.kind]...)
+	}
+}
 
 // element writes a value that counts even when it is empty.
 func (w *canonicalWriter) element(s *shape, v any) {
@@ -172,45 +192,80 @@ func (w *canonicalWriter) list(s *shape, v []any) bool {
 }
 
 func (w *canonicalWriter) object(s *shape, v map[string]any) bool {
-	start := len(w.buf)
-	w.buf = append(w.buf, '{')
-	written, first := 0, false
 	var room [16]string // for most objects, without an allocation
 	keys := room[:0]
 	for key := range v {
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
+	o := w.open(s)
 	for _, key := range keys {
-		before := len(w.buf)
-		if written > 0 {
-			w.buf = append(w.buf, ',')
-		}
-		w.quote(key)
-		w.buf = append(w.buf, ':')
-		if s.kind == kindMap {
-			w.element(s.elem, v[key])
-		} else if !w.member(s.field(key), v[key]) {
-			w.buf = w.buf[:before]
-			continue
-		}
-		if first { // the comma after an image that was the first member
-			w.images[len(w.images)-1].to++
-			first = false
-		}
-		if key == "image" && (s == w.owners[0] || s == w.owners[1]) {
-			w.images = append(w.images, extent{before, len(w.buf)})
-			first = written == 0
-		}
-		written++
+		o.done(w.member(o.key(key), v[key]))
 	}
-	if written == 0 && (s.kind == kindObject || s.kind == kindMap) && !s.keepEmpty {
-		w.buf = w.buf[:start]
+	return o.close()
+}
+
+// openObject is one whose members are being written, in the order of their keys.
+type openObject struct {
+	*canonicalWriter
+	shape *shape
+	// start of the object, and of the member that is written.
+	start, at int
+	name      string
+	members   int
+	// imageFirst: the first member is an image; the comma after it goes with it.
+	imageFirst bool
+}
+
+func (w *canonicalWriter) open(s *shape) openObject {
+	o := openObject{canonicalWriter: w, shape: s, start: len(w.buf)}
+	w.buf = append(w.buf, '{')
+	return o
+}
+
+// key begins a member, and returns the shape of its value.
+func (o *openObject) key(name string) *shape {
+	o.at, o.name = len(o.buf), name
+	if o.members > 0 {
+		o.buf = append(o.buf, ',')
+	}
+	o.quote(name)
+	o.buf = append(o.buf, ':')
+	if o.shape.kind == kindMap {
+		return o.shape.elem
+	}
+	return o.shape.field(name)
+}
+
+// done ends a member. Without a value it counts in a map, and nowhere else.
+func (o *openObject) done(written bool) {
+	if !written {
+		if o.shape.kind != kindMap {
+			o.buf = o.buf[:o.at]
+			return
+		}
+		o.buf = append(o.buf, zeroOf[o.shape.elem.kind]...)
+	}
+	if o.imageFirst {
+		o.images[len(o.images)-1].to++
+		o.imageFirst = false
+	}
+	if o.name == "image" && (o.shape == o.owners[0] || o.shape == o.owners[1]) {
+		o.images = append(o.images, extent{o.at, len(o.buf)})
+		o.imageFirst = o.members == 0
+	}
+	o.members++
+}
+
+// close returns false when the object is the same as absent.
+func (o *openObject) close() bool {
+	if s := o.shape; o.members == 0 && (s.kind == kindObject || s.kind == kindMap) && !s.keepEmpty {
+		o.buf = o.buf[:o.start]
 		return false
 	}
-	w.buf = append(w.buf, '}')
-	if s == w.spec {
-		w.extent = extent{start, len(w.buf)}
+	o.buf = append(o.buf, '}')
+	if o.shape == o.spec {
+		o.extent = extent{o.start, len(o.buf)}
 	}
 	return true
 }

@@ -37,18 +37,22 @@ type Hashes struct {
 // HashTemplate computes the hashes of a template. They are HashRaw's, but for
 // fields that the Go types do not know, which are lost in t already.
 func HashTemplate(t *corev1.PodTemplateSpec) (Hashes, error) {
-	tree, err := treeOf(t)
-	if err != nil {
-		return Hashes{}, fmt.Errorf("hash a pod template: %w", err)
+	if t == nil {
+		return HashRaw(nil)
 	}
-	return HashRaw(tree)
+	bare := *t
+	bare.Labels = withoutHashKeys(t.Labels)
+	return hashesOf(canonicalTemplate(fromTypes(&bare)))
 }
 
 // HashRaw computes the hashes of a template as it is stored: JSON decoded into
 // maps. It does not change its argument. Two spellings of one template hash
 // alike; see canonicalJSON for what counts as a spelling.
 func HashRaw(template map[string]any) (Hashes, error) {
-	whole, unique, err := canonicalTemplate(withoutHashLabels(template))
+	return hashesOf(canonicalTemplate(fromTree(withoutHashLabels(template))))
+}
+
+func hashesOf(whole, unique []byte, err error) (Hashes, error) {
 	if err != nil {
 		return Hashes{}, fmt.Errorf("hash a pod template: %w", err)
 	}
@@ -58,9 +62,20 @@ func HashRaw(template map[string]any) (Hashes, error) {
 // shapeHash is the hash of a template's spec without images and without the cpu
 // and memory of containers that keep running: what is left cannot change in a
 // running pod. Without such resources it is the uniq hash.
-func shapeHash(template map[string]any) (string, error) {
-	spec, _ := template["spec"].(map[string]any)
-	shape, err := canonicalJSON("PodSpec", withoutResources(withoutImages(spec)))
+func shapeHash(t *corev1.PodTemplateSpec) (string, error) {
+	spec := t.Spec
+	spec.Containers, spec.InitContainers = slices.Clone(spec.Containers), slices.Clone(spec.InitContainers)
+	for i := range spec.Containers {
+		c := &spec.Containers[i]
+		c.Image, c.Resources = "", withoutResizable(c.Resources)
+	}
+	for i := range spec.InitContainers {
+		c := &spec.InitContainers[i]
+		if c.Image = ""; c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			c.Resources = withoutResizable(c.Resources)
+		}
+	}
+	shape, err := canonicalJSON("PodSpec", fromTypes(&spec))
 	if err != nil {
 		return "", fmt.Errorf("hash the shape of a pod template: %w", err)
 	}
@@ -99,65 +114,35 @@ func hashOf(canonical []byte) string {
 func withoutHashLabels(template map[string]any) map[string]any {
 	metadata, _ := template["metadata"].(map[string]any)
 	labels, _ := metadata["labels"].(map[string]any)
-	_, hasTemplate := labels[tappv1.LabelTemplateHash]
-	_, hasUniq := labels[tappv1.LabelUniqHash]
-	if !hasTemplate && !hasUniq {
+	bare := withoutHashKeys(labels)
+	if len(bare) == len(labels) {
 		return template
 	}
-	labels = maps.Clone(labels)
-	delete(labels, tappv1.LabelTemplateHash)
-	delete(labels, tappv1.LabelUniqHash)
 	metadata = maps.Clone(metadata)
-	metadata["labels"] = labels
+	metadata["labels"] = bare
 	template = maps.Clone(template)
 	template["metadata"] = metadata
 	return template
 }
 
-// withoutImages leaves out what an in-place update can change in a spec.
-func withoutImages(spec map[string]any) map[string]any {
-	return withContainers(spec, func(_ string, c map[string]any) { delete(c, "image") })
-}
-
-// withoutResources leaves out what a resize can change.
-func withoutResources(spec map[string]any) map[string]any {
-	return withContainers(spec, func(field string, c map[string]any) {
-		resources, ok := c["resources"].(map[string]any)
-		if !ok || field == "initContainers" && c["restartPolicy"] != "Always" {
-			return
-		}
-		resources = maps.Clone(resources)
-		for _, what := range []string{"requests", "limits"} {
-			if list, ok := resources[what].(map[string]any); ok {
-				list = maps.Clone(list)
-				for _, name := range resizable() {
-					delete(list, string(name))
-				}
-				resources[what] = list
-			}
-		}
-		c["resources"] = resources
-	})
-}
-
-// withContainers returns the spec with copies of its containers that change has
-// seen.
-func withContainers(spec map[string]any, change func(field string, c map[string]any)) map[string]any {
-	spec = maps.Clone(spec)
-	for _, field := range []string{"containers", "initContainers"} {
-		containers, ok := spec[field].([]any)
-		if !ok {
-			continue
-		}
-		containers = slices.Clone(containers)
-		for i := range containers {
-			if c, ok := containers[i].(map[string]any); ok {
-				c = maps.Clone(c)
-				change(field, c)
-				containers[i] = c
-			}
-		}
-		spec[field] = containers
+func withoutHashKeys[V any](labels map[string]V) map[string]V {
+	_, hasTemplate := labels[tappv1.LabelTemplateHash]
+	_, hasUniq := labels[tappv1.LabelUniqHash]
+	if !hasTemplate && !hasUniq {
+		return labels
 	}
-	return spec
+	labels = maps.Clone(labels)
+	delete(labels, tappv1.LabelTemplateHash)
+	delete(labels, tappv1.LabelUniqHash)
+	return labels
+}
+
+// withoutResizable leaves out what a resize can change.
+func withoutResizable(r corev1.ResourceRequirements) corev1.ResourceRequirements {
+	r.Requests, r.Limits = maps.Clone(r.Requests), maps.Clone(r.Limits)
+	for _, name := range resizable() {
+		delete(r.Requests, name)
+		delete(r.Limits, name)
+	}
+	return r
 }

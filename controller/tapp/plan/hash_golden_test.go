@@ -32,7 +32,7 @@ func TestGoldenHashes(t *testing.T) {
 	for _, name := range hashTemplates(t) {
 		raw := readTree(t, name)
 		hashes, err := HashRaw(raw)
-		shape, shapeErr := shapeHash(raw)
+		shape, shapeErr := shapeOfTree(raw)
 		if err = errors.Join(err, shapeErr); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -59,7 +59,7 @@ func TestGoldenTemplatesTyped(t *testing.T) {
 			continue // what the types do not know is lost in them
 		}
 		raw, err := HashRaw(readTree(t, name))
-		shape, shapeErr := shapeHash(readTree(t, name))
+		shape, shapeErr := shapeOfTree(readTree(t, name))
 		if err = errors.Join(err, shapeErr); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

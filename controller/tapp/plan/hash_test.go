@@ -31,7 +31,7 @@ func TestCanonicalJSON(t *testing.T) {
 		"wrong kinds":        {`{"spec":{"nodeName":3,"hostNetwork":"no","containers":{"a":1},"priority":"high"}}`, `{"spec":{"containers":{"a":1},"hostNetwork":"no","nodeName":3,"priority":"high"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := canonicalJSON("PodTemplateSpec", decodeTree(t, []byte(test.in)))
+			got, err := canonicalJSON("PodTemplateSpec", fromTree(decodeTree(t, []byte(test.in))))
 			if err != nil || string(got) != test.want {
 				t.Errorf("got  %s, %v\nwant %s", got, err, test.want)
 			}
@@ -39,6 +39,26 @@ func TestCanonicalJSON(t *testing.T) {
 	}
 	if _, err := HashRaw(map[string]any{"a": make(chan int)}); err == nil {
 		t.Error("a channel has a hash")
+	}
+}
+
+// TestNewerTypes: of fields that are newer than the schema, a struct that sets
+// nothing says nothing, and a pointer to one does.
+func TestNewerTypes(t *testing.T) {
+	type inner struct {
+		A string `json:"a"`
+	}
+	type spec struct {
+		Value   inner  `json:"newValue"`
+		Pointer *inner `json:"newPointer"`
+		Text    string `json:"newText"`
+	}
+	for want, given := range map[string]spec{
+		`{}`: {}, `{"newPointer":{}}`: {Pointer: &inner{}}, `{"newText":"x","newValue":{"a":"y"}}`: {Text: "x", Value: inner{"y"}},
+	} {
+		if got, err := canonicalJSON("PodSpec", fromTypes(&given)); err != nil || string(got) != want {
+			t.Errorf("got %s, %v, want %s", got, err, want)
+		}
 	}
 }
 
@@ -138,8 +158,12 @@ func TestHashProperties(t *testing.T) {
 		if typed, err := HashTemplate(template); err != nil || typed != hashes {
 			t.Errorf("%v, through the types %v, %v\n%s", hashes, typed, err, text(t, tree))
 		}
+		shape, err := shapeOfTree(tree)
+		if typed, typedErr := shapeHash(template); err != nil || typedErr != nil || typed != shape {
+			t.Errorf("shape %s, %v, through the types %s, %v\n%s", shape, err, typed, typedErr, text(t, tree))
+		}
 		spec, _ := tree["spec"].(map[string]any)
-		if unique, err := canonicalJSON("PodSpec", withoutImages(spec)); err != nil || hashOf(unique) != hashes.Uniq {
+		if unique, err := canonicalJSON("PodSpec", fromTree(withoutImages(spec))); err != nil || hashOf(unique) != hashes.Uniq {
 			t.Errorf("cut out of the whole %s, rendered without images %s, %v\n%s", hashes.Uniq, hashOf(unique), err, text(t, tree))
 		}
 	})
@@ -224,15 +248,15 @@ func TestUniqHashOfOnePass(t *testing.T) {
 	} {
 		template := decodeTree(t, []byte(text))
 		spec, _ := template["spec"].(map[string]any)
-		want, err := canonicalJSON("PodSpec", withoutImages(spec))
+		want, err := canonicalJSON("PodSpec", fromTree(withoutImages(spec)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole, unique, err := canonicalTemplate(template)
+		whole, unique, err := canonicalTemplate(fromTree(template))
 		if err != nil || string(unique) != string(want) {
 			t.Errorf("%s:\n got %s, %v\nwant %s", text, unique, err, want)
 		}
-		if again, _ := canonicalJSON("PodTemplateSpec", template); string(whole) != string(again) {
+		if again, _ := canonicalJSON("PodTemplateSpec", fromTree(template)); string(whole) != string(again) {
 			t.Errorf("%s: whole:\n got %s\nwant %s", text, whole, again)
 		}
 	}

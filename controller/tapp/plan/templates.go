@@ -36,11 +36,8 @@ func (t *template) shape() string {
 	if hasResizable(t.Spec) {
 		// It cannot fail where the other hashes did not; if it did, no pod would be
 		// taken for one of this shape.
-		tree, err := treeOf(t.Spec)
-		if err == nil {
-			t.known, err = shapeHash(tree)
-		}
-		if err != nil {
+		var err error
+		if t.known, err = shapeHash(t.Spec); err != nil {
 			t.known = "unknown"
 		}
 	}

@@ -3,26 +3,15 @@ package plan
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
-
-// treeOf is the template as a JSON tree of what it sets: fields that are no
-// pointers and have their zero value are left out, whatever their json tags say.
-// encoding/json writes such fields in some releases of the types and not in
-// others (creationTimestamp: null, resources: {}).
-func treeOf(t *corev1.PodTemplateSpec) (map[string]any, error) {
-	if t == nil {
-		return nil, nil
-	}
-	return structTree(reflect.ValueOf(t).Elem())
-}
 
 // jsonField is a field of a struct, embedded ones flattened.
 type jsonField struct {
@@ -32,15 +21,22 @@ type jsonField struct {
 	mergeKey string
 }
 
-// jsonFieldsCache keeps []jsonField by reflect.Type.
-var jsonFieldsCache sync.Map //nolint:gochecknoglobals // what a type is never changes
+// jsonType is a struct type as JSON.
+type jsonType struct {
+	// fields in the order of their declaration, and of their names' bytes.
+	fields, sorted []jsonField
+	// marshals: it renders itself, such as metav1.Time.
+	marshals bool
+}
 
-// jsonFields of a struct type, in the order of their declaration.
-func jsonFields(t reflect.Type) []jsonField {
-	if cached, ok := jsonFieldsCache.Load(t); ok {
-		return cached.([]jsonField)
+// jsonTypes keeps *jsonType by reflect.Type.
+var jsonTypes sync.Map //nolint:gochecknoglobals // what a type is never changes
+
+func jsonTypeOf(t reflect.Type) *jsonType {
+	if cached, ok := jsonTypes.Load(t); ok {
+		return cached.(*jsonType)
 	}
-	var fields []jsonField
+	out := &jsonType{marshals: reflect.PointerTo(t).Implements(marshalerType)}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -49,15 +45,19 @@ func jsonFields(t reflect.Type) []jsonField {
 		case name == "" && f.Anonymous:
 			for _, inner := range jsonFields(f.Type) {
 				inner.index = append([]int{i}, inner.index...)
-				fields = append(fields, inner)
+				out.fields = append(out.fields, inner)
 			}
 		default:
-			fields = append(fields, jsonField{[]int{i}, cmp.Or(name, f.Name), f.Tag.Get("patchMergeKey")})
+			out.fields = append(out.fields, jsonField{[]int{i}, cmp.Or(name, f.Name), f.Tag.Get("patchMergeKey")})
 		}
 	}
-	jsonFieldsCache.Store(t, fields)
-	return fields
+	out.sorted = slices.SortedFunc(slices.Values(out.fields), func(a, b jsonField) int { return strings.Compare(a.name, b.name) })
+	jsonTypes.Store(t, out)
+	return out
 }
+
+// jsonFields of a struct type, in the order of their declaration.
+func jsonFields(t reflect.Type) []jsonField { return jsonTypeOf(t).fields }
 
 var (
 	quantityType    = reflect.TypeFor[resource.Quantity]()
@@ -65,23 +65,60 @@ var (
 	marshalerType   = reflect.TypeFor[json.Marshaler]()
 )
 
-func structTree(v reflect.Value) (map[string]any, error) {
-	tree := map[string]any{}
-	for _, f := range jsonFields(v.Type()) {
-		field := v.FieldByIndex(f.index)
+// typed writes a value of a Kubernetes type like the JSON of what it sets: fields
+// that are no pointers and have their zero value are left out, whatever their json
+// tags say. encoding/json writes such fields in some releases of the types and not
+// in others (creationTimestamp: null, resources: {}).
+func (w *canonicalWriter) typed(s *shape, v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Pointer:
+		return w.typed(s, v.Elem())
+	case reflect.Struct:
+		return w.typedStruct(s, v)
+	case reflect.String:
+		return w.text(s, v.String())
+	case reflect.Bool:
+		return w.member(s, v.Bool())
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return w.number(s, strconv.FormatInt(v.Int(), 10))
+	case reflect.Slice:
+		return w.typedList(s, v)
+	case reflect.Map:
+		return w.typedMap(s, v)
+	}
+	w.fail("a value of type %s has no JSON", v.Type())
+	return false
+}
+
+func (w *canonicalWriter) typedStruct(s *shape, v reflect.Value) bool {
+	switch v.Type() {
+	case quantityType:
+		q := v.Interface().(resource.Quantity)
+		return w.text(s, q.String())
+	case intOrStringType:
+		i := v.Interface().(intstr.IntOrString)
+		if i.Type == intstr.Int {
+			return w.number(s, strconv.Itoa(int(i.IntVal)))
+		}
+		return w.text(s, i.StrVal)
+	}
+	t := jsonTypeOf(v.Type())
+	if t.marshals {
+		return w.marshaled(s, v)
+	}
+	o := w.open(s)
+	for i := range t.sorted {
+		field := v.FieldByIndex(t.sorted[i].index)
 		if unset(field) {
 			continue
 		}
-		value, err := valueTree(field)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.name, err)
-		}
-		if m, ok := value.(map[string]any); value == nil || ok && len(m) == 0 && field.Kind() == reflect.Struct {
-			continue
-		}
-		tree[f.name] = value
+		at := o.key(t.sorted[i].name)
+		from := len(w.buf)
+		written := w.typed(at, field)
+		// A struct that sets nothing says nothing, where a pointer to it might.
+		o.done(written && (field.Kind() != reflect.Struct || string(w.buf[from:]) != "{}"))
 	}
-	return tree, nil
+	return o.close()
 }
 
 // unset is true for a field that says nothing.
@@ -94,78 +131,53 @@ func unset(v reflect.Value) bool {
 			q := v.Interface().(resource.Quantity)
 			return q.IsZero()
 		}
-		// Other structs are taken apart anyway, and give an empty tree.
+		// Other structs are taken apart anyway, and are empty.
 		return v.Type() == intOrStringType && v.IsZero()
 	}
 	return v.IsZero()
 }
 
-func valueTree(v reflect.Value) (any, error) {
-	switch t := v.Type(); {
-	case t == quantityType:
-		q := v.Interface().(resource.Quantity)
-		return q.String(), nil
-	case t == intOrStringType:
-		i := v.Interface().(intstr.IntOrString)
-		if i.Type == intstr.Int {
-			return int64(i.IntVal), nil
+func (w *canonicalWriter) typedList(s *shape, v reflect.Value) bool {
+	if v.Len() == 0 && s.kind == kindList {
+		return false
+	}
+	elem := anything
+	if s.kind == kindList {
+		elem = s.elem
+	}
+	w.buf = append(w.buf, '[')
+	for i := range v.Len() {
+		if i > 0 {
+			w.buf = append(w.buf, ',')
 		}
-		return i.StrVal, nil
-	case t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(marshalerType):
-		return marshalerTree(v)
+		if !w.typed(elem, v.Index(i)) {
+			w.buf = append(w.buf, zeroOf[elem.kind]...)
+		}
 	}
-	switch v.Kind() {
-	case reflect.Pointer:
-		return valueTree(v.Elem())
-	case reflect.Struct:
-		return structTree(v)
-	case reflect.String:
-		return v.String(), nil
-	case reflect.Bool:
-		return v.Bool(), nil
-	case reflect.Int, reflect.Int32, reflect.Int64:
-		return v.Int(), nil
-	case reflect.Slice:
-		return listTree(v)
-	case reflect.Map:
-		return mapTree(v)
-	}
-	return nil, fmt.Errorf("a value of type %s has no JSON tree", v.Type())
+	w.buf = append(w.buf, ']')
+	return true
 }
 
-func listTree(v reflect.Value) (any, error) {
-	list := make([]any, v.Len())
-	for i := range list {
-		element, err := valueTree(v.Index(i))
-		if err != nil {
-			return nil, fmt.Errorf("[%d]: %w", i, err)
-		}
-		list[i] = element
+func (w *canonicalWriter) typedMap(s *shape, v reflect.Value) bool {
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	o := w.open(s)
+	for _, key := range keys {
+		o.done(w.typed(o.key(key.String()), v.MapIndex(key)))
 	}
-	return list, nil
+	return o.close()
 }
 
-func mapTree(v reflect.Value) (any, error) {
-	tree := make(map[string]any, v.Len())
-	for iter := v.MapRange(); iter.Next(); {
-		element, err := valueTree(iter.Value())
-		if err != nil {
-			return nil, fmt.Errorf("[%s]: %w", iter.Key(), err)
-		}
-		tree[iter.Key().String()] = element
-	}
-	return tree, nil
-}
-
-// marshalerTree is for the few types that render themselves, such as metav1.Time.
-func marshalerTree(v reflect.Value) (any, error) {
+// marshaled writes a value by its own JSON.
+func (w *canonicalWriter) marshaled(s *shape, v reflect.Value) bool {
 	data, err := json.Marshal(v.Interface())
-	if err != nil {
-		return nil, err
-	}
 	var tree any
-	if err := json.Unmarshal(data, &tree); err != nil {
-		return nil, err
+	if err == nil {
+		err = json.Unmarshal(data, &tree)
 	}
-	return tree, nil
+	if err != nil {
+		w.fail("%w", err)
+		return false
+	}
+	return w.member(s, tree)
 }
