@@ -2,8 +2,10 @@ package webhook
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 )
 
 // group runs functions beside each other. A panic in one ends the request that it
@@ -26,6 +28,18 @@ func (g *group) do(f func()) {
 		}()
 		f()
 	})
+}
+
+// each runs a function for every index below n, on as many processors as there are.
+func (g *group) each(n int, f func(i int)) {
+	var taken atomic.Int64
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		g.do(func() {
+			for i := int(taken.Add(1)) - 1; i < n; i = int(taken.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
 }
 
 // wait for all of them.

@@ -200,20 +200,25 @@ func (e *completer) stamp() error {
 	for _, name := range slices.Sorted(maps.Keys(e.object(fieldPool))) {
 		paths = append(paths, []string{fieldPool, name})
 	}
-	for _, path := range paths {
-		template := e.object(path...)
-		if template == nil {
+	hashes := make([]*plan.Hashes, len(paths))
+	var all group
+	all.each(len(paths), func(i int) {
+		if template := e.object(paths[i]...); template != nil {
+			if h, err := plan.HashRaw(template); err == nil { // otherwise it has a value that the schema rejects
+				hashes[i] = &h
+			}
+		}
+	})
+	all.wait()
+	for i, path := range paths {
+		if hashes[i] == nil {
 			continue
 		}
-		hashes, err := plan.HashRaw(template)
-		if err != nil {
-			continue // a value that the schema rejects
-		}
 		labels := append(slices.Clone(path), "metadata", "labels")
-		if err := e.set(hashes.Template, append(labels, tappv1.LabelTemplateHash)...); err != nil {
+		if err := e.set(hashes[i].Template, append(labels, tappv1.LabelTemplateHash)...); err != nil {
 			return err
 		}
-		if err := e.set(hashes.Uniq, append(labels, tappv1.LabelUniqHash)...); err != nil {
+		if err := e.set(hashes[i].Uniq, append(labels, tappv1.LabelUniqHash)...); err != nil {
 			return err
 		}
 	}

@@ -49,10 +49,13 @@ type request[T any] struct {
 // judge answers the request of a review.
 type judge[T any] func(context.Context, *request[T]) (answer, error)
 
+// decoder reads a review: decodeReview, or what does the same.
+type decoder[T any] func(body []byte) (*request[T], error)
+
 // review serves one webhook: what comes in is an AdmissionReview, and so is what
 // goes out, with code 200. Other codes are for requests that are no reviews, and
 // for panics: then the failurePolicy of the webhook decides.
-func review[T any](name string, m *metrics, decide judge[T]) http.HandlerFunc {
+func review[T any](name string, m *metrics, decode decoder[T], decide judge[T]) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		ctx, cancel := withDeadline(r, began)
@@ -60,7 +63,7 @@ func review[T any](name string, m *metrics, decide judge[T]) http.HandlerFunc {
 		defer contain(ctx, w, name, m)
 
 		r.Body = http.MaxBytesReader(w, r.Body, mostBytes)
-		about, a, err := answered(ctx, r, decide)
+		about, a, err := answered(ctx, r, decode, decide)
 		if err != nil {
 			m.malformed.WithLabelValues(name).Inc()
 			var bad *badRequest
@@ -85,12 +88,12 @@ func review[T any](name string, m *metrics, decide judge[T]) http.HandlerFunc {
 
 // answered is a review's request and the answer to it; an error is for what is no
 // review.
-func answered[T any](ctx context.Context, r *http.Request, decide judge[T]) (*admissionv1.AdmissionRequest, answer, error) {
+func answered[T any](ctx context.Context, r *http.Request, decode decoder[T], decide judge[T]) (*admissionv1.AdmissionRequest, answer, error) {
 	body, err := readBody(r)
 	if err != nil {
 		return nil, answer{}, err
 	}
-	about, err := decodeReview[T](body)
+	about, err := decode(body)
 	if err == nil {
 		var a answer
 		if a, err = decide(ctx, about); err == nil {

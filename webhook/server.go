@@ -36,10 +36,10 @@ func (s *server) routes(m *metrics, mutate judge[map[string]any], validate judge
 	// The path comes first: a route that matches by its method alone would turn a 405
 	// of another one into a 404.
 	router := mux.NewRouter()
-	router.Path("/mutate/tapp").Methods(http.MethodPost).Handler(review("mutate", m, mutate))
-	router.Path("/validate/tapp").Methods(http.MethodPost).Handler(review("validate", m, validate))
+	router.Path("/mutate/tapp").Methods(http.MethodPost).Handler(review("mutate", m, decodeTrees, mutate))
+	router.Path("/validate/tapp").Methods(http.MethodPost).Handler(review("validate", m, decodeTApps, validate))
 	if s.apps != nil {
-		router.Path("/validate/app").Methods(http.MethodPost).Handler(review("validate-app", m, s.apps))
+		router.Path("/validate/app").Methods(http.MethodPost).Handler(review("validate-app", m, decodeReview[*appv1.App], s.apps))
 	}
 	router.Path("/healthz").Methods(http.MethodGet, http.MethodHead).HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { ok(w) })
 	router.Path("/readyz").Methods(http.MethodGet, http.MethodHead).HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -220,7 +220,7 @@ func TestDeadline(t *testing.T) {
 	v := newTestValidator()
 	v.pods.pods = fakePods{create: func(ctx context.Context, _ *corev1.Pod) error { <-ctx.Done(); return ctx.Err() }}
 	v.reads.TApps = func(ctx context.Context, _ string) ([]*tappv1.TApp, error) { <-ctx.Done(); return nil, ctx.Err() }
-	h := review("validate", newMetrics(prometheus.NewRegistry()), v.validate)
+	h := review("validate", newMetrics(prometheus.NewRegistry()), decodeTApps, v.validate)
 	r := httptest.NewRequest("POST", "/validate/tapp?timeout=100ms", bytes.NewReader(reviewOf(t, requestFor(object(t, ""), nil))))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
@@ -249,7 +249,7 @@ func TestTimeout(t *testing.T) {
 func TestVerdictMetrics(t *testing.T) {
 	m := newMetrics(prometheus.NewRegistry())
 	v := newTestValidator()
-	h := review("validate", m, v.validate)
+	h := review("validate", m, decodeTApps, v.validate)
 	send := func(object []byte) {
 		t.Helper()
 		r := httptest.NewRequest("POST", "/validate/tapp", bytes.NewReader(reviewOf(t, requestFor(object, nil))))
