@@ -8,7 +8,8 @@ import (
 // pieces of a review: the templates of the pools of both objects by name, and the
 // text of all else, in which each of them is null. Decoding a large review is mostly
 // decoding these templates, and in pieces, that can be done beside each other, and
-// not at all where both objects have the same text.
+// not at all where both objects have the same text. metadata.managedFields, which
+// names every field of every template again, is null too: nobody here reads it.
 type pieces struct {
 	rest     []byte
 	now, was map[string][]byte
@@ -16,8 +17,8 @@ type pieces struct {
 
 // cut a review into pieces. The text is JSON exactly if all pieces are: what is cut
 // out may be anything that ends where a value would, and decoding it tells. False:
-// something is unusual, such as a key that comes twice, and the text has to be
-// decoded as a whole.
+// there is nothing to cut, or something unusual, such as a key that comes twice, and
+// the text has to be decoded as a whole.
 func cut(text []byte) (pieces, bool) {
 	c := cutter{text: text}
 	var out pieces
@@ -26,7 +27,16 @@ func cut(text []byte) (pieces, bool) {
 		c.members(func(name string) { (*into)[name] = c.cut() })
 	}
 	object := func(into *map[string][]byte) {
-		c.member("spec", func() { c.member("templatePool", func() { pool(into) }) })
+		c.members(func(key string) {
+			switch key {
+			case "metadata":
+				c.member("managedFields", func() { c.cut() })
+			case "spec":
+				c.member(fieldPool, func() { pool(into) })
+			default:
+				c.skip()
+			}
+		})
 	}
 	c.member("request", func() {
 		c.members(func(key string) {
@@ -41,7 +51,7 @@ func cut(text []byte) (pieces, bool) {
 		})
 	})
 	out.rest = append(c.rest, text[c.done:]...)
-	return out, !c.odd && len(out.now)+len(out.was) > 0
+	return out, !c.odd && c.done > 0
 }
 
 // cutter walks through a JSON text. It looks at no more than it takes to find where
