@@ -3,11 +3,9 @@ package process
 import (
 	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // What a process holds is its caches, and Go's collector would let it take twice as
@@ -40,7 +38,23 @@ func BoundMemory(ctx context.Context) {
 		}
 	}
 	adjust()
-	go wait.UntilWithContext(ctx, func(context.Context) { adjust() }, time.Second)
+	afterCollections(ctx, adjust)
+}
+
+// afterCollections calls a function after each of the collector's runs until ctx ends,
+// never twice at a time. A clock would come too late: caches that fill at a start grow
+// several times within a second, and what a small heap was granted would have it grow
+// by as much again.
+func afterCollections(ctx context.Context, f func()) {
+	// Nothing refers to it, so that the next collection finds that out. The pointer
+	// keeps it from sharing its memory with other small objects.
+	found := &struct{ _ *byte }{}
+	runtime.AddCleanup(found, func(f func()) {
+		if ctx.Err() == nil {
+			f()
+			afterCollections(ctx, f)
+		}
+	}, f)
 }
 
 // percentFor a heap that holds so many bytes, in steps, because each change stops the
