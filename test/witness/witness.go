@@ -25,12 +25,15 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	toolswatch "k8s.io/client-go/tools/watch"
 
+	"tkestack.io/tapp/controller/shell"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
 // Witness of the pods of one namespace.
 type Witness struct {
+	client corev1client.PodInterface
 	mu     sync.Mutex
+	seen   string                 // the version of the last step
 	pods   map[string]*corev1.Pod // that have not gone
 	uids   map[string][]types.UID // that a name ever had
 	faults []string
@@ -43,16 +46,16 @@ type Witness struct {
 // from now on, but for those that the API server has forgotten when it was away.
 func Watch(t *testing.T, pods corev1client.PodInterface) *Witness {
 	t.Helper()
-	w := &Witness{pods: map[string]*corev1.Pod{}, uids: map[string][]types.UID{}, budget: -1, spared: map[string]bool{}}
+	w := &Witness{client: pods, pods: map[string]*corev1.Pod{}, uids: map[string][]types.UID{}, budget: -1, spared: map[string]bool{}}
 	ctx, cancel := context.WithCancel(context.Background()) // not the test's, which ends before its cleanups
-	version, err := w.list(ctx, pods)
+	version, err := w.list(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		w.run(ctx, pods, version)
+		w.run(ctx, version)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -65,9 +68,9 @@ func Watch(t *testing.T, pods corev1client.PodInterface) *Witness {
 }
 
 // run follows the pods; a watch that cannot be continued begins anew.
-func (w *Witness) run(ctx context.Context, pods corev1client.PodInterface, version string) {
+func (w *Witness) run(ctx context.Context, version string) {
 	for ctx.Err() == nil {
-		events, err := toolswatch.NewRetryWatcherWithContext(ctx, version, watcher{pods})
+		events, err := toolswatch.NewRetryWatcherWithContext(ctx, version, watcher{w.client})
 		if err != nil {
 			w.mu.Lock()
 			w.faults = append(w.faults, fmt.Sprint("the witness cannot watch: ", err))
@@ -80,7 +83,7 @@ func (w *Witness) run(ctx context.Context, pods corev1client.PodInterface, versi
 			}
 		}
 		_ = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-			version, err = w.list(ctx, pods)
+			version, err = w.list(ctx)
 			return err == nil, nil
 		}) // ends with ctx only
 	}
@@ -94,13 +97,14 @@ func (w watcher) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 
 // list takes the pods as they are: what happened to them since the last time is
 // not known.
-func (w *Witness) list(ctx context.Context, pods corev1client.PodInterface) (string, error) {
-	list, err := pods.List(ctx, metav1.ListOptions{})
+func (w *Witness) list(ctx context.Context) (string, error) {
+	list, err := w.client.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return "", err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.seen = list.ResourceVersion
 	clear(w.pods)
 	for i := range list.Items {
 		pod := &list.Items[i]
@@ -126,6 +130,7 @@ func (w *Witness) Follow(f func(before, after *corev1.Pod)) {
 func (w *Witness) see(kind watch.EventType, pod *corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.seen = pod.ResourceVersion
 	before := w.pods[pod.Name]
 	if before == nil && !ours(pod) {
 		return
@@ -203,15 +208,42 @@ func (w *Witness) fault(pod *corev1.Pod, format string, args ...any) {
 }
 
 // Expect sets what the next steps may do: how many of the names that have had a
-// pod may be out of service, beside those that are spared; -1: any number.
+// pod may be out of service, beside those that are spared; -1: any number. It returns
+// when the witness, who comes behind, has seen the steps until now.
 func (w *Witness) Expect(budget int, spared ...string) {
+	err := w.catchUp()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err != nil {
+		w.faults = append(w.faults, fmt.Sprint("the witness does not catch up: ", err))
+	}
 	w.budget = budget
 	clear(w.spared)
 	for _, s := range spared {
 		w.spared[s] = true
 	}
+}
+
+// catchUp waits until the pods have been seen as they are now, or newer.
+func (w *Witness) catchUp() error {
+	const patience = 3 * time.Minute
+	now := ""
+	return wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		if now == "" {
+			list, err := w.client.List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return false, nil //nolint:nilerr // the API server may be away
+			}
+			for i := range list.Items {
+				if v := list.Items[i].ResourceVersion; shell.Newer(v, now) {
+					now = v
+				}
+			}
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return !shell.Newer(now, w.seen), nil
+	})
 }
 
 // Lives is how many pods a name has had.
