@@ -205,65 +205,49 @@ func (c *compactor) word(s *string) {
 }
 
 func shareWith(pod, model *corev1.Pod) {
-	share(&pod.OwnerReferences, model.OwnerReferences)
-	share(&pod.Annotations, model.Annotations)
-	shareStatuses(pod.Status.InitContainerStatuses, model.Status.InitContainerStatuses)
-	shareStatuses(pod.Status.ContainerStatuses, model.Status.ContainerStatuses)
-	for i := range min(len(pod.Spec.Volumes), len(model.Spec.Volumes)) {
-		// An instance's claims have names of their own.
-		share(&pod.Spec.Volumes[i].VolumeSource, model.Spec.Volumes[i].VolumeSource)
-	}
-	own := pod.Spec
-	pod.Spec.NodeName, pod.Spec.Hostname, pod.Spec.Volumes = model.Spec.NodeName, model.Spec.Hostname, model.Spec.Volumes
-	if reflect.DeepEqual(pod.Spec, model.Spec) {
-		pod.Spec = model.Spec
-	} else {
-		shareSpec(&pod.Spec, &model.Spec)
-	}
-	pod.Spec.NodeName, pod.Spec.Hostname, pod.Spec.Volumes = own.NodeName, own.Hostname, own.Volumes
-	share(&pod.Spec.Volumes, model.Spec.Volumes)
+	share(&pod.OwnerReferences, &model.OwnerReferences)
+	share(&pod.Annotations, &model.Annotations)
+	shareFields(&pod.Spec, &model.Spec)
+	eachOf(pod.Status.InitContainerStatuses, model.Status.InitContainerStatuses, shareStatus)
+	eachOf(pod.Status.ContainerStatuses, model.Status.ContainerStatuses, shareStatus)
+	eachOf(pod.Spec.InitContainers, model.Spec.InitContainers, shareFields)
+	eachOf(pod.Spec.Containers, model.Spec.Containers, shareFields)
+	eachOf(pod.Spec.Volumes, model.Spec.Volumes, func(volume, model *corev1.Volume) {
+		share(&volume.VolumeSource, &model.VolumeSource) // an instance's claims have names of their own
+	})
 }
 
-// shareSpec is for pods whose specs differ, because a webhook writes into them.
-func shareSpec(pod, model *corev1.PodSpec) {
-	share(&pod.Tolerations, model.Tolerations)
-	share(&pod.NodeSelector, model.NodeSelector)
-	share(&pod.Affinity, model.Affinity)
-	share(&pod.SecurityContext, model.SecurityContext)
-	share(&pod.ReadinessGates, model.ReadinessGates)
-	share(&pod.TopologySpreadConstraints, model.TopologySpreadConstraints)
-	shareContainers(pod.InitContainers, model.InitContainers)
-	shareContainers(pod.Containers, model.Containers)
+// shareStatus leaves out the fields that tell of one container alone.
+func shareStatus(status, model *corev1.ContainerStatus) {
+	share(&status.AllocatedResources, &model.AllocatedResources)
+	share(&status.Resources, &model.Resources)
+	share(&status.User, &model.User)
 }
 
-func shareStatuses(statuses, models []corev1.ContainerStatus) {
-	for i := range min(len(statuses), len(models)) {
-		share(&statuses[i].AllocatedResources, models[i].AllocatedResources)
-		share(&statuses[i].Resources, models[i].Resources)
-		share(&statuses[i].User, models[i].User)
+// eachOf calls a function with the elements that have the same place in both lists,
+// unless they are one list, which is cached and may not be written to.
+func eachOf[T any](list, models []T, f func(element, model *T)) {
+	if len(list) > 0 && len(models) > 0 && &list[0] == &models[0] {
+		return
+	}
+	for i := range min(len(list), len(models)) {
+		f(&list[i], &models[i])
 	}
 }
 
-func shareContainers(containers, models []corev1.Container) {
-	for i := range min(len(containers), len(models)) {
-		c, m := &containers[i], &models[i]
-		share(&c.Command, m.Command)
-		share(&c.Args, m.Args)
-		share(&c.Ports, m.Ports)
-		share(&c.EnvFrom, m.EnvFrom)
-		share(&c.Env, m.Env)
-		share(&c.Resources, m.Resources)
-		share(&c.LivenessProbe, m.LivenessProbe)
-		share(&c.ReadinessProbe, m.ReadinessProbe)
-		share(&c.StartupProbe, m.StartupProbe)
-		share(&c.Lifecycle, m.Lifecycle)
-		share(&c.SecurityContext, m.SecurityContext)
+// shareFields shares the fields of a struct, of which all are exported.
+func shareFields[T any](s, model *T) {
+	fields, models := reflect.ValueOf(s).Elem(), reflect.ValueOf(model).Elem()
+	for i := range fields.NumField() {
+		if reflect.DeepEqual(fields.Field(i).Addr().Interface(), models.Field(i).Addr().Interface()) {
+			fields.Field(i).Set(models.Field(i))
+		}
 	}
 }
 
-// share replaces a field by the model's if they are equal.
-func share[T any](field *T, model T) {
-	if reflect.DeepEqual(*field, model) {
-		*field = model
+// share replaces a value by the model's if they are equal.
+func share[T any](value, model *T) {
+	if reflect.DeepEqual(value, model) {
+		*value = *model
 	}
 }
