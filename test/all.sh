@@ -38,10 +38,17 @@ lane() {
 	run "$@" > >(sed -u "s/^/[$name] /" | tee "dist/lanes/$name") 2>&1
 }
 
-run vet lint unit sim chart-test devcluster-test build bin/devcluster
+run vet lint unit chart-test devcluster-test build bin/devcluster
 bin/devcluster build
 lane 1 admission-test shell-test plugin-test app-test e2e &
-first=$!
-lane 2 certs-test failover-test nodes-test app-nodes-test install-test || second=$?
-wait $first || exit 1
-exit ${second:-0}
+lanes=$!
+lane 2 certs-test failover-test nodes-test app-nodes-test install-test &
+lanes+=" $!"
+# The simulation has a clock of its own: it takes what the others leave of the processors.
+{ renice -n 19 $BASHPID >/dev/null && lane 3 sim; } &
+lanes+=" $!"
+code=0
+for lane in $lanes; do
+	wait "$lane" || code=1
+done
+exit $code
