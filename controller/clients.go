@@ -55,6 +55,9 @@ func (c *Config) newClients(m *requestMetrics) (*clients, error) {
 	base.UserAgent = fmt.Sprintf("tapp/%s (%s/%s) controller", c.Version, runtime.GOOS, runtime.GOARCH)
 	base.AcceptContentTypes = kruntime.ContentTypeProtobuf + "," + kruntime.ContentTypeJSON
 	base.ContentType = kruntime.ContentTypeProtobuf
+	// As in Kubernetes' own controllers: each event of a watch would be compressed for us
+	// alone, which takes the API server longer than the cluster's network saves.
+	base.DisableCompression = true
 	base.Wrap(transport.Wrappers(m.wrap, c.Wrap))
 
 	working := with(base, func(r *rest.Config) {

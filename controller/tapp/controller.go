@@ -103,6 +103,8 @@ type Controller struct {
 	// stopping is true from when Run was told to end: no further write starts.
 	stopping atomic.Bool
 	memories shell.Memories[memory]
+	// statusTook is how long the last status write took, in ns: of whichever TApp.
+	statusTook atomic.Int64
 }
 
 // New makes a controller whose caches are empty until Watch is called.

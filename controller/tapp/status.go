@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"tkestack.io/tapp/controller/shell"
+	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
@@ -21,34 +22,54 @@ import (
 // instances is half a megabyte, which the API server takes a second to store: one
 // write that takes long puts the next one off by statusShare times as long, so that
 // telling of the work does not hold up the work.
+//
+// A status that tells only of work that goes on may become another one before anybody
+// reads it, and to the API server it is as much work as half a pod. It waits for
+// passingInterval, and longer when writes take long: then many TApps are worked on, and
+// most of them get to their end meanwhile, which is told at once.
 const (
-	statusInterval = 600 * time.Millisecond
-	statusShare    = 5
+	statusInterval     = 600 * time.Millisecond
+	statusShare        = 5
+	passingInterval    = time.Second
+	passingIntervalMax = 5 * time.Second
+	passingShare       = 20
 )
 
 // statusThrottle holds back statuses that come too fast. Only the last one counts.
 type statusThrottle struct {
 	last    time.Time // when one was written
 	took    time.Duration
+	since   time.Time // when the stored one was first found to lack something; zero: it does not
 	held    *tappv1.TAppStatus
 	heldFor *tappv1.TApp
 }
 
-// putStatus writes the status if it says something else than the stored one, or
+// putStatus writes a plan's status if it says something else than the stored one, or
 // returns after how long to come again with the then current one.
-func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, m *memory, s *tappv1.TAppStatus) (time.Duration, error) {
-	m.status.held, m.status.heldFor = nil, nil
+func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, m *memory, p *plan.Plan) (time.Duration, error) {
+	throttle, s := &m.status, &p.Status
+	throttle.held, throttle.heldFor = nil, nil
 	if equality.Semantic.DeepEqual(&t.Status, s) {
+		throttle.since = time.Time{}
 		return 0, nil
 	}
 	now := c.Clock.Now()
-	if left := max(statusInterval, statusShare*m.status.took) - now.Sub(m.status.last); left > 0 {
-		m.status.held, m.status.heldFor = s, t
+	if throttle.since.IsZero() {
+		throttle.since = now
+	}
+	left := throttle.last.Add(max(statusInterval, statusShare*throttle.took)).Sub(now)
+	if p.StatusPasses {
+		patience := min(max(passingInterval, passingShare*time.Duration(c.statusTook.Load())), passingIntervalMax)
+		left = max(left, throttle.since.Add(patience).Sub(now))
+	}
+	if left > 0 {
+		throttle.held, throttle.heldFor = s, t
 		return left, nil
 	}
-	m.status.last = now
+	throttle.last, throttle.since = now, time.Time{}
 	err := c.patchStatus(ctx, t, m, s)
-	m.status.took = c.Clock.Since(now)
+	throttle.took = c.Clock.Since(now)
+	c.statusTook.Store(int64(throttle.took))
 	if errors.Is(err, errStale) {
 		return staleAgain, nil
 	}

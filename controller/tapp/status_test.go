@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tkestack.io/tapp/controller/shell"
+	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
@@ -75,7 +76,7 @@ func TestStatusIsCoalesced(t *testing.T) {
 		c := s.newController(t)
 		m := &memory{}
 		put := func(ready int32) time.Duration {
-			rest, err := c.putStatus(t.Context(), tapp, m, &tappv1.TAppStatus{ReadyReplicas: ready})
+			rest, err := c.putStatus(t.Context(), tapp, m, &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: ready}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,6 +111,50 @@ func TestStatusIsCoalesced(t *testing.T) {
 	})
 }
 
+// TestPassingStatusWaits: work that ends within a second is told once, and work that
+// does not, each second; a status that does not pass does not wait for one that does.
+func TestPassingStatusWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tapp := someTApp("a")
+		s := &stub{answer: func(string, string, string) (int, any) { return 200, tapp }}
+		c := s.newController(t)
+		m := &memory{}
+		put := func(ready int32, passes bool) (rest time.Duration, writes int) {
+			before := len(s.asked())
+			rest, err := c.putStatus(t.Context(), tapp, m, &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: ready}, StatusPasses: passes})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if writes = len(s.asked()) - before; writes > 0 {
+				tapp.Status.ReadyReplicas = ready
+			}
+			return rest, writes
+		}
+		expect := func(ready int32, passes bool, wait time.Duration, want int) {
+			t.Helper()
+			if rest, n := put(ready, passes); rest != wait || n != want {
+				t.Errorf("%d ready: %d writes, again after %s, want %d writes, again after %s", ready, n, rest, want, wait)
+			}
+		}
+		expect(1, true, passingInterval, 0)
+		time.Sleep(passingInterval / 2)
+		expect(2, true, passingInterval/2, 0)
+		expect(3, false, 0, 1)
+		time.Sleep(time.Minute)
+		expect(4, true, passingInterval, 0) // from the difference on, not from the last write
+		time.Sleep(passingInterval)
+		expect(5, true, 0, 1)
+		expect(6, true, passingInterval, 0)
+		expect(5, true, 0, 0) // as it was
+		time.Sleep(passingInterval)
+		expect(6, true, passingInterval, 0)
+		c.statusTook.Store(int64(100 * time.Millisecond))
+		expect(7, true, 2*time.Second, 0)
+		c.statusTook.Store(int64(time.Hour))
+		expect(7, true, passingIntervalMax, 0)
+	})
+}
+
 // A conflict says that others wrote to the TApp all the while, not that it is gone.
 // Found by simulation: the status was forgotten.
 func TestStatusAfterConflict(t *testing.T) {
@@ -123,7 +168,7 @@ func TestStatusAfterConflict(t *testing.T) {
 			metav1.StatusReasonNotFound: {404, 0},
 		} {
 			s := &stub{answer: func(string, string, string) (int, any) { return status(c.code, reason, "") }}
-			again, err := s.newController(t).putStatus(t.Context(), tapp, &memory{}, &tappv1.TAppStatus{ReadyReplicas: 1})
+			again, err := s.newController(t).putStatus(t.Context(), tapp, &memory{}, &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: 1}})
 			if again != c.again || err != nil {
 				t.Errorf("%s: again after %s, want %s, error %v", reason, again, c.again, err)
 			}
@@ -137,7 +182,7 @@ func TestStatusIsFlushed(t *testing.T) {
 	c := s.newController(t)
 	m := c.memories.Get(keyOf("a"), tapp.UID)
 	for ready := range int32(3) {
-		if _, err := c.putStatus(t.Context(), tapp, m, &tappv1.TAppStatus{ReadyReplicas: ready + 1}); err != nil {
+		if _, err := c.putStatus(t.Context(), tapp, m, &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: ready + 1}}); err != nil {
 			t.Fatal(err)
 		}
 	}

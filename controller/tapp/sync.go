@@ -47,7 +47,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 	var rest time.Duration
 	var statusErr error
 	var telling sync.WaitGroup
-	telling.Go(func() { rest, statusErr = c.putStatus(ctx, v.tapp, m, &p.Status) })
+	telling.Go(func() { rest, statusErr = c.putStatus(ctx, v.tapp, m, &p) })
 	done := c.apply(ctx, v.tapp, m, append(p.History, p.Actions...))
 	c.tellProblems(v.tapp, m, p.Problems)
 	telling.Wait()

@@ -35,13 +35,14 @@ func Compute(in Input) Plan {
 	d.reportHeld()
 	status := d.status() // also of the single instances; it may set the time of the next look
 	return Plan{
-		Actions:   d.actions(),
-		History:   d.history,
-		Status:    status,
-		Instances: d.report(),
-		Problems:  d.problems,
-		Evidence:  slices.Sorted(d.evidence.all()),
-		Wait:      d.wait,
+		Actions:      d.actions(),
+		History:      d.history,
+		Status:       status,
+		StatusPasses: isPassing(in.TApp, &status),
+		Instances:    d.report(),
+		Problems:     d.problems,
+		Evidence:     slices.Sorted(d.evidence.all()),
+		Wait:         d.wait,
 	}
 }
 

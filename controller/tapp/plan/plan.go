@@ -88,6 +88,9 @@ type Plan struct {
 	History []Action
 	// Status from what was observed, never from hoped-for effects.
 	Status tappv1.TAppStatus
+	// StatusPasses is true when the status tells only of work that goes on: another one
+	// follows soon, no plan hangs on it, and it may wait for that.
+	StatusPasses bool
 	// Instances is what the plan says of each id, in ascending order, for people.
 	Instances []Instance
 	// Problems are what keeps the controller from doing what the spec says.

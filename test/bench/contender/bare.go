@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -173,8 +174,14 @@ func (c *bareClient) gate(ctx context.Context, name string, status corev1.Condit
 	return c.patch(ctx, name, patch, "status")
 }
 
+// image makes the same write as a TApp: with the new image, the hashes that go with
+// it, and as many words on what ran before.
 func (c *bareClient) image(ctx context.Context, name string) error {
-	return c.patch(ctx, name, fmt.Sprintf(`{"spec":{"containers":[{"name":"web","image":%q}]}}`, c.version.image()))
+	hash := fmt.Sprintf("v1-%016x", c.version.images)
+	record := fmt.Sprintf(`{"revision":%q,"updateTimestamp":%q,"lastContainerStatuses":{"web":{"containerID":%q,"image":%q}}}`,
+		hash, time.Now().UTC().Format(time.RFC3339), "kwok-"+c.namespace.Name+"-"+name, version{c.version.images - 1, 0}.image())
+	return c.patch(ctx, name, fmt.Sprintf(`{"metadata":{"labels":{%q:%q,%q:%q},"annotations":{%q:%q}},"spec":{"containers":[{"name":"web","image":%q}]}}`,
+		tappv1.LabelTemplateHash, hash, tappv1.LabelUniqHash, hash, tappv1.AnnotationInPlaceState, record, c.version.image()))
 }
 
 func (c *bareClient) patch(ctx context.Context, name, patch string, subresources ...string) error {

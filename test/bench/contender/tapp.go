@@ -76,6 +76,7 @@ func (c *tappUser) subject() measure.Subject {
 func (c *tappUser) tapp(name string) *tappv1.TApp {
 	t := &tappv1.TApp{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	t.Spec.Replicas = new(int32(c.size.Instances))
+	t.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}} // which admission adds
 	t.Spec.Template = template(c.version, name)
 	t.Spec.TemplatePool = map[string]corev1.PodTemplateSpec{unused: template(version{}, name)}
 	t.Spec.UpdateStrategy.Template = unused

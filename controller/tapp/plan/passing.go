@@ -1,0 +1,45 @@
+package plan
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// isPassing says whether a status tells of nothing but work that goes well and goes
+// on, so that another one follows soon and it may wait for that: no plan hangs on it,
+// and whoever reads the stored one meanwhile sees that it is about an older generation,
+// or that instances are on their way.
+func isPassing(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
+	stored := &t.Status
+	switch {
+	case stored.ObservedGeneration == 0:
+		return false // kstatus takes an object without a status for one that needs none
+	case !meta.IsStatusConditionTrue(next.Conditions, tappv1.ConditionProgressing),
+		meta.IsStatusConditionTrue(next.Conditions, tappv1.ConditionStalled),
+		meta.IsStatusConditionTrue(stored.Conditions, tappv1.ConditionStalled):
+		return false
+	case stored.ObservedGeneration == next.ObservedGeneration && meta.IsStatusConditionTrue(stored.Conditions, tappv1.ConditionReady):
+		return false // something has happened, and the spec is as it was
+	}
+	return remembersSame(t, next)
+}
+
+// remembersSame says whether a status is as the stored one in what only that knows:
+// later plans go by it when the pods that it is about are gone.
+func remembersSame(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
+	stored := &t.Status
+	if stored.ScaleLabelSelector != next.ScaleLabelSelector || stored.CurrentRevision != next.CurrentRevision ||
+		!maps.Equal(stored.Nodes, next.Nodes) || len(stored.Statuses) != len(next.Statuses) {
+		return false
+	}
+	for id, is := range next.Statuses {
+		if was, listed := stored.Statuses[id]; !listed || was != is && (isEnd(was) || isEnd(is)) {
+			return false
+		}
+	}
+	was, is := meta.FindStatusCondition(stored.Conditions, tappv1.ConditionForceDeleted), meta.FindStatusCondition(next.Conditions, tappv1.ConditionForceDeleted)
+	return was == is || was != nil && is != nil && was.Status == is.Status && was.Message == is.Message
+}

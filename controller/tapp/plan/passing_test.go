@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+func TestIsPassing(t *testing.T) {
+	type change = func(*tappv1.TAppStatus)
+	is := func(condition string, status metav1.ConditionStatus, message string) change {
+		return func(s *tappv1.TAppStatus) {
+			meta.SetStatusCondition(&s.Conditions, metav1.Condition{Type: condition, Status: status, Message: message})
+		}
+	}
+	instance := func(id string, state tappv1.InstanceStatus) change {
+		return func(s *tappv1.TAppStatus) { s.Statuses[id] = state }
+	}
+	ready := is(tappv1.ConditionReady, metav1.ConditionTrue, "")
+	both := func(cs ...change) change {
+		return func(s *tappv1.TAppStatus) {
+			for _, c := range cs {
+				c(s)
+			}
+		}
+	}
+	none := func(*tappv1.TAppStatus) {}
+	for name, c := range map[string]struct {
+		stored, next change
+		want         bool
+	}{
+		"counts":                    {none, func(s *tappv1.TAppStatus) { s.ReadyReplicas, s.UpdatedReplicas = 1, 2 }, true},
+		"states":                    {none, both(instance("0", tappv1.InstanceUpdating), instance("1", tappv1.InstanceRunning)), true},
+		"a new generation":          {ready, func(s *tappv1.TAppStatus) { s.ObservedGeneration, s.UpdateRevision = 2, "b" }, true},
+		"the first one":             {func(s *tappv1.TAppStatus) { s.ObservedGeneration = 0 }, none, false},
+		"an instance fails":         {ready, instance("0", tappv1.InstancePending), false},
+		"the end of the work":       {none, both(ready, is(tappv1.ConditionProgressing, metav1.ConditionFalse, "")), false},
+		"paused":                    {none, is(tappv1.ConditionProgressing, metav1.ConditionFalse, "paused"), false},
+		"a problem":                 {none, is(tappv1.ConditionStalled, metav1.ConditionTrue, "spec"), false},
+		"the end of a problem":      {is(tappv1.ConditionStalled, metav1.ConditionTrue, "spec"), none, false},
+		"the selector":              {none, func(s *tappv1.TAppStatus) { s.ScaleLabelSelector = "app=b" }, false},
+		"a node":                    {none, func(s *tappv1.TAppStatus) { s.Nodes = map[string]string{"0": "a"} }, false},
+		"the revision that is out":  {none, func(s *tappv1.TAppStatus) { s.CurrentRevision = "b" }, false},
+		"one instance more":         {none, instance("2", tappv1.InstanceNotCreated), false},
+		"one instance less":         {none, func(s *tappv1.TAppStatus) { delete(s.Statuses, "1") }, false},
+		"one instead of another":    {none, both(func(s *tappv1.TAppStatus) { delete(s.Statuses, "1") }, instance("7", tappv1.InstancePending)), false},
+		"an end":                    {none, instance("0", tappv1.InstanceSucc), false},
+		"a failed end":              {none, instance("0", tappv1.InstanceFailed), false},
+		"an end that is none":       {instance("0", tappv1.InstanceFailed), instance("0", tappv1.InstancePending), false},
+		"a lost node":               {none, is(tappv1.ConditionForceDeleted, metav1.ConditionTrue, "a"), false},
+		"another lost node":         {is(tappv1.ConditionForceDeleted, metav1.ConditionTrue, "a"), is(tappv1.ConditionForceDeleted, metav1.ConditionTrue, "a; b"), false},
+		"a lost node that was told": {is(tappv1.ConditionForceDeleted, metav1.ConditionTrue, "a"), is(tappv1.ConditionForceDeleted, metav1.ConditionTrue, "a"), true},
+	} {
+		status := func(c change) *tappv1.TAppStatus {
+			s := &tappv1.TAppStatus{ObservedGeneration: 1, CurrentRevision: "a", ScaleLabelSelector: "app=a",
+				Statuses: map[string]tappv1.InstanceStatus{"0": tappv1.InstancePending, "1": tappv1.InstancePending}}
+			is(tappv1.ConditionProgressing, metav1.ConditionTrue, "")(s)
+			c(s)
+			return s
+		}
+		if got := isPassing(&tappv1.TApp{Status: *status(c.stored)}, status(c.next)); got != c.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
