@@ -47,7 +47,8 @@ type statusThrottle struct {
 // putStatus writes a plan's status if it says something else than the stored one, or
 // returns after how long to come again with the then current one.
 func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, m *memory, p *plan.Plan) (time.Duration, error) {
-	throttle, s := &m.status, &p.Status
+	status := p.Status // what is held back must not hold the actions of its plan, too
+	throttle, s := &m.status, &status
 	throttle.held, throttle.heldFor = nil, nil
 	if equality.Semantic.DeepEqual(&t.Status, s) {
 		throttle.since = time.Time{}

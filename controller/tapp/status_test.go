@@ -2,11 +2,13 @@ package tapp
 
 import (
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -153,6 +155,23 @@ func TestPassingStatusWaits(t *testing.T) {
 		c.statusTook.Store(int64(time.Hour))
 		expect(7, true, passingIntervalMax, 0)
 	})
+}
+
+// TestHeldStatusLetsThePlanGo: of a plan with thousands of actions only the status is
+// kept until it is written.
+func TestHeldStatusLetsThePlanGo(t *testing.T) {
+	tapp := someTApp("a")
+	c := (&stub{}).newController(t)
+	m := &memory{}
+	p := &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: 1}, StatusPasses: true}
+	gone := weak.Make(p)
+	if _, err := c.putStatus(t.Context(), tapp, m, p); err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	if gone.Value() != nil || m.status.held == nil {
+		t.Errorf("the plan: %v, held: %v", gone.Value(), m.status.held)
+	}
 }
 
 // A conflict says that others wrote to the TApp all the while, not that it is gone.
