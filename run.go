@@ -30,7 +30,7 @@ func run(ctx context.Context, c controller.Config, a *webhook.Admission) error {
 	process.NewMetrics(registry, c.Version)
 	c.Registry, a.Registry = registry, registry
 	// Flags of both.
-	a.Kinds = c.Controllers
+	a.Kinds, a.Namespace = c.Controllers, c.Namespace
 	a.Kubeconfig, a.Master, a.KubeAPIQPS, a.KubeAPIBurst = c.Kubeconfig, c.Master, c.KubeAPIQPS, c.KubeAPIBurst
 
 	replica, err := controller.New(c)

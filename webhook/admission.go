@@ -28,6 +28,8 @@ type Admission struct {
 	// Kinds whose webhooks Register is about, by the names of KnownKinds. All of them
 	// are served.
 	Kinds []string
+	// Namespace whose objects alone the registered webhooks are for; empty: of all.
+	Namespace string
 
 	source *certs.Source
 	server *server
@@ -47,6 +49,7 @@ func (a *Admission) Flags() []cli.Flag {
 	return process.Union(a.Config.Flags(), a.TLS.Flags(), []cli.Flag{
 		&cli.BoolFlag{Name: "register-admission", Usage: "apply the MutatingWebhookConfiguration and the ValidatingWebhookConfiguration at the start, for the first --tls-dns-name", Destination: &a.Register, Value: a.Register},
 		&cli.GenericFlag{Name: "controllers", Usage: "`kinds` whose webhooks --register-admission registers, with commas between them: tapp, app", Value: (*process.Names)(&a.Kinds)},
+		&cli.StringFlag{Name: "namespace", Usage: "register the webhooks by --register-admission for the objects of this `namespace` only", Destination: &a.Namespace},
 	})
 }
 

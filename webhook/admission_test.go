@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
@@ -106,6 +107,28 @@ func TestConfigurationsOfKinds(t *testing.T) {
 		}
 		if got := strings.Join(names, " "); got != c.want {
 			t.Errorf("%q: got %s, want %s", c.flag, got, c.want)
+		}
+	}
+}
+
+// TestConfigurationsOfANamespace: who looks after one namespace does not stand in the
+// way of the objects of another one.
+func TestConfigurationsOfANamespace(t *testing.T) {
+	a, err := prepared(t, "--register-admission", "--tls-secret-namespace=ns", "--tls-dns-name=tapp.ns.svc", "--controllers=tapp,app", "--namespace=mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mutating, validating, err := a.configurations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	selectors := []*metav1.LabelSelector{mutating.Webhooks[0].NamespaceSelector}
+	for _, w := range validating.Webhooks {
+		selectors = append(selectors, w.NamespaceSelector)
+	}
+	for _, s := range selectors {
+		if got := metav1.FormatLabelSelector(s); got != "kubernetes.io/metadata.name=mine" {
+			t.Errorf("got %s", got)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -91,7 +92,22 @@ func (a *Admission) configurations() (*admissionv1.MutatingWebhookConfiguration,
 		}
 		validating.Webhooks = append(validating.Webhooks, validatingWebhook("validate.app.tkestack.io", validate, rulesFor(appv1.SchemeGroupVersion, "apps")))
 	}
+	where := a.where()
+	for i := range mutating.Webhooks {
+		mutating.Webhooks[i].NamespaceSelector = where
+	}
+	for i := range validating.Webhooks {
+		validating.Webhooks[i].NamespaceSelector = where
+	}
 	return mutating, validating, nil
+}
+
+// where selects the namespaces whose objects are looked at.
+func (a *Admission) where() *metav1.LabelSelector {
+	if a.Namespace == "" {
+		return nil
+	}
+	return &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: a.Namespace}}
 }
 
 func mutatingWebhook(name string, to admissionv1.WebhookClientConfig, rules []admissionv1.RuleWithOperations) admissionv1.MutatingWebhook {
