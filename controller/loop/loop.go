@@ -123,10 +123,16 @@ func (l *Loop) process(ctx context.Context, queue workqueue.TypedRateLimitingInt
 	began := l.Clock.Now()
 	l.paced(func(p *pace) { p.began(key, began) })
 
-	after, err := l.call(klog.NewContext(ctx, logger), key)
+	looked := time.Duration(-1)
+	look := func() { looked = l.Clock.Since(began) }
+	after, err := l.call(context.WithValue(klog.NewContext(ctx, logger), lookKey{}, look), key)
 
-	took := l.Clock.Since(began)
-	l.paced(func(p *pace) { p.ended(key, took) })
+	ended := l.Clock.Now()
+	took := ended.Sub(began)
+	if looked < 0 {
+		looked = took
+	}
+	l.paced(func(p *pace) { p.ended(key, looked, ended) })
 	l.Metrics.synced(l.Name, took, err)
 	if err == nil {
 		queue.Forget(key)
@@ -147,6 +153,16 @@ func (l *Loop) process(ctx context.Context, queue workqueue.TypedRateLimitingInt
 	}
 	logger.Error(err, "Sync failed", "retryAfter", delay, "failures", queue.NumRequeues(key))
 	queue.AddAfter(key, delay)
+}
+
+type lookKey struct{}
+
+// Looked tells, with the context of a sync and in its goroutine, that it knows what
+// is to do and goes on to do it. A sync that never tells looks all the time.
+func Looked(ctx context.Context) {
+	if look, ok := ctx.Value(lookKey{}).(func()); ok {
+		look()
+	}
 }
 
 func (l *Loop) paced(f func(*pace)) {

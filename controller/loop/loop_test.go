@@ -181,20 +181,27 @@ func TestPanicHasAStack(t *testing.T) {
 // time on looking at them.
 func TestStorm(t *testing.T) {
 	for name, c := range map[string]struct {
-		took     time.Duration
-		min, max int // syncs in 10 s
+		looks, writes time.Duration
+		min, max      int // syncs in 10 s
 	}{
-		"short syncs go every 10 ms":         {0, 300, 1100},
-		"syncs of 50 ms, every 150 ms":       {50 * time.Millisecond, 55, 70},
-		"syncs of 400 ms, at most every 500": {400 * time.Millisecond, 18, 26},
-		"syncs of 2 s, one after the other":  {2 * time.Second, 5, 7},
+		"short syncs go every 10 ms":                           {0, 0, 300, 1100},
+		"syncs of 50 ms, every 150 ms":                         {50 * time.Millisecond, 0, 55, 70},
+		"syncs of 400 ms, at most every 500":                   {400 * time.Millisecond, 0, 18, 26},
+		"syncs of 2 s, one after the other":                    {2 * time.Second, 0, 5, 7},
+		"writing for 90 ms, and then another one":              {0, 90 * time.Millisecond, 90, 112},
+		"looking for 10 ms and writing for 50, every 60":       {10 * time.Millisecond, 50 * time.Millisecond, 140, 170},
+		"looking for 50 ms and writing for 10, again each 150": {50 * time.Millisecond, 10 * time.Millisecond, 55, 70},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var syncs int
-				l := &Loop{Sync: func(context.Context, Key) (time.Duration, error) {
+				l := &Loop{Sync: func(ctx context.Context, _ Key) (time.Duration, error) {
 					syncs++
-					time.Sleep(c.took)
+					time.Sleep(c.looks)
+					if c.writes > 0 {
+						Looked(ctx)
+						time.Sleep(c.writes)
+					}
 					return 0, nil
 				}}
 				stop := start(t, l)
@@ -289,7 +296,7 @@ func TestPaceForgetsQuietKeys(t *testing.T) {
 		now = now.Add(10 * time.Millisecond)
 		p.schedule(k, now)
 		p.began(k, now)
-		p.ended(k, time.Millisecond)
+		p.ended(k, time.Millisecond, now)
 	}
 	if len(p.keys) > sweepEvery+100 {
 		t.Errorf("%d keys are remembered, want those of the last moments", len(p.keys))

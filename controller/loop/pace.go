@@ -5,10 +5,10 @@ import "time"
 // Events of one key come in storms: a rollout of 10,000 pods makes some 50,000
 // of them, and each sync looks at all pods of its key. So an event waits for
 // batch, to let others join it, and syncs of a key start no closer to each other
-// than spacing times the duration of the last one: however many events there are,
+// than spacing times as long as the last one looked: however many events there are,
 // a key spends at most 1/spacing of the time on looking at them. spacingMax
-// bounds the wait; a sync that took long did so by writing, and the events that
-// came meanwhile are a batch already.
+// bounds the wait. How long a sync writes does not count: it waits for the API
+// server then, and the next wave of a rollout should not wait for it again.
 const (
 	batch      = 10 * time.Millisecond
 	spacing    = 3
@@ -25,9 +25,9 @@ type pace struct {
 
 // tempo of a key.
 type tempo struct {
-	start time.Time     // of the last sync
-	took  time.Duration // the last sync
-	due   time.Time     // of the next sync; zero: nothing is enqueued
+	start  time.Time     // of the last sync
+	looked time.Duration // by the last sync
+	due    time.Time     // of the next sync; zero: nothing is enqueued
 }
 
 // schedule returns after how long to sync the key; false if that is enqueued
@@ -49,11 +49,10 @@ func (p *pace) began(key Key, now time.Time) {
 	t.start, t.due = now, time.Time{}
 }
 
-func (p *pace) ended(key Key, took time.Duration) {
-	t := p.of(key)
-	t.took = took
+func (p *pace) ended(key Key, looked time.Duration, now time.Time) {
+	p.of(key).looked = looked
 	if p.syncs++; p.syncs%sweepEvery == 0 {
-		p.sweep(t.start.Add(took))
+		p.sweep(now)
 	}
 }
 
@@ -77,5 +76,5 @@ func (p *pace) of(key Key) *tempo {
 
 // next is the earliest start of the next sync.
 func (t *tempo) next() time.Time {
-	return t.start.Add(min(spacing*t.took, spacingMax))
+	return t.start.Add(min(spacing*t.looked, spacingMax))
 }

@@ -41,6 +41,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 	}
 	began := c.Clock.Now()
 	p, err := c.compute(ctx, v)
+	loop.Looked(ctx)
 
 	// The status tells of what was observed and not of what is being done about it,
 	// so that neither write waits for the other.

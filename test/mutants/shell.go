@@ -92,6 +92,8 @@ var queue = []mutant{
 		"delay = min(delay, after)", "delay = max(delay, after)"},
 	{"storms-not-joined", "pace.go", "every event is a sync",
 		"	if !t.due.IsZero() {\n		return 0, false\n	}\n", ""},
+	{"writing-counts-as-looking", "loop.go", "a key that has written for long waits as if it had looked for long",
+		"	if looked < 0 {\n", "	if true {\n"},
 	{"panics-spread", "loop.go", "a panic takes the program down",
 		"if r := recover(); r != nil {", "if r := any(nil); r != nil {"},
 }
