@@ -81,8 +81,8 @@ func (a *Admission) configurations() (*admissionv1.MutatingWebhookConfiguration,
 		if err != nil {
 			return nil, nil, err
 		}
-		mutating.Webhooks = append(mutating.Webhooks, mutatingWebhook("mutate.tapp.tkestack.io", mutate, rulesFor(tappv1.SchemeGroupVersion, "tapps")))
-		validating.Webhooks = append(validating.Webhooks, validatingWebhook("validate.tapp.tkestack.io", validate, rulesFor(tappv1.SchemeGroupVersion, "tapps", "tapps/scale")))
+		mutating.Webhooks = append(mutating.Webhooks, a.mutatingWebhook("mutate.tapp.tkestack.io", mutate, rulesFor(tappv1.SchemeGroupVersion, "tapps")))
+		validating.Webhooks = append(validating.Webhooks, a.validatingWebhook("validate.tapp.tkestack.io", validate, rulesFor(tappv1.SchemeGroupVersion, "tapps", "tapps/scale")))
 	}
 	// Apps are not mutated: what they leave out has its meaning without being written.
 	if slices.Contains(a.Kinds, KindApp) {
@@ -90,14 +90,7 @@ func (a *Admission) configurations() (*admissionv1.MutatingWebhookConfiguration,
 		if err != nil {
 			return nil, nil, err
 		}
-		validating.Webhooks = append(validating.Webhooks, validatingWebhook("validate.app.tkestack.io", validate, rulesFor(appv1.SchemeGroupVersion, "apps")))
-	}
-	where := a.where()
-	for i := range mutating.Webhooks {
-		mutating.Webhooks[i].NamespaceSelector = where
-	}
-	for i := range validating.Webhooks {
-		validating.Webhooks[i].NamespaceSelector = where
+		validating.Webhooks = append(validating.Webhooks, a.validatingWebhook("validate.app.tkestack.io", validate, rulesFor(appv1.SchemeGroupVersion, "apps")))
 	}
 	return mutating, validating, nil
 }
@@ -110,17 +103,17 @@ func (a *Admission) where() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: a.Namespace}}
 }
 
-func mutatingWebhook(name string, to admissionv1.WebhookClientConfig, rules []admissionv1.RuleWithOperations) admissionv1.MutatingWebhook {
+func (a *Admission) mutatingWebhook(name string, to admissionv1.WebhookClientConfig, rules []admissionv1.RuleWithOperations) admissionv1.MutatingWebhook {
 	return admissionv1.MutatingWebhook{
-		Name: name, ClientConfig: to, Rules: rules, MatchConditions: stays(), ReinvocationPolicy: ptr.To(admissionv1.IfNeededReinvocationPolicy),
+		Name: name, ClientConfig: to, Rules: rules, NamespaceSelector: a.where(), MatchConditions: stays(), ReinvocationPolicy: ptr.To(admissionv1.IfNeededReinvocationPolicy),
 		FailurePolicy: ptr.To(admissionv1.Fail), MatchPolicy: ptr.To(admissionv1.Equivalent), SideEffects: ptr.To(admissionv1.SideEffectClassNone),
 		TimeoutSeconds: ptr.To(int32(reviewTimeout)), AdmissionReviewVersions: []string{"v1"},
 	}
 }
 
-func validatingWebhook(name string, to admissionv1.WebhookClientConfig, rules []admissionv1.RuleWithOperations) admissionv1.ValidatingWebhook {
+func (a *Admission) validatingWebhook(name string, to admissionv1.WebhookClientConfig, rules []admissionv1.RuleWithOperations) admissionv1.ValidatingWebhook {
 	return admissionv1.ValidatingWebhook{
-		Name: name, ClientConfig: to, Rules: rules, MatchConditions: stays(),
+		Name: name, ClientConfig: to, Rules: rules, NamespaceSelector: a.where(), MatchConditions: stays(),
 		FailurePolicy: ptr.To(admissionv1.Fail), MatchPolicy: ptr.To(admissionv1.Equivalent), SideEffects: ptr.To(admissionv1.SideEffectClassNone),
 		TimeoutSeconds: ptr.To(int32(reviewTimeout)), AdmissionReviewVersions: []string{"v1"},
 	}
