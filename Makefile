@@ -20,7 +20,7 @@ HOST       = linux/$(shell go env GOARCH 2>/dev/null)
 GO       = 1.26.4
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 TOOL     = go tool -modfile=tools/go.mod
-REPORT   = go run ./test/report -count '$(or $(COUNT),dist/count)'
+REPORT   = go run ./test/report -count '$(or $(COUNT),dist/count)' -failures '$(or $(FAILURES),dist/failures)'
 # Every module of this repository.
 MODULES  = . devcluster tools test/chart
 PACKAGES = ./...

@@ -4,8 +4,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-rm -rf dist/counts dist/lanes
-mkdir -p dist/counts dist/lanes
+rm -rf dist/counts dist/logs dist/failures
+mkdir -p dist/counts dist/logs
+export FAILURES=$PWD/dist/failures # told again at the end, where it is read
 
 finish() {
 	local code=$? passed=0 failed=0 skipped=0 p f s file
@@ -14,6 +15,10 @@ finish() {
 		read -r p f s < <(tr -c "0-9" " " <"$file") || true # no newline at its end
 		passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 	done
+	if [ -f "$FAILURES" ]; then
+		echo "What failed:"
+		cat "$FAILURES"
+	fi
 	echo "$passed passed, $failed failed, $skipped skipped in $((SECONDS / 60)) min $((SECONDS % 60)) s"
 	exit $code
 }
@@ -23,8 +28,8 @@ run() { # STEP...
 	local step
 	for step in "$@"; do
 		echo "== make $step ($((SECONDS / 60)) min $((SECONDS % 60)) s)"
-		COUNT=$PWD/dist/counts/$step make --no-print-directory "$step" || {
-			echo "make $step failed" >&2
+		COUNT=$PWD/dist/counts/$step make --no-print-directory "$step" 2>&1 | tee "dist/logs/${step//\//-}" || {
+			{ echo "make $step failed. Its last lines:" && tail -n 5 "dist/logs/${step//\//-}" | cut -c1-300; } >>"$FAILURES"
 			return 1
 		}
 	done
@@ -34,7 +39,7 @@ run() { # STEP...
 lane() {
 	local name=$1
 	shift
-	run "$@" > >(sed -u "s/^/[$name] /" | tee "dist/lanes/$name") 2>&1
+	run "$@" > >(sed -u "s/^/[$name] /") 2>&1
 }
 
 run vet lint unit sim build bin/devcluster

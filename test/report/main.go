@@ -2,7 +2,7 @@
 // to see of it: a line per package, all that a failed test printed, and, while a
 // long test is silent, a line that shows that it moves.
 //
-//	go test -json ./... | report -count dist/count
+//	go test -json ./... | report -count dist/count -failures dist/failures
 //
 // Counts of several runs add up in the file given by -count.
 package main
@@ -10,10 +10,12 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -30,12 +32,16 @@ type count struct{ Passed, Failed, Skipped int }
 
 func main() {
 	file := flag.String("count", "", "add the counts to those in `FILE`")
+	failures := flag.String("failures", "", "append to `FILE` what failed, and why, in a few lines for each test")
 	silence := flag.Duration("silence", 30*time.Second, "show that it moves after this long without a line")
 	flag.Parse()
 	r := &report{out: os.Stdout, output: map[string][]string{}, started: time.Now()}
 	err := r.read(os.Stdin, *silence)
 	if *file != "" && err == nil {
 		err = add(*file, r.count)
+	}
+	if *failures != "" && err == nil {
+		err = appendLines(*failures, r.failures)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
@@ -52,6 +58,8 @@ type report struct {
 	failed  bool
 	output  map[string][]string // by package and test, until its end is known
 	running []string
+
+	failures []string // what failed, and why, to be read after all else
 }
 
 func (r *report) read(in io.Reader, silence time.Duration) error {
@@ -124,6 +132,7 @@ func (r *report) end(e event, id string) {
 		r.count.Skipped++
 	case "fail":
 		r.count.Failed++
+		r.fails(id, output)
 		fmt.Fprint(r.out, strings.Join(output, ""))
 	}
 }
@@ -141,11 +150,43 @@ func (r *report) endPackage(e event, output []string) {
 	}
 	for id, unfinished := range r.output {
 		if strings.HasPrefix(id, e.Package+" ") {
+			r.fails(id, unfinished)
 			fmt.Fprint(r.out, strings.Join(unfinished, ""))
 			delete(r.output, id)
 		}
 	}
 	fmt.Fprint(r.out, strings.Join(output, ""))
+}
+
+// said matches what a test has said itself, not the program that it tests.
+var said = regexp.MustCompile(`^\s*\w+\.go:\d+: |^panic: `)
+
+// fails keeps the last lines that a failed test has said: its errors come after
+// what it logs. Of a test whose subtest failed there is nothing to say.
+func (r *report) fails(id string, output []string) {
+	const lines, width = 3, 300
+	var why []string
+	for _, line := range output {
+		if said.MatchString(line) {
+			why = append(why, fmt.Sprintf("  %.*s", width, strings.TrimSpace(line)))
+		}
+	}
+	if len(why) > 0 {
+		r.failures = append(r.failures, id)
+		r.failures = append(r.failures, why[max(0, len(why)-lines):]...)
+	}
+}
+
+func appendLines(file string, lines []string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(strings.Join(lines, "\n") + "\n")
+	return errors.Join(err, f.Close())
 }
 
 func (r *report) ends(test string) {

@@ -10,10 +10,11 @@ import (
 
 func TestReport(t *testing.T) {
 	for name, test := range map[string]struct {
-		in     string
-		want   string
-		count  count
-		failed bool
+		in       string
+		want     string
+		count    count
+		failed   bool
+		failures string
 	}{
 		"all well": {
 			in: `{"Action":"run","Package":"a","Test":"T"}
@@ -31,15 +32,33 @@ func TestReport(t *testing.T) {
 {"Action":"output","Package":"a","Output":"FAIL\ta\t0.1s\n"}
 {"Action":"fail","Package":"a"}`,
 			want:   "    t.go:1: why\nFAIL\ta\t0.1s\n",
-			count:  count{Failed: 1},
-			failed: true,
+			count:    count{Failed: 1},
+			failed:   true,
+			failures: "a T\n  t.go:1: why",
+		},
+		"a failed subtest among chatter": {
+			in: `{"Action":"output","Package":"a","Test":"T/s","Output":"    t.go:1: chatter\n"}
+{"Action":"output","Package":"a","Test":"T/s","Output":"    t.go:2: one\n"}
+{"Action":"output","Package":"a","Test":"T/s","Output":"I1121 20:08:13.06 9911 sync.go:59] \"Synced\"\n"}
+{"Action":"output","Package":"a","Test":"T/s","Output":"    t.go:3: two\n"}
+{"Action":"output","Package":"a","Test":"T/s","Output":"        more of two\n"}
+{"Action":"output","Package":"a","Test":"T/s","Output":"    t.go:4: three\n"}
+{"Action":"fail","Package":"a","Test":"T/s"}
+{"Action":"output","Package":"a","Test":"T","Output":"--- FAIL: T (0.1s)\n"}
+{"Action":"fail","Package":"a","Test":"T"}`,
+			want: "    t.go:1: chatter\n    t.go:2: one\nI1121 20:08:13.06 9911 sync.go:59] \"Synced\"\n" +
+				"    t.go:3: two\n        more of two\n    t.go:4: three\n--- FAIL: T (0.1s)\n",
+			count:    count{Failed: 2},
+			failed:   true,
+			failures: "a T/s\n  t.go:2: one\n  t.go:3: two\n  t.go:4: three",
 		},
 		"a crash": {
 			in: `{"Action":"run","Package":"a","Test":"T"}
 {"Action":"output","Package":"a","Test":"T","Output":"panic: why\n"}
 {"Action":"fail","Package":"a"}`,
-			want:   "panic: why\n",
-			failed: true,
+			want:     "panic: why\n",
+			failed:   true,
+			failures: "a T\n  panic: why",
 		},
 		"code that does not compile": {
 			in: `{"ImportPath":"a","Action":"build-output","Output":"a.go:1: why\n"}
@@ -57,6 +76,9 @@ func TestReport(t *testing.T) {
 			}
 			if out.String() != test.want || r.count != test.count || r.failed != test.failed {
 				t.Errorf("printed %q, counted %+v, failed %v", out, r.count, r.failed)
+			}
+			if got := strings.Join(r.failures, "\n"); got != test.failures {
+				t.Errorf("tells at the end %q, want %q", got, test.failures)
 			}
 		})
 	}
