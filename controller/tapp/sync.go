@@ -43,13 +43,18 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 	p, err := c.compute(ctx, v)
 	loop.Looked(ctx)
 
+	// An edit of the spec goes first: it holds for the version that was planned on,
+	// and the status makes another one.
+	edits, history := cutEdits(p.History)
+	edited := c.apply(ctx, v.tapp, m, edits)
+
 	// The status tells of what was observed and not of what is being done about it,
 	// so that neither write waits for the other.
 	var rest time.Duration
 	var statusErr error
 	var telling sync.WaitGroup
 	telling.Go(func() { rest, statusErr = c.putStatus(ctx, v.tapp, m, &p) })
-	done := c.apply(ctx, v.tapp, m, append(p.History, p.Actions...))
+	done := c.apply(ctx, v.tapp, m, append(history, p.Actions...))
 	c.tellProblems(v.tapp, m, p.Problems)
 	telling.Wait()
 	if len(p.Actions) == 0 && rest == 0 && meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionReady) {
@@ -59,7 +64,19 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 		klog.FromContext(ctx).V(2).Info("Synced", "generation", v.tapp.Generation, "pods", len(v.pods), "actions", done.summary(),
 			"took", c.Clock.Since(began))
 	}
-	return loop.Soonest(p.Wait, rest, done.again), errors.Join(err, done.errs.join(), statusErr)
+	return loop.Soonest(p.Wait, rest, edited.again, done.again), errors.Join(err, edited.errs.join(), done.errs.join(), statusErr)
+}
+
+// cutEdits parts what edits the TApp's spec from the other actions of its history.
+func cutEdits(all []plan.Action) (edits, history []plan.Action) {
+	for _, a := range all {
+		if a.Op == plan.OpPruneTemplates {
+			edits = append(edits, a)
+		} else {
+			history = append(history, a)
+		}
+	}
+	return edits, history
 }
 
 // snapshot returns what to plan on; nil, and how long to wait for an event at

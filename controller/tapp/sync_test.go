@@ -4,7 +4,9 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,6 +61,55 @@ func TestSyncTellsOfErrors(t *testing.T) {
 			if soon := after > 0 && after <= time.Second; soon != c.soon {
 				t.Errorf("looks again after %s", after)
 			}
+		})
+	}
+}
+
+// TestEditBeforeStatus: dropping templates is on condition of the TApp's version, which
+// a status that is written beside it would change.
+func TestEditBeforeStatus(t *testing.T) {
+	for name, refused := range map[string]bool{"done": false, "refused": true} {
+		t.Run(name, func(t *testing.T) {
+			tapp := someTApp("a")
+			tapp.Spec.Template.Labels = map[string]string{"app": "a"}
+			tapp.Spec.Selector = &metav1.LabelSelector{MatchLabels: tapp.Spec.Template.Labels}
+			tapp.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "demo:1"}}
+			tapp.Spec.TemplatePool = map[string]corev1.PodTemplateSpec{"blue": tapp.Spec.Template}
+			tapp.Spec.AutoDeleteUnusedTemplate = true
+			synctest.Test(t, func(t *testing.T) {
+				const path = "/apis/apps.tkestack.io/v1/namespaces/ns/tapps/a"
+				var told, edited, conflict atomic.Bool
+				s := &stub{answer: func(method, at, _ string) (int, any) {
+					switch {
+					case at == path+"/status":
+						told.Store(true)
+					case at == path && refused:
+						return status(403, metav1.StatusReasonForbidden, "not that one")
+					case at == path:
+						time.Sleep(time.Second) // of the bubble
+						edited.Store(true)
+						conflict.Store(told.Load())
+					case at == revisions:
+						return 201, someRevision("a-1")
+					case strings.HasPrefix(at, pods):
+						return 201, ownedBy(somePod("a-0", "u0", "50"), "TApp", "a", "uid-a")
+					case method == http.MethodPost:
+						return 201, nil // events
+					}
+					return 200, tapp
+				}}
+				controller := s.newController(t)
+				if err := controller.tapps.GetStore().Add(tapp); err != nil {
+					t.Fatal(err)
+				}
+				_, err := controller.sync(t.Context(), keyOf("a"))
+				if want := "cannot drop unused templates: not that one"; refused != (err != nil) || refused && err.Error() != want {
+					t.Errorf("got error %v", err)
+				}
+				if !told.Load() || edited.Load() == refused || conflict.Load() {
+					t.Errorf("status written: %v, edited: %v, in the meantime: %v", told.Load(), edited.Load(), conflict.Load())
+				}
+			})
 		})
 	}
 }

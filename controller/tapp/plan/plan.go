@@ -84,7 +84,8 @@ type Plan struct {
 	// at once.
 	Actions []Action
 	// History are actions on the TApp's revisions, and on the TApp itself. They change
-	// nothing that runs, and may be carried out with the others.
+	// nothing that runs, and may be carried out with the others; but what edits the
+	// TApp (OpPruneTemplates) before its status is written, which makes another version.
 	History []Action
 	// Status from what was observed, never from hoped-for effects.
 	Status tappv1.TAppStatus
