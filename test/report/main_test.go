@@ -31,7 +31,7 @@ func TestReport(t *testing.T) {
 {"Action":"fail","Package":"a","Test":"T"}
 {"Action":"output","Package":"a","Output":"FAIL\ta\t0.1s\n"}
 {"Action":"fail","Package":"a"}`,
-			want:   "    t.go:1: why\nFAIL\ta\t0.1s\n",
+			want:     "    t.go:1: why\nFAIL\ta\t0.1s\n",
 			count:    count{Failed: 1},
 			failed:   true,
 			failures: "a T\n  t.go:1: why",
