@@ -25,10 +25,6 @@ type tappUser struct {
 	requested int64 // bytes of patches in this phase
 }
 
-// unused is a template that nobody uses. As the rolling template it lets all
-// instances update by force, which means all at once.
-const unused = "unused"
-
 // StartTApp starts a controller, and returns when its caches are filled.
 func (b *Bench) StartTApp(ctx context.Context, namespace *corev1.Namespace, size Size) (*Contender, error) {
 	p, err := follow(ctx, b.user, namespace.Name)
@@ -78,8 +74,6 @@ func (c *tappUser) tapp(name string) *tappv1.TApp {
 	t.Spec.Replicas = new(int32(c.size.Instances))
 	t.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}} // which admission adds
 	t.Spec.Template = template(c.version, name)
-	t.Spec.TemplatePool = map[string]corev1.PodTemplateSpec{unused: template(version{}, name)}
-	t.Spec.UpdateStrategy.Template = unused
 	t.Spec.UpdateStrategy.InPlaceUpdate.Drain = new(c.size.Gate)
 	return t
 }
@@ -103,23 +97,24 @@ func (c *tappUser) create(ctx context.Context) error {
 
 func (c *tappUser) inPlace(ctx context.Context) error {
 	c.version.images++
-	return c.update(ctx, unused, "100%")
+	return c.update(ctx, "100%")
 }
 
 func (c *tappUser) rolling(ctx context.Context) error {
 	c.version.images++
-	return c.update(ctx, "", "10%")
+	return c.update(ctx, "10%")
 }
 
 func (c *tappUser) recreate(ctx context.Context) error {
 	c.version.revisions++
-	return c.update(ctx, unused, "100%")
+	return c.update(ctx, "100%")
 }
 
-func (c *tappUser) update(ctx context.Context, rolling, budget string) error {
+// update changes the template, and how many instances may be down for it: with all of
+// them, all change at once.
+func (c *tappUser) update(ctx context.Context, budget string) error {
 	err := c.patch(ctx, func(name string) map[string]any {
-		return map[string]any{"template": template(c.version, name),
-			"updateStrategy": map[string]any{"template": rolling, "maxUnavailable": budget}}
+		return map[string]any{"template": template(c.version, name), "updateStrategy": map[string]any{"maxUnavailable": budget}}
 	})
 	return c.arrives(ctx, changingTApps, err)
 }
