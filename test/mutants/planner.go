@@ -176,6 +176,8 @@ var planner = []mutant{
 		"stored.ObservedGeneration == next.ObservedGeneration && meta", "false && meta"},
 	{"memory-passes", "passing.go", "what only the status knows is told late",
 		"	return remembersSame(t, next)\n", "	return true\n"},
+	{"failed-pods-pass", "passing.go", "that a pod failed is told late, when the next one may be there",
+		"		if isTrouble(is) && stored", "		if isTrouble(is) && isEnd(is) && stored"},
 	{"ends-pass", "passing.go", "that an instance ended is told late",
 		"!listed || was != is && (isEnd(was) || isEnd(is))", "!listed || was != is && isEnd(was)"},
 	{"node-not-recorded", "lifecycle.go", "a pod is deleted before the status has its node",

@@ -24,7 +24,17 @@ func isPassing(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
 	case stored.ObservedGeneration == next.ObservedGeneration && meta.IsStatusConditionTrue(stored.Conditions, tappv1.ConditionReady):
 		return false // something has happened, and the spec is as it was
 	}
+	for id, is := range next.Statuses {
+		if isTrouble(is) && stored.Statuses[id] != is {
+			return false // the next pod may be there soon, and then nobody would ever read of it
+		}
+	}
 	return remembersSame(t, next)
+}
+
+// isTrouble says whether an instance has lost its pod on its own.
+func isTrouble(s tappv1.InstanceStatus) bool {
+	return s == tappv1.InstancePodFailed || s == tappv1.InstancePodSucc || s == tappv1.InstanceUnknown
 }
 
 // remembersSame says whether a status is as the stored one in what only that knows:
