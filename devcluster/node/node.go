@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"tkestack.io/tapp/devcluster/cgroup"
 	"tkestack.io/tapp/devcluster/mount"
@@ -68,7 +71,7 @@ func (n Node) Prepare(ctx context.Context, total int) error {
 	return n.configure()
 }
 
-// StartRuntime starts containerd and waits until it answers.
+// StartRuntime starts containerd and waits until it serves.
 func (n Node) StartRuntime(ctx context.Context) error {
 	path, err := lookPath("containerd")
 	if err != nil {
@@ -78,16 +81,25 @@ func (n Node) StartRuntime(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return poll.Until(ctx, n.containerd(), 30*time.Second, 20*time.Millisecond, func(context.Context) error {
+	return poll.Until(ctx, n.containerd(), time.Minute, 20*time.Millisecond, func(ctx context.Context) error {
 		if err := n.Processes.Died(n.containerd()); err != nil {
 			return poll.Stop(err)
 		}
-		connection, err := net.DialTimeout("unix", n.socket(), time.Second)
-		if err != nil {
-			return err
-		}
-		return connection.Close()
+		return n.serves(ctx)
 	})
+}
+
+// serves asks containerd for its version, as a kubelet does, which ends when that is refused: the socket is there before
+// the service is.
+func (n Node) serves(ctx context.Context) error {
+	connection, err := grpc.NewClient("unix://"+n.socket(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err = runtimeapi.NewRuntimeServiceClient(connection).Version(ctx, &runtimeapi.VersionRequest{})
+	return errors.Join(err, connection.Close())
 }
 
 // StartKubelet starts kubelet and kube-proxy; containerd must run.
