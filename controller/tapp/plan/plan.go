@@ -85,7 +85,7 @@ type Plan struct {
 	Actions []Action
 	// History are actions on the TApp's revisions, and on the TApp itself. They change
 	// nothing that runs, and may be carried out with the others; but what edits the
-	// TApp (OpPruneTemplates) before its status is written, which makes another version.
+	// TApp (OpPruneTemplates) goes before its status, which makes another version of it.
 	History []Action
 	// Status from what was observed, never from hoped-for effects.
 	Status tappv1.TAppStatus
