@@ -59,7 +59,7 @@ func (a Addons) StartRegistry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.waitHTTP(ctx, Registry, "http://"+address+"/v2/", time.Minute)
+	return a.waitHTTP(ctx, Registry, "http://"+address+"/v2/", 15*time.Second)
 }
 
 //go:embed coredns.yaml

@@ -81,7 +81,7 @@ func (n Node) StartRuntime(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return poll.Until(ctx, n.containerd(), time.Minute, 20*time.Millisecond, func(ctx context.Context) error {
+	return poll.Until(ctx, n.containerd(), 30*time.Second, 20*time.Millisecond, func(ctx context.Context) error {
 		if err := n.Processes.Died(n.containerd()); err != nil {
 			return poll.Stop(err)
 		}

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/gen"
@@ -86,20 +85,11 @@ func TestBackoffOfARealPod(t *testing.T) {
 	first := podWhere(t, ns, "app-0", "has failed", func(p *corev1.Pod) string {
 		return unless(p.Status.Phase == corev1.PodFailed && len(p.Status.ContainerStatuses) == 1, "it has not")
 	})
-	// A kubelet that tells late leaves little of the time until the next pod, which fails, too.
-	tappWhere(t, ns, "app", "tells of the failure", func(tapp *tappv1.TApp) string {
-		p, err := suite.kube.CoreV1().Pods(ns).Get(t.Context(), "app-0", metav1.GetOptions{})
-		if err != nil {
-			return err.Error()
-		}
-		wait := 10 * time.Second
-		if p.Annotations[tappv1.AnnotationFailures] == "1" {
-			wait *= 2
-		}
-		want := "0 of 1 instances are available, 0 follow their template; instance 0: the pod failed: DeadlineExceeded; the next one follows " + wait.String() + " after its end"
-		c := meta.FindStatusCondition(tapp.Status.Conditions, tappv1.ConditionReady)
-		return unless(tapp.Status.Statuses["0"] == tappv1.InstancePodFailed && c != nil && c.Message == want, "want "+want)
-	})
+	tapp := instancesAre(t, ns, "app", map[string]tappv1.InstanceStatus{"0": tappv1.InstancePodFailed})
+	const why = "instance 0: the pod failed: DeadlineExceeded; the next one follows 10s after its end"
+	if c := meta.FindStatusCondition(tapp.Status.Conditions, tappv1.ConditionReady); c == nil || c.Message != "0 of 1 instances are available, 0 follow their template; "+why {
+		t.Errorf("status: %s", statusOf(tapp))
+	}
 	podGone(t, ns, "app-0", first.UID)
 	next := podWhere(t, ns, "app-0", "comes again", func(*corev1.Pod) string { return "" })
 	if waited := next.CreationTimestamp.Sub(first.CreationTimestamp.Time); next.Annotations[tappv1.AnnotationFailures] != "1" || waited < 11*time.Second {
