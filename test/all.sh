@@ -25,11 +25,12 @@ finish() {
 trap finish EXIT
 
 run() { # STEP...
-	local step
+	local step log
 	for step in "$@"; do
+		log=dist/logs/${step//\//-}
 		echo "== make $step ($((SECONDS / 60)) min $((SECONDS % 60)) s)"
-		COUNT=$PWD/dist/counts/$step make --no-print-directory "$step" 2>&1 | tee "dist/logs/${step//\//-}" || {
-			{ echo "make $step failed. Its last lines:" && tail -n 5 "dist/logs/${step//\//-}" | cut -c1-300; } >>"$FAILURES"
+		COUNT=$PWD/dist/counts/$step make --no-print-directory "$step" 2>&1 | tee "$log" || {
+			{ echo "make $step failed. Its last lines:" && tail -n 5 "$log" | cut -c1-300; } >>"$FAILURES"
 			return 1
 		}
 	done

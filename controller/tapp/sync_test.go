@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tkestack.io/tapp/controller/tapp/plan"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
 // TestSyncTellsOfErrors: a sync is done only if all of its writes are. What failed is
@@ -32,11 +33,7 @@ func TestSyncTellsOfErrors(t *testing.T) {
 		"a pod that is there": {"POST " + pods, 409, metav1.StatusReasonAlreadyExists, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tapp := someTApp("a")
-			tapp.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
-			tapp.Spec.Template.Labels = map[string]string{"app": "a"}
-			tapp.Spec.Selector = &metav1.LabelSelector{MatchLabels: tapp.Spec.Template.Labels}
-			tapp.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "demo:1"}}
+			tapp := wantsPods(someTApp("a"))
 			s := &stub{answer: func(method, path, _ string) (int, any) {
 				switch {
 				case method+" "+path == c.fails:
@@ -65,15 +62,20 @@ func TestSyncTellsOfErrors(t *testing.T) {
 	}
 }
 
+// wantsPods gives a TApp a template that the planner accepts.
+func wantsPods(t *tappv1.TApp) *tappv1.TApp {
+	t.Spec.Template.Labels = map[string]string{"app": t.Name}
+	t.Spec.Selector = &metav1.LabelSelector{MatchLabels: t.Spec.Template.Labels}
+	t.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "demo:1"}}
+	return t
+}
+
 // TestEditBeforeStatus: dropping templates is on condition of the TApp's version, which
 // a status that is written beside it would change.
 func TestEditBeforeStatus(t *testing.T) {
 	for name, refused := range map[string]bool{"done": false, "refused": true} {
 		t.Run(name, func(t *testing.T) {
-			tapp := someTApp("a")
-			tapp.Spec.Template.Labels = map[string]string{"app": "a"}
-			tapp.Spec.Selector = &metav1.LabelSelector{MatchLabels: tapp.Spec.Template.Labels}
-			tapp.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "demo:1"}}
+			tapp := wantsPods(someTApp("a"))
 			tapp.Spec.TemplatePool = map[string]corev1.PodTemplateSpec{"blue": tapp.Spec.Template}
 			tapp.Spec.AutoDeleteUnusedTemplate = true
 			synctest.Test(t, func(t *testing.T) {

@@ -24,21 +24,17 @@ func isPassing(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
 	case stored.ObservedGeneration == next.ObservedGeneration && meta.IsStatusConditionTrue(stored.Conditions, tappv1.ConditionReady):
 		return false // something has happened, and the spec is as it was
 	}
-	for id, is := range next.Statuses {
-		if isTrouble(is) && stored.Statuses[id] != is {
-			return false // the next pod may be there soon, and then nobody would ever read of it
-		}
-	}
 	return remembersSame(t, next)
 }
 
-// isTrouble says whether an instance has lost its pod on its own.
+// isTrouble says whether an instance has lost its pod on its own. The next pod may be
+// there soon, and then nobody would ever read of it.
 func isTrouble(s tappv1.InstanceStatus) bool {
 	return s == tappv1.InstancePodFailed || s == tappv1.InstancePodSucc || s == tappv1.InstanceUnknown
 }
 
 // remembersSame says whether a status is as the stored one in what only that knows:
-// later plans go by it when the pods that it is about are gone.
+// later plans, or people, go by it when the pods that it is about are gone.
 func remembersSame(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
 	stored := &t.Status
 	if stored.ScaleLabelSelector != next.ScaleLabelSelector || stored.CurrentRevision != next.CurrentRevision ||
@@ -46,7 +42,7 @@ func remembersSame(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
 		return false
 	}
 	for id, is := range next.Statuses {
-		if was, listed := stored.Statuses[id]; !listed || was != is && (isEnd(was) || isEnd(is)) {
+		if was, listed := stored.Statuses[id]; !listed || was != is && (isEnd(was) || isEnd(is) || isTrouble(is)) {
 			return false
 		}
 	}
