@@ -101,8 +101,7 @@ func (c *Cluster) crashed(record state.Record) bool {
 
 // claim finds a free slot for a new cluster, one command on the machine at a time.
 func (c *Cluster) claim(ctx context.Context, size Size) (state.Record, error) {
-	lock := filepath.Join(os.TempDir(), fmt.Sprintf(".%sslots-%d.lock", state.Prefix, os.Geteuid()))
-	unlock, err := state.LockFile(ctx, lock, func() {})
+	unlock, err := state.LockMachine(ctx, "slots")
 	if err != nil {
 		return state.Record{}, err
 	}

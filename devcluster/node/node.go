@@ -104,16 +104,42 @@ func (n Node) serves(ctx context.Context) error {
 
 // StartKubelet starts kubelet and kube-proxy; containerd must run.
 func (n Node) StartKubelet(ctx context.Context) error {
-	err := n.start(ctx, n.kubelet(), filepath.Join(n.Dir.Bin(), "kubelet"),
+	if err := n.startKubelet(ctx); err != nil {
+		return err
+	}
+	return n.start(ctx, n.proxy(), filepath.Join(n.Dir.Bin(), "kube-proxy"),
+		"--config="+n.config("kube-proxy.yaml"), "--hostname-override="+n.Name())
+}
+
+// startKubelet waits until the kubelet has passed the place where two of them must not be at once.
+func (n Node) startKubelet(ctx context.Context) error {
+	unlock, err := state.LockMachine(ctx, "kubelets")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	err = n.start(ctx, n.kubelet(), filepath.Join(n.Dir.Bin(), "kubelet"),
 		"--config="+n.config("kubelet.yaml"), "--kubeconfig="+n.PKI.Kubeconfig(n.Name()), "--root-dir="+n.runtime("kubelet"),
 		"--hostname-override="+n.Name(), "--node-ip="+n.Slot.Node(n.Index).String(),
 		fmt.Sprintf("--node-labels=%s=real,topology.kubernetes.io/zone=zone-%d", Label, n.Index))
 	if err != nil {
 		return err
 	}
-	return n.start(ctx, n.proxy(), filepath.Join(n.Dir.Bin(), "kube-proxy"),
-		"--config="+n.config("kube-proxy.yaml"), "--hostname-override="+n.Name())
+	return poll.Until(ctx, n.kubelet(), 2*time.Minute, 20*time.Millisecond, func(context.Context) error {
+		r, _ := n.Processes.Find(n.kubelet())
+		if !r.Alive() {
+			return poll.Stop(n.Processes.Died(n.kubelet()))
+		}
+		if !r.Listens(deviceSocket) {
+			return fmt.Errorf("it does not listen at %s yet", deviceSocket)
+		}
+		return nil
+	})
 }
+
+// deviceSocket has its path in the kubelet's source. A kubelet deletes the socket that is there, and makes its own: one that
+// finds another's between these two steps ends. Nothing in these clusters uses it.
+const deviceSocket = "/var/lib/kubelet/device-plugins/kubelet.sock"
 
 // Label of real nodes; its value is "real".
 const Label = "devcluster.tkestack.io/node"

@@ -20,6 +20,11 @@ func (d Dir) Lock(ctx context.Context, waiting func()) (unlock func(), err error
 	return LockFile(ctx, filepath.Join(d.Root, "lock"), waiting)
 }
 
+// LockMachine waits until no command on another cluster of the user's does what name stands for.
+func LockMachine(ctx context.Context, name string) (unlock func(), err error) {
+	return LockFile(ctx, filepath.Join(os.TempDir(), fmt.Sprintf(".%s%s-%d.lock", Prefix, name, os.Geteuid())), func() {})
+}
+
 // LockFile locks the file at path, creating it if needed; it calls waiting once if somebody else holds the lock.
 func LockFile(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)

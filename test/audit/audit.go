@@ -125,15 +125,19 @@ type Log struct {
 	path   string
 	offset int64
 	rest   []byte // a line that was not finished yet
+	// inside says that the first line to be read was begun before the log was followed.
+	inside bool
 }
 
-// Follow starts at what is written from now on.
+// Follow starts at what is written from now on. A line that is just being written
+// tells of a request that was answered before, and does not count.
 func Follow(path string) (*Log, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("follow the audit log: %w", err)
 	}
-	return &Log{path: path, offset: info.Size()}, nil
+	// With the last byte that is there it is known whether a line ends with it.
+	return &Log{path: path, offset: max(info.Size()-1, 0), inside: info.Size() > 0}, nil
 }
 
 // Read returns the requests that were answered since the last call.
@@ -158,6 +162,10 @@ func (l *Log) Read() ([]Request, error) {
 	end := bytes.LastIndexByte(l.rest, '\n') + 1
 	whole := l.rest[:end]
 	l.rest = bytes.Clone(l.rest[end:])
+	if l.inside && end > 0 {
+		l.inside = false
+		whole = whole[bytes.IndexByte(whole, '\n')+1:]
+	}
 	return Parse(bytes.NewReader(whole))
 }
 

@@ -146,3 +146,41 @@ func TestFollow(t *testing.T) {
 		t.Error("a missing log must be an error")
 	}
 }
+
+// The API server may be in the midst of a line when it begins to be followed.
+func TestFollowFromInsideALine(t *testing.T) {
+	entry := line("ResponseComplete", "create", "tapp/v1", "pods", "", "a-0", 201, "05.0")
+	for name, c := range map[string]struct {
+		before string
+		after  []string
+		want   []int
+	}{
+		"an empty log":             {"", []string{entry}, []int{1}},
+		"between two lines":        {entry, []string{"", entry}, []int{0, 1}},
+		"within a line":            {entry + entry[:40], []string{entry[40:] + entry, entry}, []int{1, 1}},
+		"the line ends later":      {entry[:40], []string{entry[40:60], entry[60:], entry}, []int{0, 0, 1}},
+		"all but the newline":      {entry[:len(entry)-1], []string{"\n" + entry}, []int{1}},
+		"the first byte of a line": {entry + entry[:1], []string{entry[1:] + entry}, []int{1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "audit.log")
+			text := c.before
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			log, err := Follow(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, more := range c.after {
+				text += more
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := log.Read(); err != nil || len(got) != c.want[i] {
+					t.Errorf("read %d: got %d requests and error %v, want %d", i, len(got), err, c.want[i])
+				}
+			}
+		})
+	}
+}
