@@ -36,7 +36,7 @@ func parse(c *cli.Context) (*program, error) {
 		rounds: c.Int("rounds"), steady: c.Duration("steady"), begin: time.Now(),
 	}
 	for _, name := range p.contenders {
-		if !slices.Contains([]string{record.Bare, record.TApp, record.StatefulSet, record.KWOK}, name) {
+		if !slices.Contains([]string{record.Bare, record.BareObjects, record.TApp, record.StatefulSet, record.KWOK}, name) {
 			return nil, fmt.Errorf("--contender: there is no %q", name)
 		}
 	}
@@ -82,13 +82,16 @@ func (p *program) run(ctx context.Context, b *contender.Bench) error {
 	}
 	var failed []error // one that fails does not keep the others from being measured
 	starts := map[string]contender.Start{
-		record.Bare: b.StartBare, record.TApp: b.StartTApp, record.StatefulSet: b.StartStatefulSet, record.KWOK: b.StartKWOK,
+		record.Bare: b.StartBare, record.BareObjects: b.StartBareObjects, record.TApp: b.StartTApp, record.StatefulSet: b.StartStatefulSet, record.KWOK: b.StartKWOK,
 	}
 	for _, size := range p.sizes {
 		for round := range p.rounds {
 			for _, name := range p.contenders {
 				if size.Gate && (name == record.StatefulSet || name == record.KWOK) {
 					continue // the gate is none of theirs
+				}
+				if size.Objects == 1 && name == record.BareObjects {
+					continue // one object is next to nothing
 				}
 				s := story{program: p, bench: b, size: size, round: round, version: fields[len(fields)-1]}
 				if err := s.run(ctx, starts[name]); err != nil {

@@ -27,12 +27,17 @@ type bareClient struct {
 
 // StartBare starts the limit.
 func (b *Bench) StartBare(ctx context.Context, namespace *corev1.Namespace, size Size) (*Contender, error) {
+	_, limit, err := b.startBare(ctx, namespace, size)
+	return limit, err
+}
+
+func (b *Bench) startBare(ctx context.Context, namespace *corev1.Namespace, size Size) (*bareClient, *Contender, error) {
 	p, err := follow(ctx, b.user, namespace.Name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c := &bareClient{job: job{Bench: b, pods: p, size: size}, namespace: namespace, slots: make(chan struct{}, writers)}
-	return &Contender{
+	return c, &Contender{
 		Name: record.Bare,
 		Do: map[string]func(context.Context) error{
 			record.Create: c.create, record.InPlace: c.inPlace, record.Rolling: c.rolling,

@@ -1,6 +1,7 @@
 // Package contender has those that the benchmark lets do the same work: TApp,
 // StatefulSet, a bare client that makes the same writes with no controller's
-// duties, and KWOK alone, which plays the kubelet for all of them.
+// duties, alone and with the writes to the objects above the pods, and KWOK alone,
+// which plays the kubelet for all of them.
 package contender
 
 import (
@@ -38,9 +39,10 @@ type Bench struct {
 	Binary     string
 	Devcluster string
 
-	user  *kubernetes.Clientset
-	bare  *kubernetes.Clientset
-	tapps *client.Client
+	user      *kubernetes.Clientset
+	bare      *kubernetes.Clientset
+	tapps     *client.Client
+	bareTApps *client.Client
 }
 
 // Connect makes the clients. The API server is their only limit.
@@ -50,6 +52,11 @@ func (b *Bench) Connect(cfg *rest.Config) error {
 	var err error
 	if b.tapps, err = client.New(cfg); err != nil {
 		return fmt.Errorf("making the client of TApps: %w", err)
+	}
+	bare := rest.CopyConfig(cfg)
+	bare.UserAgent = bareAgent
+	if b.bareTApps, err = client.New(bare); err != nil {
+		return fmt.Errorf("making the bare client of TApps: %w", err)
 	}
 	cfg.ContentType = "application/vnd.kubernetes.protobuf"
 	if b.user, err = kubernetes.NewForConfig(cfg); err != nil {

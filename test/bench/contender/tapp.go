@@ -53,11 +53,7 @@ func (b *Bench) StartTApp(ctx context.Context, namespace *corev1.Namespace, size
 		Restart: c.restart,
 		Empty:   empty.Resident,
 		Stop: func(ctx context.Context) error {
-			err := c.process.stop()
-			for i := range size.Objects {
-				err = errors.Join(err, b.tapps.TApps(c.namespace).Delete(ctx, object(i), metav1.DeleteOptions{}))
-			}
-			return errors.Join(err, b.clear(ctx, c.namespace, p))
+			return errors.Join(c.process.stop(), c.deleteAll(ctx), b.clear(ctx, c.namespace, p))
 		},
 	}, nil
 }
@@ -88,12 +84,26 @@ func (c *tappUser) serves(ctx context.Context) error {
 }
 
 func (c *tappUser) create(ctx context.Context) error {
-	err := c.size.each(func(name string) error {
-		_, err := c.tapps.TApps(c.namespace).Create(ctx, c.tapp(name), metav1.CreateOptions{})
-		return err
-	})
-	return c.arrives(ctx, "creating TApps", err)
+	return c.arrives(ctx, "creating TApps", c.createAll(ctx, wrote))
 }
+
+// createAll calls then with each of them.
+func (c *tappUser) createAll(ctx context.Context, then func(*tappv1.TApp) error) error {
+	return c.size.each(func(name string) error {
+		t, err := c.tapps.TApps(c.namespace).Create(ctx, c.tapp(name), metav1.CreateOptions{})
+		if err != nil {
+			return err
+		}
+		return then(t)
+	})
+}
+
+func (c *tappUser) deleteAll(ctx context.Context) error {
+	return c.size.each(func(name string) error { return c.tapps.TApps(c.namespace).Delete(ctx, name, metav1.DeleteOptions{}) })
+}
+
+// wrote is for whom a write is the end of it.
+func wrote(*tappv1.TApp) error { return nil }
 
 func (c *tappUser) inPlace(ctx context.Context) error {
 	c.version.images++
@@ -113,18 +123,22 @@ func (c *tappUser) recreate(ctx context.Context) error {
 // update changes the template, and how many instances may be down for it: with all of
 // them, all change at once.
 func (c *tappUser) update(ctx context.Context, budget string) error {
-	err := c.patch(ctx, func(name string) map[string]any {
+	return c.arrives(ctx, changingTApps, c.patchAll(ctx, c.updated(budget), wrote))
+}
+
+func (c *tappUser) updated(budget string) func(name string) map[string]any {
+	return func(name string) map[string]any {
 		return map[string]any{"template": template(c.version, name), "updateStrategy": map[string]any{"maxUnavailable": budget}}
-	})
-	return c.arrives(ctx, changingTApps, err)
+	}
 }
 
 func (c *tappUser) zero(ctx context.Context) error {
-	return c.ends(ctx, changingTApps, c.patch(ctx, func(string) map[string]any { return map[string]any{"replicas": 0} }))
+	none := func(string) map[string]any { return map[string]any{"replicas": 0} }
+	return c.ends(ctx, changingTApps, c.patchAll(ctx, none, wrote))
 }
 
-// patch changes the spec of every TApp.
-func (c *tappUser) patch(ctx context.Context, spec func(name string) map[string]any) error {
+// patchAll changes the spec of every TApp, and calls then with each of them.
+func (c *tappUser) patchAll(ctx context.Context, spec func(name string) map[string]any, then func(*tappv1.TApp) error) error {
 	c.requested = 0
 	patches := map[string][]byte{}
 	for i := range c.size.Objects {
@@ -136,7 +150,10 @@ func (c *tappUser) patch(ctx context.Context, spec func(name string) map[string]
 		c.requested += int64(len(data))
 	}
 	return c.size.each(func(name string) error {
-		_, err := c.tapps.TApps(c.namespace).Patch(ctx, name, types.MergePatchType, patches[name], metav1.PatchOptions{})
-		return err
+		t, err := c.tapps.TApps(c.namespace).Patch(ctx, name, types.MergePatchType, patches[name], metav1.PatchOptions{})
+		if err != nil {
+			return err
+		}
+		return then(t)
 	})
 }

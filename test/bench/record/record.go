@@ -16,7 +16,9 @@ import (
 
 // Contenders.
 const (
-	Bare        = "bare"
+	Bare = "bare"
+	// BareObjects writes what TApps, their history and their status need, too.
+	BareObjects = "bare-objects"
 	TApp        = "tapp"
 	StatefulSet = "statefulset"
 	// KWOK alone starts pods that are there already.

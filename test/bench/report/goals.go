@@ -42,10 +42,11 @@ func (d data) timeGoals() []goal {
 	var out []goal
 	for _, phase := range []string{record.Create, record.InPlace} {
 		for _, gate := range []bool{true, false} {
-			what := phaseName(phase) + ", " + gateName(gate) + ": time beside the limit"
-			one := goal{what: what, limit: "1.15x", most: 1.15, format: "%.2fx"}
+			what := phaseName(phase) + ", " + gateName(gate)
+			one := goal{what: what + ": time beside the limit", limit: "1.15x", most: 1.15, format: "%.2fx"}
 			// The limit has no history, status and events of a thousand objects to write.
-			many := goal{what: what + ", 1,000 TApps of 10", limit: "1.15x", most: 1.15, format: "%.2fx"}
+			many := goal{what: what + ", 1,000 TApps of 10: time beside the limit", limit: "1.15x", most: 1.15, format: "%.2fx"}
+			whole := goal{what: what + ", 1,000 TApps of 10: time beside the limit with its objects", limit: "1.15x", most: 1.15, format: "%.2fx"}
 			for _, size := range d.sizes() {
 				ours, ok := d.find(size, record.TApp, phase, gate)
 				limit, has := d.find(size, record.Bare, phase, gate)
@@ -55,9 +56,12 @@ func (d data) timeGoals() []goal {
 					one.measured = append(one.measured, ours.Seconds/limit.Seconds)
 				default:
 					many.measured = append(many.measured, ours.Seconds/limit.Seconds)
+					if limit, has := d.find(size, record.BareObjects, phase, gate); has {
+						whole.measured = append(whole.measured, ours.Seconds/limit.Seconds)
+					}
 				}
 			}
-			out = append(out, one, many)
+			out = append(out, one, many, whole)
 		}
 	}
 	linear := goal{what: "update in place: time for each pod at 10,000 beside that at 1,000", limit: "1.5x", most: 1.5, format: "%.2fx"}

@@ -58,6 +58,20 @@ func (d data) speed() string {
 	return t.String()
 }
 
+// objects shows what part of the time beside the limit is that of the objects above
+// the pods.
+func (d data) objects() string {
+	t := &table{head: []string{"instances", "phase", "", "limit", "limit with its objects", "TApp", "TApp / limit", "TApp / limit with its objects"}}
+	d.each(work(), func(size record.Key, phase string, gate bool, ours record.Run) {
+		limit, hasLimit := d.find(size, record.Bare, phase, gate)
+		if whole, ok := d.find(size, record.BareObjects, phase, gate); ok {
+			t.add(sizeName(size), phaseName(phase), gateName(gate), seconds(limit, hasLimit), seconds(whole, ok), seconds(ours, true),
+				ratio(ours, limit, hasLimit), ratio(ours, whole, ok))
+		}
+	})
+	return t.String()
+}
+
 func (d data) writes() string {
 	t := &table{head: []string{"instances", "phase", "", "limit", "TApp", "StatefulSet", "TApp's by kind", "status writes", "most in 1 s for one TApp", "events", "conflicts"}}
 	d.each(work(), func(size record.Key, phase string, gate bool, ours record.Run) {
