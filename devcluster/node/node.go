@@ -126,11 +126,10 @@ func (n Node) startKubelet(ctx context.Context) error {
 		return err
 	}
 	return poll.Until(ctx, n.kubelet(), 2*time.Minute, 20*time.Millisecond, func(context.Context) error {
-		r, _ := n.Processes.Find(n.kubelet())
-		if !r.Alive() {
-			return poll.Stop(n.Processes.Died(n.kubelet()))
+		if err := n.Processes.Died(n.kubelet()); err != nil {
+			return poll.Stop(err)
 		}
-		if !r.Listens(deviceSocket) {
+		if r, _ := n.Processes.Find(n.kubelet()); !r.Listens(deviceSocket) {
 			return fmt.Errorf("it does not listen at %s yet", deviceSocket)
 		}
 		return nil

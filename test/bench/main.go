@@ -40,7 +40,7 @@ func main() {
 			&cli.StringFlag{Name: "tapp", Value: "bin/tapp", Usage: "`FILE` of the controller to measure"},
 			&cli.StringFlag{Name: "devcluster", Value: "bin/devcluster", Usage: "`FILE` of the program that stops and starts parts of the cluster"},
 			&cli.StringSliceFlag{Name: "size", Value: cli.NewStringSlice("1x100", "1x1000", "1x10000", "1000x10"), Usage: "`OBJECTSxINSTANCES`"},
-			&cli.StringSliceFlag{Name: "contender", Value: cli.NewStringSlice(record.Bare, record.BareObjects, record.TApp, record.StatefulSet, record.KWOK),
+			&cli.StringSliceFlag{Name: "contender", Value: cli.NewStringSlice(record.Contenders()...),
 				Usage: "`NAME`: bare, bare-objects (of many objects), tapp, statefulset or kwok"},
 			&cli.StringSliceFlag{Name: "phase", Value: cli.NewStringSlice(record.Phases()...), Usage: "`NAME`s of phases; create always runs, but counts only if named"},
 			&cli.StringFlag{Name: "gate", Value: "both", Usage: "with the readiness gate: `true, false or both`"},

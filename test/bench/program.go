@@ -36,7 +36,7 @@ func parse(c *cli.Context) (*program, error) {
 		rounds: c.Int("rounds"), steady: c.Duration("steady"), begin: time.Now(),
 	}
 	for _, name := range p.contenders {
-		if !slices.Contains([]string{record.Bare, record.BareObjects, record.TApp, record.StatefulSet, record.KWOK}, name) {
+		if !slices.Contains(record.Contenders(), name) {
 			return nil, fmt.Errorf("--contender: there is no %q", name)
 		}
 	}

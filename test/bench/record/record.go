@@ -25,6 +25,9 @@ const (
 	KWOK = "kwok"
 )
 
+// Contenders returns all of them, in the order in which they are measured.
+func Contenders() []string { return []string{Bare, BareObjects, TApp, StatefulSet, KWOK} }
+
 // Phases, in the order in which a contender goes through them.
 const (
 	Create   = "create"
