@@ -58,20 +58,19 @@ func (e *environment) status(ctx context.Context, name string, watch bool) error
 		_, err = o.outcome()
 		return err
 	}
-	t, err := s.get(ctx, name)
-	if err != nil {
-		return err
-	}
 	var last *observed
-	err = s.follow(ctx, t, func(o *observed) (bool, error) {
-		last = o
-		if screen.live {
-			screen.show(frame(o, screen.painter))
-		} else {
-			screen.show([]string{o.line()})
-		}
-		return o.outcome()
-	})
+	t, err := s.get(ctx, name)
+	if err == nil {
+		err = s.follow(ctx, t, func(o *observed) (bool, error) {
+			last = o
+			if screen.live {
+				screen.show(frame(o, screen.painter))
+			} else {
+				screen.show([]string{o.line()})
+			}
+			return o.outcome()
+		})
+	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && last == nil:
 		return errors.New("the time was up before anything was seen of " + name)

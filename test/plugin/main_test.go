@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rogpeppe/go-internal/testscript"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -35,12 +36,19 @@ var suite struct {
 }
 
 func TestMain(m *testing.M) {
-	code, err := run(m)
+	testscript.Main(tests{m}, map[string]func(){"terminal": terminal})
+}
+
+// tests are the tests of the package with what they share.
+type tests struct{ m *testing.M }
+
+func (t tests) Run() int {
+	code, err := run(t.m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "plugin tests:", err)
-		os.Exit(1)
+		return 1
 	}
-	os.Exit(code)
+	return code
 }
 
 func run(m *testing.M) (code int, err error) {

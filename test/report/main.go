@@ -158,22 +158,33 @@ func (r *report) endPackage(e event, output []string) {
 	fmt.Fprint(r.out, strings.Join(output, ""))
 }
 
-// said matches what a test has said itself, not the program that it tests.
-var said = regexp.MustCompile(`^\s*\w+\.go:\d+: |^panic: `)
+var (
+	// said matches what a test has said itself, not the program that it tests.
+	said = regexp.MustCompile(`^\s*\w+\.go:\d+: |^panic: `)
+	// script matches the line at which a script of testscript failed.
+	script = regexp.MustCompile(`^\s*FAIL: \S+:\d+: `)
+)
 
 // fails keeps the last lines that a failed test has said: its errors come after
-// what it logs. Of a test whose subtest failed there is nothing to say.
+// what it logs. Of a script it keeps what its last commands printed. Of a test whose
+// subtest failed there is nothing to say.
 func (r *report) fails(id string, output []string) {
-	const lines, width = 3, 300
+	const lines, before, width = 3, 8, 300
 	var why []string
-	for _, line := range output {
+	for n, line := range output {
+		if script.MatchString(line) {
+			why = output[max(0, n-before) : n+1]
+			break
+		}
 		if said.MatchString(line) {
-			why = append(why, fmt.Sprintf("  %.*s", width, strings.TrimSpace(line)))
+			why = append(why[max(0, len(why)-lines+1):], line)
 		}
 	}
 	if len(why) > 0 {
 		r.failures = append(r.failures, id)
-		r.failures = append(r.failures, why[max(0, len(why)-lines):]...)
+	}
+	for _, line := range why {
+		r.failures = append(r.failures, fmt.Sprintf("  %.*s", width, strings.TrimSpace(line)))
 	}
 }
 

@@ -52,6 +52,22 @@ func TestReport(t *testing.T) {
 			failed:   true,
 			failures: "a T/s\n  t.go:2: one\n  t.go:3: two\n  t.go:4: three",
 		},
+		"a script, by what its last commands printed": {
+			in: `{"Action":"output","Package":"a","Test":"T/s","Output":"    testscript.go:584: WORK=$WORK\n"}
+{"Action":"output","Package":"a","Test":"T/s","Output":"        > exec get\n"}
+{"Action":"output","Package":"a","Test":"T/s","Output":"        [stdout]\n"}
+{"Action":"output","Package":"a","Test":"T/s","Output":"        none\n"}
+{"Action":"output","Package":"a","Test":"T/s","Output":"        > stdout one\n"}
+{"Action":"output","Package":"a","Test":"T/s","Output":"        FAIL: testdata/s.txtar:14: no match for one\n"}
+{"Action":"output","Package":"a","Test":"T/s","Output":"        \n"}
+{"Action":"fail","Package":"a","Test":"T/s"}`,
+			want: "    testscript.go:584: WORK=$WORK\n        > exec get\n        [stdout]\n        none\n        > stdout one\n" +
+				"        FAIL: testdata/s.txtar:14: no match for one\n        \n",
+			count:  count{Failed: 1},
+			failed: true,
+			failures: "a T/s\n  testscript.go:584: WORK=$WORK\n  > exec get\n  [stdout]\n  none\n  > stdout one\n" +
+				"  FAIL: testdata/s.txtar:14: no match for one",
+		},
 		"a crash": {
 			in: `{"Action":"run","Package":"a","Test":"T"}
 {"Action":"output","Package":"a","Test":"T","Output":"panic: why\n"}
