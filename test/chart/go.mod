@@ -3,6 +3,7 @@ module tkestack.io/tapp/test/chart
 go 1.26.0
 
 require (
+	github.com/fluxcd/cli-utils v1.2.2
 	github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring v0.94.0
 	github.com/yuin/gopher-lua v1.1.2
 	helm.sh/helm/v4 v4.3.1

@@ -8,19 +8,18 @@ import (
 	"strings"
 	"testing"
 
+	kstatus "github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	lua "github.com/yuin/gopher-lua"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
 
 // TestHealth runs the health check for Argo CD over the statuses that the planner
 // gives in its scenarios.
 func TestHealth(t *testing.T) {
-	files, err := filepath.Glob("../../controller/tapp/plan/testdata/scenarios/*.yaml")
-	if err != nil || len(files) < 50 {
-		t.Fatalf("%d scenarios, %v", len(files), err)
-	}
 	seen := map[string]int{}
-	for _, file := range files {
+	for _, file := range scenarios(t) {
 		tapp, ready, progressing, stalled := statusOf(t, file)
 		want := "Progressing: " + ready[message]
 		switch metadata, _ := tapp["metadata"].(map[string]any); {
@@ -61,6 +60,59 @@ func TestHealthWithoutStatus(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", object, got, want)
 		}
 	}
+}
+
+// TestKstatus: what waits by kstatus, as `helm --wait` and Flux do, waits for a TApp
+// that nobody has looked at, as the CRD stores it, and reads the conditions right.
+func TestKstatus(t *testing.T) {
+	judge := func(tapp map[string]any) kstatus.Status {
+		var object map[string]any // with whole numbers as such
+		raw, err := json.Marshal(tapp)
+		if err == nil {
+			err = utiljson.Unmarshal(raw, &object)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := kstatus.Compute(&unstructured.Unstructured{Object: object})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Status
+	}
+	if got := judge(tree(t, []byte(`{metadata: {name: web, generation: 1}, status: {observedGeneration: -1}}`))); got != kstatus.InProgressStatus {
+		t.Errorf("a new TApp is %s", got)
+	}
+	seen := map[kstatus.Status]int{}
+	for _, file := range scenarios(t) {
+		tapp, ready, _, stalled := statusOf(t, file)
+		want := kstatus.InProgressStatus
+		switch metadata, _ := tapp["metadata"].(map[string]any); {
+		case metadata["deletionTimestamp"] != nil:
+			want = kstatus.TerminatingStatus
+		case stalled[status] == "True":
+			want = kstatus.FailedStatus
+		case ready[status] == "True":
+			want = kstatus.CurrentStatus
+		}
+		if got := judge(tapp); got != want {
+			t.Errorf("%s: %s, want %s", file, got, want)
+		}
+		seen[want]++
+	}
+	if len(seen) != 4 {
+		t.Errorf("the scenarios have only %v", seen)
+	}
+}
+
+// scenarios of the planner, each a file.
+func scenarios(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../controller/tapp/plan/testdata/scenarios/*.yaml")
+	if err != nil || len(files) < 50 {
+		t.Fatalf("%d scenarios, %v", len(files), err)
+	}
+	return files
 }
 
 var conditionLine = regexp.MustCompile(`(?m)^(Ready|Progressing|Stalled)=(True|False) (\w+): (.*)$`)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,6 +75,7 @@ func (w *world) strike(f Fault) {
 			} else {
 				x.end()
 			}
+			synctest.Wait() // clients draw how long they wait: one after the other
 		}
 	case nodeSilent:
 		w.until[f.Kind+node] = w.steps + 20 + 2*f.A

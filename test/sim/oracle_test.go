@@ -173,7 +173,7 @@ func TestRestBites(t *testing.T) {
 		"a pod is too much": {func(r *rig) {
 			r.must(r.update(tapps, "web", "", r.as("user"), func(o object) error { o.(*tappv1.TApp).Spec.Replicas = ptr.To[int32](2); return nil }))
 		}, "instance 2 has a pod, and replicas are 2"},
-		"the status is wrong": {func(*rig) {}, "observedGeneration is 0 of 1"},
+		"the status is wrong": {func(*rig) {}, "observedGeneration is -1 of 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)

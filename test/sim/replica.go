@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -99,6 +100,7 @@ func (r *replica) RoundTrip(h *http.Request) (*http.Response, error) {
 		return a.response(h)
 	case <-h.Context().Done():
 		r.world.abandon(q)
+		time.Sleep(q.lateness()) //nolint:forbidigo // of virtual time
 		return nil, h.Context().Err()
 	}
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"net/http"
 	"net/url"
@@ -49,6 +50,15 @@ func (r *request) isWrite() bool { return r.verb != "get" && r.verb != "list" &&
 // key sorts requests by what they are about.
 func (r *request) key() string {
 	return strings.Join([]string{r.replica.name, r.verb, r.resource, r.sub, r.name, string(r.body)}, " ")
+}
+
+// lateness is how much later than at its end somebody hears that the time of a request
+// is up. Those of one moment end at one moment, too, and what comes of them would be in
+// any order.
+func (r *request) lateness() time.Duration {
+	h := fnv.New32a()
+	_, _ = io.WriteString(h, r.key())
+	return time.Duration(h.Sum32() % uint32(time.Millisecond))
 }
 
 func (r *request) String() string {

@@ -76,7 +76,7 @@ func (s *apiServer) create(resource string, o object, who actor) (object, error)
 		defaultPod(o)
 	case *tappv1.TApp:
 		o.Generation = 1
-		o.Status = tappv1.TAppStatus{}
+		o.Status = tappv1.TAppStatus{ObservedGeneration: -1} // the CRD's default
 	case *corev1.PersistentVolumeClaim:
 		o.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
 		o.Finalizers = append(o.Finalizers, protectClaim)

@@ -31,8 +31,10 @@ type TApp struct {
 	// +required
 	Spec TAppSpec `json:"spec"`
 
-	// status is what the controller last observed.
+	// status is what the controller last observed. An observedGeneration of -1 says
+	// that it has not looked yet.
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status TAppStatus `json:"status,omitempty"`
 }
 
