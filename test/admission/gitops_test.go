@@ -94,6 +94,7 @@ func TestOneFieldManager(t *testing.T) {
 			t.Parallel()
 			ns := namespace(t, nil)
 			applyAs(t, ns, "argocd-controller", named(spec))
+			look(t, ns, "web") // until then the status is a default, which is stored with the next write
 			first := stored(t, ns, "web")
 			for range 2 {
 				applyAs(t, ns, "argocd-controller", named(spec))

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"tkestack.io/tapp/controller/tapp/plan"
@@ -41,6 +42,15 @@ func stored(t *testing.T, ns, name string) *tappv1.TApp {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// look writes a status, as the controller would.
+func look(t *testing.T, ns, name string) {
+	t.Helper()
+	seen := []byte(`{"status":{"observedGeneration":1}}`)
+	if _, err := suite.tapps.TApps(ns).Patch(t.Context(), name, types.MergePatchType, seen, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // running makes the pods of a TApp, as the controller would.
