@@ -54,14 +54,14 @@ func (b *Bench) makeCRD(ctx context.Context) error {
 
 func (c *objectsToo) create(ctx context.Context) error {
 	return c.beside(ctx, c.bareClient.create, func() error {
-		return c.asking.createAll(ctx, func(t *tappv1.TApp) error { return c.tell(ctx, t) })
+		return c.asking.createAll(ctx, func(t *tappv1.TApp) error { return c.tell(ctx, t, tappv1.InstancePending, tappv1.InstanceRunning) })
 	})
 }
 
 func (c *objectsToo) inPlace(ctx context.Context) error {
 	c.asking.version.images++
 	return c.beside(ctx, c.bareClient.inPlace, func() error {
-		return c.asking.patchAll(ctx, c.asking.updated("100%"), func(t *tappv1.TApp) error { return c.tell(ctx, t) })
+		return c.asking.patchAll(ctx, c.asking.updated("100%"), func(t *tappv1.TApp) error { return c.tell(ctx, t, tappv1.InstanceRunning) })
 	})
 }
 
@@ -73,9 +73,9 @@ func (c *objectsToo) beside(ctx context.Context, pods func(context.Context) erro
 	return g.Wait()
 }
 
-// tell writes all that is told of a TApp's new generation, of which the status is one,
-// as the controller's, and as large.
-func (c *objectsToo) tell(ctx context.Context, t *tappv1.TApp) error {
+// tell writes all that is told of a TApp's new generation: of as many statuses as the
+// real one writes, each as large.
+func (c *objectsToo) tell(ctx context.Context, t *tappv1.TApp, statuses ...tappv1.InstanceStatus) error {
 	owner := *metav1.NewControllerRef(t, tappv1.GroupVersionKind())
 	name := t.Name + "-" + strconv.FormatInt(t.Generation, 10)
 	data, err := json.Marshal(map[string]any{"spec": map[string]any{"template": t.Spec.Template}})
@@ -99,31 +99,36 @@ func (c *objectsToo) tell(ctx context.Context, t *tappv1.TApp) error {
 	if _, err := c.bare.CoreV1().Events(t.Namespace).Create(ctx, event, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("writing an event: %w", err)
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": t.UID}, "status": c.status(t)})
-	if err != nil {
-		return err
-	}
-	if _, err := c.bareTApps.TApps(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
-		return fmt.Errorf("writing a status: %w", err)
+	for _, s := range statuses {
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": t.UID}, "status": c.status(t, s)})
+		if err != nil {
+			return err
+		}
+		if _, err := c.bareTApps.TApps(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+			return fmt.Errorf("writing a status: %w", err)
+		}
 	}
 	return nil
 }
 
-// status of a TApp whose instances all run.
-func (c *objectsToo) status(t *tappv1.TApp) tappv1.TAppStatus {
+// status of a TApp whose instances are all the same.
+func (c *objectsToo) status(t *tappv1.TApp, s tappv1.InstanceStatus) tappv1.TAppStatus {
 	n := int32(c.size.Instances)
 	revision := fmt.Sprintf("%s-%016x", t.Name, t.Generation)
 	status := tappv1.TAppStatus{
-		ObservedGeneration: t.Generation, Replicas: n, ReadyReplicas: n, AvailableReplicas: n, UpdatedReplicas: n, CurrentRevision: revision, UpdateRevision: revision,
-		ScaleLabelSelector: metav1.FormatLabelSelector(t.Spec.Selector), AppStatus: tappv1.AppRunning,
+		ObservedGeneration: t.Generation, Replicas: n, UpdatedReplicas: n, CurrentRevision: revision, UpdateRevision: revision,
+		ScaleLabelSelector: metav1.FormatLabelSelector(t.Spec.Selector), AppStatus: tappv1.AppStatus(s),
 		LastProgressTime: new(metav1.Now()), Statuses: map[string]tappv1.InstanceStatus{},
 	}
 	for i := range c.size.Instances {
-		status.Statuses[strconv.Itoa(i)] = tappv1.InstanceRunning
+		status.Statuses[strconv.Itoa(i)] = s
 	}
 	for _, kind := range []string{tappv1.ConditionReady, tappv1.ConditionProgressing} {
 		status.Conditions = append(status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, ObservedGeneration: t.Generation,
-			LastTransitionTime: metav1.Now(), Reason: "Available", Message: "as long as the real one"})
+			LastTransitionTime: metav1.Now(), Reason: string(s), Message: "as long as the real one"})
+	}
+	if s == tappv1.InstanceRunning {
+		status.ReadyReplicas, status.AvailableReplicas = n, n
 	}
 	return status
 }
