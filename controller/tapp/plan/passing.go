@@ -15,28 +15,16 @@ import (
 func isPassing(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
 	stored := &t.Status
 	switch {
+	case stored.ObservedGeneration <= 0:
+		return false // only a status tells later plans which instances there were, and whose claims may go
 	case !meta.IsStatusConditionTrue(next.Conditions, tappv1.ConditionProgressing),
 		meta.IsStatusConditionTrue(next.Conditions, tappv1.ConditionStalled),
 		meta.IsStatusConditionTrue(stored.Conditions, tappv1.ConditionStalled):
 		return false
 	case stored.ObservedGeneration == next.ObservedGeneration && meta.IsStatusConditionTrue(stored.Conditions, tappv1.ConditionReady):
 		return false // something has happened, and the spec is as it was
-	case stored.ObservedGeneration < 0:
-		return t.Spec.Selector != nil && remembersNothing(next)
 	}
 	return remembersSame(t, next)
-}
-
-// remembersNothing says whether a TApp's first status has nothing that only it knows.
-// Its revision is that of the spec, and the selector is, too, if the spec states it.
-// That no status is stored, an observedGeneration of -1 says, which kstatus waits for.
-func remembersNothing(first *tappv1.TAppStatus) bool {
-	for _, is := range first.Statuses {
-		if isEnd(is) || isTrouble(is) {
-			return false
-		}
-	}
-	return len(first.Nodes) == 0 && meta.FindStatusCondition(first.Conditions, tappv1.ConditionForceDeleted) == nil
 }
 
 // isTrouble says whether an instance has lost its pod on its own. The next pod may be
