@@ -55,6 +55,7 @@ type Loop struct {
 	queue   workqueue.TypedRateLimitingInterface[Key] // nil while not running
 	limiter workqueue.TypedRateLimiter[Key]
 	pace    pace
+	line    *line
 }
 
 // Enqueue has the key synced soon. It may be called from anywhere, any number of
@@ -106,14 +107,17 @@ func (l *Loop) start() workqueue.TypedRateLimitingInterface[Key] {
 	if l.Clock == nil {
 		l.Clock = clock.RealClock{}
 	}
-	config := workqueue.TypedRateLimitingQueueConfig[Key]{Name: l.Name, Clock: l.Clock}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.line = newLine()
+	config := workqueue.TypedQueueConfig[Key]{Name: l.Name, Clock: l.Clock, Queue: l.line}
 	if l.Metrics != nil {
 		config.MetricsProvider = l.Metrics
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Key]{
+		Name: config.Name, Clock: config.Clock, MetricsProvider: config.MetricsProvider, Queue: workqueue.NewTypedWithConfig(config)})
 	l.limiter = workqueue.NewTypedItemExponentialFailureRateLimiter[Key](backoffMin, backoffMax)
-	l.queue = workqueue.NewTypedRateLimitingQueueWithConfig(l.limiter, config)
+	l.queue = workqueue.NewTypedRateLimitingQueueWithConfig(l.limiter, workqueue.TypedRateLimitingQueueConfig[Key]{DelayingQueue: delaying})
 	l.pace = pace{keys: map[Key]*tempo{}}
 	return l.queue
 }
@@ -123,16 +127,16 @@ func (l *Loop) process(ctx context.Context, queue workqueue.TypedRateLimitingInt
 	began := l.Clock.Now()
 	l.paced(func(p *pace) { p.began(key, began) })
 
-	looked := time.Duration(-1)
-	look := func() { looked = l.Clock.Since(began) }
-	after, err := l.call(context.WithValue(klog.NewContext(ctx, logger), lookKey{}, look), key)
+	told := &telling{looked: -1, since: func() time.Duration { return l.Clock.Since(began) }, underWay: l.line.isUnderWay(key)}
+	after, err := l.call(context.WithValue(klog.NewContext(ctx, logger), tellingKey{}, told), key)
 
 	ended := l.Clock.Now()
 	took := ended.Sub(began)
-	if looked < 0 {
-		looked = took
+	if told.looked < 0 {
+		told.looked = took
 	}
-	l.paced(func(p *pace) { p.ended(key, looked, ended) })
+	l.paced(func(p *pace) { p.ended(key, told.looked, ended) })
+	l.line.tell(key, told.underWay)
 	l.Metrics.synced(l.Name, took, err)
 	if err == nil {
 		queue.Forget(key)
@@ -155,13 +159,29 @@ func (l *Loop) process(ctx context.Context, queue workqueue.TypedRateLimitingInt
 	queue.AddAfter(key, delay)
 }
 
-type lookKey struct{}
+// telling is what a sync tells of itself, in its goroutine.
+type telling struct {
+	since    func() time.Duration
+	looked   time.Duration // -1: it has not told
+	underWay bool
+}
+
+type tellingKey struct{}
 
 // Looked tells, with the context of a sync and in its goroutine, that it knows what
 // is to do and goes on to do it. A sync that never tells looks all the time.
 func Looked(ctx context.Context) {
-	if look, ok := ctx.Value(lookKey{}).(func()); ok {
-		look()
+	if t, ok := ctx.Value(tellingKey{}).(*telling); ok {
+		t.looked = t.since()
+	}
+}
+
+// UnderWay tells, like Looked, whether the object is in the midst of a change. If it
+// is, its key goes before those that have not begun, but for a share that is theirs. A
+// sync that does not tell leaves that as it is.
+func UnderWay(ctx context.Context, is bool) {
+	if t, ok := ctx.Value(tellingKey{}).(*telling); ok {
+		t.underWay = is
 	}
 }
 

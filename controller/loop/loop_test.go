@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -139,6 +140,78 @@ func TestErrorsAreDueInTime(t *testing.T) {
 		stop()
 		if syncs < 295 || syncs > 315 {
 			t.Errorf("%d syncs in 10 minutes, want one every two seconds", syncs)
+		}
+	})
+}
+
+// Rollouts of three steps each, all of which begin at once, are worked off one after
+// the other, and not step by step; but what is under way all the time holds up nothing.
+func TestUnderWayGoesFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		steps map[string]int // of a, b and c, which come due in this order
+		want  string
+	}{
+		"one after the other": {map[string]int{"a": 3, "b": 3, "c": 3}, "a a a b b b c c c"},
+		"a share for others":  {map[string]int{"a": 20, "b": 1, "c": 1}, "a a a a a b a a a a c a a a a a a a a a a a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var order []string
+				left := maps.Clone(c.steps)
+				var l *Loop
+				l = &Loop{
+					Sync: func(ctx context.Context, k Key) (time.Duration, error) {
+						order = append(order, k.Name)
+						left[k.Name]--
+						UnderWay(ctx, left[k.Name] > 0)
+						if left[k.Name] > 0 {
+							l.Enqueue(k) // an event tells of what was written
+						}
+						time.Sleep(time.Second)
+						return 0, nil
+					},
+				}
+				stop := start(t, l)
+				for _, name := range []string{"a", "b", "c"} {
+					l.Enqueue(key(name))
+					time.Sleep(2 * batch) // or the order would be any
+				}
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				stop()
+				if got := strings.Join(order, " "); got != c.want {
+					t.Errorf("worked on %s, want %s", got, c.want)
+				}
+				if len(l.line.underWay) > 0 {
+					t.Errorf("under way at the end: %v", l.line.underWay)
+				}
+			})
+		})
+	}
+}
+
+// A sync that cannot tell, since it cannot look yet, changes nothing.
+func TestUnderWayUntilTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []bool
+		var l *Loop
+		l = &Loop{Sync: func(ctx context.Context, k Key) (time.Duration, error) {
+			seen = append(seen, l.line.isUnderWay(k))
+			switch len(seen) {
+			case 1:
+				UnderWay(ctx, true)
+			case 3:
+				UnderWay(ctx, false)
+			}
+			return time.Second, nil
+		}}
+		stop := start(t, l)
+		l.Enqueue(key("a"))
+		time.Sleep(3500 * time.Millisecond)
+		synctest.Wait()
+		stop()
+		if want := "[false true true false]"; fmt.Sprint(seen) != want {
+			t.Errorf("under way: %v, want %s", seen, want)
 		}
 	})
 }

@@ -29,6 +29,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 	t, err := c.lister.TApps(k.Namespace).Get(k.Name)
 	if apierrors.IsNotFound(err) {
 		c.memories.Forget(k)
+		loop.UnderWay(ctx, false)
 		return 0, nil
 	}
 	if err != nil {
@@ -41,6 +42,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 	}
 	began := c.Clock.Now()
 	p, err := c.compute(ctx, v)
+	loop.UnderWay(ctx, meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionProgressing))
 	loop.Looked(ctx)
 
 	// An edit of the spec goes first: it holds for the version that was planned on,

@@ -1,8 +1,10 @@
 package tapp
 
 import (
+	"context"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tkestack.io/tapp/controller/loop"
 	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
@@ -110,6 +113,66 @@ func TestEditBeforeStatus(t *testing.T) {
 				}
 				if !told.Load() || edited.Load() == refused || conflict.Load() {
 					t.Errorf("status written: %v, edited: %v, in the meantime: %v", told.Load(), edited.Load(), conflict.Load())
+				}
+			})
+		})
+	}
+}
+
+// TestBegunGoesFirst: a rollout that has begun is gone on with before the next one
+// begins, and a TApp with which nothing is to be done waits for its turn.
+func TestBegunGoesFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		replicas int32
+		want     string
+	}{
+		"rollouts":      {1, "a a b b"},
+		"nothing to do": {0, "a b a b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &stub{answer: func(method, at, _ string) (int, any) {
+					switch {
+					case at == revisions:
+						return 201, someRevision("r-1")
+					case method == http.MethodPost && at == pods:
+						return 201, somePod("a-0", "u0", "50")
+					case method == http.MethodPost:
+						return 201, nil // events
+					}
+					return 200, someTApp("a")
+				}}
+				controller := s.newController(t)
+				var order []string
+				var l *loop.Loop
+				l = &loop.Loop{Name: "test", Workers: 1, Seed: func() []loop.Key { return nil }, Sync: func(ctx context.Context, k loop.Key) (time.Duration, error) {
+					again := slices.Contains(order, k.Name)
+					order = append(order, k.Name)
+					_, err := controller.sync(ctx, k)
+					if !again {
+						l.Enqueue(k) // an event tells of what was written
+					}
+					time.Sleep(time.Second) // of the bubble
+					return 0, err
+				}}
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() { l.Run(ctx, t.Context()); close(done) }()
+				synctest.Wait()
+				for _, name := range []string{"a", "b"} {
+					tapp := wantsPods(someTApp(name))
+					tapp.Spec.Replicas = &c.replicas
+					if err := controller.tapps.GetStore().Add(tapp); err != nil {
+						t.Fatal(err)
+					}
+					l.Enqueue(keyOf(name))
+					time.Sleep(100 * time.Millisecond)
+				}
+				time.Sleep(10 * time.Second)
+				cancel()
+				<-done
+				if got := strings.Join(order, " "); got != c.want {
+					t.Errorf("worked on %s, want %s", got, c.want)
 				}
 			})
 		})

@@ -68,6 +68,10 @@ var shell = []mutant{
 		"		return true\n	}\n	// The list's version", "		return true\n	}\n	if i.version != \"\" {\n		return true\n	}\n	// The list's version"},
 	{"claim-deleted-unseen", "claims.go", "a claim is deleted that somebody else has got by now",
 		"&metav1.Preconditions{UID: &uid, ResourceVersion: &a.Claim.ResourceVersion}", "&metav1.Preconditions{UID: &uid}"},
+	{"nothing-to-do-is-under-way", "sync.go", "a TApp with which nothing is to be done goes before what has not begun",
+		"loop.UnderWay(ctx, meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionProgressing))", "loop.UnderWay(ctx, true)"},
+	{"rollouts-in-step", "sync.go", "a rollout that has begun waits for all that have not",
+		"loop.UnderWay(ctx, meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionProgressing))", "loop.UnderWay(ctx, false)"},
 }
 
 // shared are the mutants of controller/shell, which the controllers have in common.
@@ -97,7 +101,13 @@ var queue = []mutant{
 	{"storms-not-joined", "pace.go", "every event is a sync",
 		"	if !t.due.IsZero() {\n		return 0, false\n	}\n", ""},
 	{"writing-counts-as-looking", "loop.go", "a key that has written for long waits as if it had looked for long",
-		"	if looked < 0 {\n", "	if true {\n"},
+		"	if told.looked < 0 {\n", "	if true {\n"},
+	{"what-is-under-way-waits", "line.go", "a rollout that has begun waits for all that have not",
+		"if l.isUnderWay(key) {", "if false {"},
+	{"what-is-under-way-goes-first", "line.go", "rollouts under way leave nothing to the others",
+		"l.ahead.Len() == 0 || l.overtaken == overtaking", "l.ahead.Len() == 0"},
+	{"under-way-forgotten", "loop.go", "a sync that could not look has its key wait like one that has not begun",
+		", underWay: l.line.isUnderWay(key)}", "}"},
 	{"panics-spread", "loop.go", "a panic takes the program down",
 		"if r := recover(); r != nil {", "if r := any(nil); r != nil {"},
 }
