@@ -1,6 +1,9 @@
 package shell
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -49,13 +52,16 @@ func (m *Memories[T]) Clear() {
 	m.of = nil
 }
 
-// All returns the memories there are, in no order.
+// All returns the memories there are, in the order of their objects' names.
 func (m *Memories[T]) All() []*T {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	out := make([]*T, 0, len(m.of))
-	for _, known := range m.of {
-		out = append(out, known.what)
+	keys := slices.SortedFunc(maps.Keys(m.of), func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	out := make([]*T, 0, len(keys))
+	for _, key := range keys {
+		out = append(out, m.of[key].what)
 	}
 	return out
 }

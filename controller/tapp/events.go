@@ -38,6 +38,7 @@ const (
 	// times in a row and then every hurryEvery: some TApps settle every few seconds.
 	mostHurried = 3
 	hurryEvery  = time.Minute
+	hurry       = 10 * time.Millisecond // for what else is told of the same moment
 	// mostSeries of one TApp; beyond, failures are told by the last one's words.
 	mostSeries  = 32
 	mostMessage = 1024
@@ -136,9 +137,9 @@ func (r *recorder) settled(t *tappv1.TApp) {
 	}
 	now := r.clock.Now()
 	for about, s := range r.series {
-		if about.uid == t.UID && s.pending && (s.hurried < mostHurried || now.Sub(s.told) >= hurryEvery) {
+		if about.uid == t.UID && s.pending && s.due.After(now.Add(hurry)) && (s.hurried < mostHurried || now.Sub(s.told) >= hurryEvery) {
 			s.hurried++
-			s.due = now
+			s.due = now.Add(hurry)
 		}
 	}
 	r.rouse()
@@ -153,14 +154,13 @@ func (r *recorder) rouse() {
 
 // run sends events when they are due, until ctx ends.
 func (r *recorder) run(ctx context.Context) {
-	for {
+	for ctx.Err() == nil {
 		var timer <-chan time.Time
 		if next, ok := r.next(); ok {
-			timer = r.clock.After(max(next.Sub(r.clock.Now()), 10*time.Millisecond))
+			timer = r.clock.After(next.Sub(r.clock.Now()))
 		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-timer:
 			r.send(ctx, false)
 		case <-r.wake:
@@ -230,6 +230,10 @@ func (r *recorder) take(all bool) []*corev1.Event {
 		return cmp.Or(a.FirstTimestamp.Compare(b.FirstTimestamp.Time),
 			cmp.Compare(a.InvolvedObject.Name, b.InvolvedObject.Name), cmp.Compare(a.Message, b.Message))
 	})
+	for _, e := range out {
+		r.sent++
+		e.Name = fmt.Sprintf("%s.%x.%d", e.InvolvedObject.Name, now.UnixNano(), r.sent)
+	}
 	return out
 }
 
@@ -244,12 +248,8 @@ func (r *recorder) event(about topic, s *series, now time.Time) *corev1.Event {
 	if len(message) > mostMessage {
 		message = strings.ToValidUTF8(message[:mostMessage-3], "") + "..."
 	}
-	r.sent++
 	return &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.about.Namespace,
-			Name:      fmt.Sprintf("%s.%x.%d", s.about.Name, now.UnixNano(), r.sent),
-		},
+		ObjectMeta:          metav1.ObjectMeta{Namespace: s.about.Namespace},
 		InvolvedObject:      s.about,
 		Type:                about.kind,
 		Reason:              about.reason,

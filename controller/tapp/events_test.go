@@ -100,6 +100,35 @@ func TestEventsOfARollout(t *testing.T) {
 	})
 }
 
+// TestEventsOfAStorm: what is noted all the time does not keep anything from being told.
+func TestEventsOfAStorm(t *testing.T) {
+	telling(t, func(r *recorder, told func() []string) {
+		for n := range 400 {
+			r.succeeded(someTApp("a"), created, &plan.Action{ID: fmt.Sprint(n), Pod: somePod("a-1", "", ""), Why: "why"})
+			time.Sleep(5 * time.Millisecond)
+		}
+		if got := fmt.Sprint(told()); got != "[Normal SuccessfulCreate created instances 0-199: why]" {
+			t.Errorf("told in 2 s: %s", got)
+		}
+	})
+}
+
+// TestEventsAreHurriedOnce: an event that is brought forward already is not again.
+func TestEventsAreHurriedOnce(t *testing.T) {
+	telling(t, func(r *recorder, told func() []string) {
+		for n := range mostHurried {
+			r.succeeded(someTApp("a"), created, &plan.Action{ID: fmt.Sprint(n), Pod: somePod("a-1", "", ""), Why: "why"})
+			for range 5 {
+				r.settled(someTApp("a"))
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if got := told(); len(got) != mostHurried {
+			t.Errorf("%d events of %d that settled: %q", len(got), mostHurried, got)
+		}
+	})
+}
+
 // TestEventsOfAFailure: a quota that is exhausted for an hour, tried every 30 s.
 func TestEventsOfAFailure(t *testing.T) {
 	telling(t, func(r *recorder, told func() []string) {
