@@ -23,9 +23,13 @@ type oracle struct {
 	evidence map[string]string
 	// judged is the version that the write made which is judged.
 	judged int64
+	// owed are the instances whose claims have to be gone at rest.
+	owed map[string]bool
 }
 
-func newOracle(w *world) *oracle { return &oracle{w: w, evidence: map[string]string{}} }
+func newOracle(w *world) *oracle {
+	return &oracle{w: w, evidence: map[string]string{}, owed: map[string]bool{}}
+}
 
 func number(id string) (int, bool) {
 	n, err := strconv.Atoi(id)
@@ -57,6 +61,12 @@ func (o *oracle) judge(c *change) error {
 		if err := o.single(pod); err != nil {
 			return err
 		}
+		if !isTApp(metav1.GetControllerOfNoCopy(pod)) {
+			delete(o.owed, pod.Name)
+		}
+	}
+	if c.resource == tapps {
+		o.owe(c)
 	}
 	if c.request == nil || c.request.belief == nil {
 		return nil

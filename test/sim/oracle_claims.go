@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +38,50 @@ func (o *oracle) judgeClaim(c *change) error {
 		return t.Spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted == tappv1.DeletePersistentVolumeClaim
 	}) {
 		return fmt.Errorf("S3: claim %s is to go with the TApp, and its policy does not say so", name)
+	}
+	return nil
+}
+
+// owe notes, for L1, the claims that a user leaves to the policy by scaling down: those
+// of instances that the controller knows of, by their pod or by the status. A user who
+// changes that policy, scales up or deletes the TApp takes it back, and so does somebody
+// who takes the pod: it may use the claim.
+func (o *oracle) owe(c *change) {
+	app := c.object().GetName()
+	before, _ := c.before.(*tappv1.TApp)
+	after, _ := c.after.(*tappv1.TApp)
+	for n := range mostReplicas {
+		id := strconv.Itoa(n)
+		switch {
+		case after == nil || after.DeletionTimestamp != nil || n < int(*after.Spec.Replicas) || !deletesScaled(after):
+			delete(o.owed, app+"-"+id)
+		case before != nil && n < int(*before.Spec.Replicas) && o.knows(before, id):
+			o.owed[app+"-"+id] = true
+		}
+	}
+}
+
+func deletesScaled(t *tappv1.TApp) bool {
+	p := t.Spec.PersistentVolumeClaimRetentionPolicy
+	return p != nil && p.WhenScaled == tappv1.DeletePersistentVolumeClaim
+}
+
+// knows says whether the controller can know of an instance whatever it has forgotten.
+func (o *oracle) knows(t *tappv1.TApp, id string) bool {
+	if pod, exists := find[*corev1.Pod](o.w.store, pods, t.Name+"-"+id); exists {
+		return controllerOf(pod) == t.UID
+	}
+	_, listed := t.Status.Statuses[id]
+	return listed
+}
+
+// leftBehind is the end of S3: what the policy deletes is gone at rest.
+func (o *oracle) leftBehind(t *tappv1.TApp) error {
+	for n := range mostReplicas {
+		instance := t.Name + "-" + strconv.Itoa(n)
+		if _, exists := find[*corev1.PersistentVolumeClaim](o.w.store, claims, "data-"+instance); exists && o.owed[instance] {
+			return fmt.Errorf("S3: instance %d was scaled down, and its claim is there although the policy deletes it", n)
+		}
 	}
 	return nil
 }

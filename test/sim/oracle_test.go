@@ -173,6 +173,14 @@ func TestRestBites(t *testing.T) {
 		"a pod is too much": {func(r *rig) {
 			r.must(r.update(tapps, "web", "", r.as("user"), func(o object) error { o.(*tappv1.TApp).Spec.Replicas = ptr.To[int32](2); return nil }))
 		}, "instance 2 has a pod, and replicas are 2"},
+		"a claim is left behind": {func(r *rig) {
+			r.must(r.update(tapps, "web", "", r.as("user"), func(o object) error {
+				o.(*tappv1.TApp).Spec.PersistentVolumeClaimRetentionPolicy = retention(2)
+				return nil
+			}))
+			r.must(r.update(tapps, "web", "", r.as("user"), func(o object) error { o.(*tappv1.TApp).Spec.Replicas = ptr.To[int32](2); return nil }))
+			r.must(r.remove(pods, "web-2", deleteNow(), r.as("user")))
+		}, "S3: instance 2 was scaled down, and its claim is there although the policy deletes it"},
 		"the status is wrong": {func(*rig) {}, "observedGeneration is -1 of 1"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -137,6 +137,9 @@ func (w *world) settled(stored *tappv1.TApp) error {
 			return err
 		}
 	}
+	if err := w.oracle.leftBehind(&t); err != nil {
+		return err
+	}
 	return told(&t, running, ready)
 }
 

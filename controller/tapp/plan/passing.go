@@ -15,16 +15,30 @@ import (
 func isPassing(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
 	stored := &t.Status
 	switch {
-	case stored.ObservedGeneration <= 0:
-		return false // only a status tells later plans which instances there were, and whose claims may go
 	case !meta.IsStatusConditionTrue(next.Conditions, tappv1.ConditionProgressing),
 		meta.IsStatusConditionTrue(next.Conditions, tappv1.ConditionStalled),
 		meta.IsStatusConditionTrue(stored.Conditions, tappv1.ConditionStalled):
 		return false
 	case stored.ObservedGeneration == next.ObservedGeneration && meta.IsStatusConditionTrue(stored.Conditions, tappv1.ConditionReady):
 		return false // something has happened, and the spec is as it was
+	case stored.ObservedGeneration <= 0:
+		return stored.ObservedGeneration < 0 && remembersNothing(t, next)
 	}
 	return remembersSame(t, next)
+}
+
+// remembersNothing says whether a TApp's first status has nothing that only it knows.
+// Its revision is that of the spec, and so is the selector where the spec states one.
+// Which instances there were, a later plan asks only for the sake of their claims. That
+// none is stored an observedGeneration of -1 says, which kstatus waits for.
+func remembersNothing(t *tappv1.TApp, first *tappv1.TAppStatus) bool {
+	for _, is := range first.Statuses {
+		if isEnd(is) || isTrouble(is) {
+			return false
+		}
+	}
+	return t.Spec.Selector != nil && len(t.Spec.VolumeClaimTemplates) == 0 && len(first.Nodes) == 0 &&
+		meta.FindStatusCondition(first.Conditions, tappv1.ConditionForceDeleted) == nil
 }
 
 // isTrouble says whether an instance has lost its pod on its own. The next pod may be

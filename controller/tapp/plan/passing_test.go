@@ -3,6 +3,7 @@ package plan
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -28,6 +29,16 @@ func TestIsPassing(t *testing.T) {
 		}
 	}
 	none := func(*tappv1.TAppStatus) {}
+	nothing := func(s *tappv1.TAppStatus) { *s = tappv1.TAppStatus{ObservedGeneration: -1} }
+	// Specs whose first status may wait, and others.
+	specs := map[string]struct {
+		tappv1.TAppSpec
+		passes bool
+	}{
+		"with a selector":     {tappv1.TAppSpec{Selector: &metav1.LabelSelector{}}, true},
+		"without a selector":  {tappv1.TAppSpec{}, false},
+		"with claims, though": {tappv1.TAppSpec{Selector: &metav1.LabelSelector{}, VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{}}}, false},
+	}
 	for name, c := range map[string]struct {
 		stored, next change
 		want         bool
@@ -35,8 +46,14 @@ func TestIsPassing(t *testing.T) {
 		"counts":                     {none, func(s *tappv1.TAppStatus) { s.ReadyReplicas, s.UpdatedReplicas = 1, 2 }, true},
 		"states":                     {none, both(instance("0", tappv1.InstanceUpdating), instance("1", tappv1.InstanceRunning)), true},
 		"a new generation":           {ready, func(s *tappv1.TAppStatus) { s.ObservedGeneration, s.UpdateRevision = 2, "b" }, true},
-		"the first one":              {func(s *tappv1.TAppStatus) { s.ObservedGeneration = -1 }, none, false},
-		"the first of an older CRD":  {func(s *tappv1.TAppStatus) { s.ObservedGeneration = 0 }, none, false},
+		"the first one":              {nothing, none, true},
+		"the first of an older CRD":  {func(s *tappv1.TAppStatus) { *s = tappv1.TAppStatus{} }, none, false},
+		"first, and a failed pod":    {nothing, instance("0", tappv1.InstancePodFailed), false},
+		"first, and an end":          {nothing, instance("1", tappv1.InstanceSucc), false},
+		"first, and a node":          {nothing, func(s *tappv1.TAppStatus) { s.Nodes = map[string]string{"0": "a"} }, false},
+		"first, and a lost node":     {nothing, is(tappv1.ConditionForceDeleted, metav1.ConditionTrue, "a"), false},
+		"first, and a problem":       {nothing, is(tappv1.ConditionStalled, metav1.ConditionTrue, "spec"), false},
+		"first, and all there is":    {nothing, is(tappv1.ConditionProgressing, metav1.ConditionFalse, ""), false},
 		"an instance fails":          {ready, instance("0", tappv1.InstancePending), false},
 		"the end of the work":        {none, both(ready, is(tappv1.ConditionProgressing, metav1.ConditionFalse, "")), false},
 		"paused":                     {none, is(tappv1.ConditionProgressing, metav1.ConditionFalse, "paused"), false},
@@ -67,8 +84,12 @@ func TestIsPassing(t *testing.T) {
 			c(s)
 			return s
 		}
-		if got := isPassing(&tappv1.TApp{Status: *status(c.stored)}, status(c.next)); got != c.want {
-			t.Errorf("%s: got %t", name, got)
+		for spec, first := range specs {
+			tapp := &tappv1.TApp{Spec: first.TAppSpec, Status: *status(c.stored)}
+			want := c.want && (first.passes || tapp.Status.ObservedGeneration > 0)
+			if got := isPassing(tapp, status(c.next)); got != want {
+				t.Errorf("%s, %s: got %t", name, spec, got)
+			}
 		}
 	}
 }
