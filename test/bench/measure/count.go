@@ -14,6 +14,7 @@ func count(r *record.Run, requests []audit.Request, s Subject) {
 	var asked, first, last time.Time
 	r.Writes = map[string]int{}
 	statuses := map[string][]audit.Request{}
+	gates := map[string][]time.Time{}
 	for _, q := range requests {
 		if !q.IsWrite() {
 			continue
@@ -34,8 +35,12 @@ func count(r *record.Run, requests []audit.Request, s Subject) {
 		if q.Received.After(last) {
 			last = q.Received
 		}
-		if q.Resource != "pods" && q.Subresource == "status" {
-			of := q.Namespace + "/" + q.Name
+		of := q.Namespace + "/" + q.Name
+		switch {
+		case q.Subresource != "status":
+		case q.Resource == "pods":
+			gates[of] = append(gates[of], q.Received)
+		default:
 			statuses[of] = append(statuses[of], q)
 		}
 	}
@@ -46,6 +51,22 @@ func count(r *record.Run, requests []audit.Request, s Subject) {
 		n, _ := audit.Busiest(writes, time.Second)
 		r.BusiestStatus = max(r.BusiestStatus, n)
 	}
+	r.Away = away(gates)
+}
+
+// away is how long the gates of pods were closed; nil if none was closed and opened.
+func away(gates map[string][]time.Time) *record.Away {
+	var out []float64
+	for _, writes := range gates {
+		if len(writes) > 1 {
+			out = append(out, slices.MaxFunc(writes, time.Time.Compare).Sub(slices.MinFunc(writes, time.Time.Compare)).Seconds())
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	slices.Sort(out)
+	return &record.Away{Median: out[len(out)/2], P99: out[len(out)*99/100], Most: out[len(out)-1]}
 }
 
 func kind(q audit.Request) string {

@@ -37,6 +37,7 @@ func TestCount(t *testing.T) {
 	count(&r, []audit.Request{
 		at(50, user), at(0, user), at(40, gate), at(30, image), at(20, late),
 		at(1000, status), at(1900, status), at(2100, status),
+		at(1540, gate), at(540, gate),
 		at(5, audit.Request{UserAgent: "ours", Verb: "get", Resource: "pods", Name: "a-0"}),
 		at(6, audit.Request{UserAgent: "theirs", Verb: "delete", Resource: "pods", Name: "a-0"}),
 	}, Subject{
@@ -45,7 +46,8 @@ func TestCount(t *testing.T) {
 	})
 	want := record.Run{
 		FirstWrite: 0.02, LastWrite: 2.1, Conflicts: 1, BusiestStatus: 2,
-		Writes: map[string]int{"patch pods": 2, "patch pods/status": 1, "patch tapps/status": 3},
+		Writes: map[string]int{"patch pods": 2, "patch pods/status": 3, "patch tapps/status": 3},
+		Away:   &record.Away{Median: 1.5, P99: 1.5, Most: 1.5},
 	}
 	if !reflect.DeepEqual(r, want) {
 		t.Errorf("got %+v, want %+v", r, want)

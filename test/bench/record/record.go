@@ -105,6 +105,16 @@ type Run struct {
 	Empty  int64 `json:"empty,omitempty"`
 	// Kubelet is how the simulated kubelet kept up.
 	Kubelet *Kubelet `json:"kubelet,omitempty"`
+	// Away is how long pods were out of service for an update in place with the gate.
+	Away *Away `json:"away,omitempty"`
+}
+
+// Away is how long it was from the first write of the contender to a pod's status, which
+// closes its gate, until the last one, which opens it, in seconds.
+type Away struct {
+	Median float64 `json:"median"`
+	P99    float64 `json:"p99"`
+	Most   float64 `json:"most"`
 }
 
 // Kubelet is how long the simulated kubelet took to answer the last change of each

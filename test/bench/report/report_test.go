@@ -31,6 +31,9 @@ func measured() record.File {
 				if phase == record.Recreate && c.contender == record.TApp {
 					r.Seconds = 20
 				}
+				if phase == record.InPlace && gate && c.contender != record.StatefulSet {
+					r.Away = &record.Away{Median: c.seconds / 10, P99: 2, Most: 3}
+				}
 				if phase == record.Steady {
 					r.Writes, r.CPU = nil, map[string]float64{controllerManager: 1}
 				}
@@ -78,6 +81,7 @@ func TestWrite(t *testing.T) {
 		"| 1,000 | update in place | no gate | 10.0 s | 11.0 s | 22.0 s (recreates) | 1.10 | 0.50 |",
 		"| 1,000 | recreate | gate | 10.0 s | 20.0 s | 22.0 s | 2.00 | 0.91 |",
 		"| 1,000 | create | gate | 1.000 | 1.500 | 1.000 | create 1.00, gate 0.50 | 7 | 2 | 0 | 0 |",
+		"| 1,000 | update in place | 1.10 s | 2.00 s | 3.00 s | 1.00 s |",
 		"| 1,000 | gate | 50 MB | 70 MB | create | 20.5 KB |",
 		"![1,000 instances](page/speed-1x1000.svg)",
 	} {

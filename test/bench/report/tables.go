@@ -153,6 +153,22 @@ func (d data) delay() string {
 	return t.String()
 }
 
+// away shows how long pods with the gate were out of service for an update in place.
+func (d data) away() string {
+	t := &table{head: []string{"instances", "phase", "TApp: median", "99%", "longest", "limit: median"}}
+	d.each(work(), func(size record.Key, phase string, gate bool, ours record.Run) {
+		if ours.Away == nil {
+			return
+		}
+		other := none
+		if limit, ok := d.find(size, record.Bare, phase, gate); ok && limit.Away != nil {
+			other = duration(limit.Away.Median)
+		}
+		t.add(sizeName(size), phaseName(phase), duration(ours.Away.Median), duration(ours.Away.P99), duration(ours.Away.Most), other)
+	})
+	return t.String()
+}
+
 func (d data) restart() string {
 	t := &table{head: []string{"instances", "", "caches filled", "worked on all", "writes", "CPU"}}
 	d.each([]string{record.Restart}, func(size record.Key, _ string, gate bool, r record.Run) {
