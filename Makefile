@@ -25,11 +25,16 @@ REPORT   = go run ./test/report -count '$(or $(COUNT),dist/count)' -failures '$(
 MODULES  = . devcluster tools test/chart
 PACKAGES = ./...
 
+# One way to compile for all that is made here, the programs of the cluster and the image among it: each other way compiles
+# Kubernetes' libraries anew, which takes minutes. The race detector has to differ.
+export CGO_ENABLED = 0
+export GOFLAGS    := $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -trimpath
+
 ##@ Use
 
 .PHONY: build
 build: need-go ## Build bin/tapp, and bin/kubectl-tapp, which is a link to it.
-	@CGO_ENABLED=0 go build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/tapp .
+	@go build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/tapp .
 	@ln -sf tapp bin/kubectl-tapp
 
 .PHONY: image
@@ -96,6 +101,7 @@ vet: need-go ## Run go vet.
 	@cd test/chart && go vet ./...
 
 .PHONY: unit
+unit: export CGO_ENABLED = 1
 unit: need-go need-cc ## Run the unit tests, with the race detector.
 	@mkdir -p dist
 	@go test -json -race -timeout 15m $(PACKAGES) | $(REPORT)
