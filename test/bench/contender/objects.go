@@ -20,7 +20,7 @@ import (
 
 // objectsToo is the limit of many small TApps: a bare client beside a user who writes
 // the TApps, as for the real one. For each it writes what no controller can spare: a
-// revision, an event, and the status, which waits for nothing here.
+// revision, an event and the status, which waits for nothing here.
 type objectsToo struct {
 	*bareClient
 	asking *tappUser
@@ -54,14 +54,14 @@ func (b *Bench) makeCRD(ctx context.Context) error {
 
 func (c *objectsToo) create(ctx context.Context) error {
 	return c.beside(ctx, c.bareClient.create, func() error {
-		return c.asking.createAll(ctx, func(t *tappv1.TApp) error { return c.tell(ctx, t, tappv1.InstancePending, tappv1.InstanceRunning) })
+		return c.asking.createAll(ctx, func(t *tappv1.TApp) error { return c.tell(ctx, t) })
 	})
 }
 
 func (c *objectsToo) inPlace(ctx context.Context) error {
 	c.asking.version.images++
 	return c.beside(ctx, c.bareClient.inPlace, func() error {
-		return c.asking.patchAll(ctx, c.asking.updated("100%"), func(t *tappv1.TApp) error { return c.tell(ctx, t, tappv1.InstanceRunning) })
+		return c.asking.patchAll(ctx, c.asking.updated("100%"), func(t *tappv1.TApp) error { return c.tell(ctx, t) })
 	})
 }
 
@@ -73,9 +73,9 @@ func (c *objectsToo) beside(ctx context.Context, pods func(context.Context) erro
 	return g.Wait()
 }
 
-// tell writes all that is told of a TApp's new generation: of as many statuses as the
-// real one writes, each as large.
-func (c *objectsToo) tell(ctx context.Context, t *tappv1.TApp, statuses ...tappv1.InstanceStatus) error {
+// tell writes all that is told of a TApp's new generation, the status once: the real
+// one seldom writes another before all is done.
+func (c *objectsToo) tell(ctx context.Context, t *tappv1.TApp) error {
 	owner := *metav1.NewControllerRef(t, tappv1.GroupVersionKind())
 	name := t.Name + "-" + strconv.FormatInt(t.Generation, 10)
 	data, err := json.Marshal(map[string]any{"spec": map[string]any{"template": t.Spec.Template}})
@@ -99,36 +99,32 @@ func (c *objectsToo) tell(ctx context.Context, t *tappv1.TApp, statuses ...tappv
 	if _, err := c.bare.CoreV1().Events(t.Namespace).Create(ctx, event, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("writing an event: %w", err)
 	}
-	for _, s := range statuses {
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": t.UID}, "status": c.status(t, s)})
-		if err != nil {
-			return err
-		}
-		if _, err := c.bareTApps.TApps(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
-			return fmt.Errorf("writing a status: %w", err)
-		}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": t.UID}, "status": c.status(t)})
+	if err != nil {
+		return err
+	}
+	if _, err := c.bareTApps.TApps(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		return fmt.Errorf("writing a status: %w", err)
 	}
 	return nil
 }
 
-// status of a TApp whose instances are all the same.
-func (c *objectsToo) status(t *tappv1.TApp, s tappv1.InstanceStatus) tappv1.TAppStatus {
+// status of a TApp whose instances all run.
+func (c *objectsToo) status(t *tappv1.TApp) tappv1.TAppStatus {
 	n := int32(c.size.Instances)
 	revision := fmt.Sprintf("%s-%016x", t.Name, t.Generation)
 	status := tappv1.TAppStatus{
-		ObservedGeneration: t.Generation, Replicas: n, UpdatedReplicas: n, CurrentRevision: revision, UpdateRevision: revision,
-		ScaleLabelSelector: metav1.FormatLabelSelector(t.Spec.Selector), AppStatus: tappv1.AppStatus(s),
+		ObservedGeneration: t.Generation, Replicas: n, ReadyReplicas: n, AvailableReplicas: n, UpdatedReplicas: n,
+		CurrentRevision: revision, UpdateRevision: revision,
+		ScaleLabelSelector: metav1.FormatLabelSelector(t.Spec.Selector), AppStatus: tappv1.AppRunning,
 		LastProgressTime: new(metav1.Now()), Statuses: map[string]tappv1.InstanceStatus{},
 	}
 	for i := range c.size.Instances {
-		status.Statuses[strconv.Itoa(i)] = s
+		status.Statuses[strconv.Itoa(i)] = tappv1.InstanceRunning
 	}
 	for _, kind := range []string{tappv1.ConditionReady, tappv1.ConditionProgressing} {
 		status.Conditions = append(status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, ObservedGeneration: t.Generation,
-			LastTransitionTime: metav1.Now(), Reason: string(s), Message: "as long as the real one"})
-	}
-	if s == tappv1.InstanceRunning {
-		status.ReadyReplicas, status.AvailableReplicas = n, n
+			LastTransitionTime: metav1.Now(), Reason: string(tappv1.InstanceRunning), Message: "as long as the real one"})
 	}
 	return status
 }
