@@ -36,7 +36,7 @@ import (
 const (
 	Pause       = "registry.k8s.io/pause:3.10"
 	CoreDNS     = "registry.k8s.io/coredns/coredns:v1.15.0"
-	CertManager = "quay.io/jetstack/cert-manager-controller:v1.21.2"
+	CertManager = "quay.io/jetstack/cert-manager-controller:v1.20.3"
 	// MetricsServer is the source of what HorizontalPodAutoscalers look at.
 	MetricsServer = "registry.k8s.io/metrics-server/metrics-server:v0.9.0"
 )
