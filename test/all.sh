@@ -43,7 +43,7 @@ lane() {
 	run "$@" > >(sed -u "s/^/[$name] /") 2>&1
 }
 
-run vet lint unit sim build bin/devcluster
+run vet unit sim build bin/devcluster
 bin/devcluster build
 lane 1 admission-test shell-test plugin-test app-test e2e &
 lanes=$!
@@ -51,7 +51,7 @@ lane 2 certs-test failover-test nodes-test app-nodes-test install-test &
 lanes+=" $!"
 # These need no cluster, and with cold caches minutes of one processor, which the
 # others leave them: those wait for nodes and leaders to be given up.
-{ renice -n 19 $BASHPID >/dev/null && GOMAXPROCS=1 GOFLAGS="${GOFLAGS:-} -p=1" lane 3 chart-test devcluster-test; } &
+{ renice -n 19 $BASHPID >/dev/null && GOMAXPROCS=1 GOFLAGS="${GOFLAGS:-} -p=1" lane 3 lint chart-test devcluster-test; } &
 lanes+=" $!"
 code=0
 for lane in $lanes; do

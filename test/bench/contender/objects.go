@@ -73,8 +73,8 @@ func (c *objectsToo) beside(ctx context.Context, pods func(context.Context) erro
 	return g.Wait()
 }
 
-// tell writes all that is told of a TApp's new generation, the status once: the real
-// one seldom writes another before all is done.
+// tell writes all that is told of a TApp's new generation, the status once, which is
+// the least that there can be.
 func (c *objectsToo) tell(ctx context.Context, t *tappv1.TApp) error {
 	owner := *metav1.NewControllerRef(t, tappv1.GroupVersionKind())
 	name := t.Name + "-" + strconv.FormatInt(t.Generation, 10)
@@ -124,7 +124,7 @@ func (c *objectsToo) status(t *tappv1.TApp) tappv1.TAppStatus {
 	}
 	for _, kind := range []string{tappv1.ConditionReady, tappv1.ConditionProgressing} {
 		status.Conditions = append(status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, ObservedGeneration: t.Generation,
-			LastTransitionTime: metav1.Now(), Reason: string(tappv1.InstanceRunning), Message: "as long as the real one"})
+			LastTransitionTime: metav1.Now(), Reason: "Available", Message: "as long as the real one"})
 	}
 	return status
 }

@@ -65,8 +65,15 @@ func away(gates map[string][]time.Time) *record.Away {
 	if len(out) == 0 {
 		return nil
 	}
-	slices.Sort(out)
-	return &record.Away{Median: out[len(out)/2], P99: out[len(out)*99/100], Most: out[len(out)-1]}
+	a := &record.Away{Most: slices.Max(out)}
+	a.Median, a.P99 = spread(out)
+	return a
+}
+
+// spread sorts the figures, of which there is at least one.
+func spread(figures []float64) (median, p99 float64) {
+	slices.Sort(figures)
+	return figures[len(figures)/2], figures[len(figures)*99/100]
 }
 
 func kind(q audit.Request) string {
@@ -113,8 +120,7 @@ func kubelet(requests []audit.Request) *record.Kubelet {
 	}
 	k := &record.Kubelet{Rate: float64(answered-1) / last.Sub(first).Seconds()}
 	if len(lags) > 0 {
-		slices.Sort(lags)
-		k.Median, k.P99 = lags[len(lags)/2], lags[len(lags)*99/100]
+		k.Median, k.P99 = spread(lags)
 	}
 	return k
 }
