@@ -235,11 +235,12 @@ func eachOf[T any](list, models []T, f func(element, model *T)) {
 	}
 }
 
-// shareFields shares the fields of a struct, of which all are exported.
+// shareFields shares the fields of a struct, of which all are exported. Most are not
+// set, and there is nothing to share then.
 func shareFields[T any](s, model *T) {
 	fields, models := reflect.ValueOf(s).Elem(), reflect.ValueOf(model).Elem()
 	for i := range fields.NumField() {
-		if reflect.DeepEqual(fields.Field(i).Addr().Interface(), models.Field(i).Addr().Interface()) {
+		if !fields.Field(i).IsZero() && reflect.DeepEqual(fields.Field(i).Addr().Interface(), models.Field(i).Addr().Interface()) {
 			fields.Field(i).Set(models.Field(i))
 		}
 	}
