@@ -69,6 +69,10 @@ func (p *program) run(ctx context.Context, b *contender.Bench) error {
 		return fmt.Errorf("asking for TApp's version: %w", err)
 	}
 	fields := strings.Fields(string(version))
+	boot, err := measure.Boot()
+	if err != nil {
+		return err
+	}
 	kubernetes, err := b.Kubernetes()
 	if err != nil {
 		return err
@@ -93,7 +97,7 @@ func (p *program) run(ctx context.Context, b *contender.Bench) error {
 				if size.Objects == 1 && name == record.BareObjects {
 					continue // one object is next to nothing
 				}
-				s := story{program: p, bench: b, size: size, round: round, version: fields[len(fields)-1]}
+				s := story{program: p, bench: b, size: size, round: round, version: fields[len(fields)-1], boot: boot}
 				if err := s.run(ctx, starts[name]); err != nil {
 					err = fmt.Errorf("%s with %d x %d: %w", name, size.Objects, size.Instances, err)
 					fmt.Fprintln(os.Stderr, err)
@@ -134,6 +138,7 @@ type story struct {
 	size    contender.Size
 	round   int
 	version string
+	boot    string
 }
 
 func (s *story) run(ctx context.Context, start contender.Start) (err error) {
@@ -213,7 +218,7 @@ func (s *story) measure(ctx context.Context, c *contender.Contender, name string
 	}
 	r, err = phase.End(ctx, c.Subject())
 	r.Key = record.Key{Contender: c.Name, Phase: name, Objects: s.size.Objects, Instances: s.size.Instances, Gate: s.size.Gate}
-	r.Round, r.Version = s.round, s.version
+	r.Round, r.Version, r.Boot = s.round, s.version, s.boot
 	r.Seconds, r.Ready, r.Empty = took.Seconds(), ready.Seconds(), c.Empty
 	return r, true, err
 }

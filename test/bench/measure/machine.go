@@ -32,6 +32,15 @@ func Machine(kubernetes string) (record.Machine, error) {
 	return m, nil
 }
 
+// Boot is made up by the kernel when the machine starts.
+func Boot() (string, error) {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fmt.Errorf("tell this start of the machine from others: %w", err)
+	}
+	return strings.TrimSpace(string(id)), nil
+}
+
 // field returns the first one of its name; empty if there is none.
 func field(path, name string) (string, error) {
 	data, err := os.ReadFile(path)

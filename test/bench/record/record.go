@@ -72,6 +72,9 @@ type Run struct {
 	At    time.Time `json:"at"`
 	// Version of TApp.
 	Version string `json:"version"`
+	// Boot tells the starts of machines apart, whose figures are not compared. Runs
+	// before 2026-11-22 have none.
+	Boot string `json:"boot,omitempty"`
 	// Seconds from the user's request until the last pod is as it was asked for.
 	// Of a restart: from the start of the process until all TApps have been worked
 	// on once. Of the steady state: how long it was watched.
@@ -184,14 +187,12 @@ func (f File) Save(path string) error {
 	return nil
 }
 
-// Add puts a run in the place of the one with the same key and round.
+// Add puts a run in the place of the one with the same key and round, and of those
+// with the same key that another machine measured.
 func (f *File) Add(r Run) {
-	same := func(o Run) bool { return o.Key == r.Key && o.Round == r.Round }
-	if i := slices.IndexFunc(f.Runs, same); i >= 0 {
-		f.Runs[i] = r
-		return
-	}
-	f.Runs = append(f.Runs, r)
+	f.Runs = append(slices.DeleteFunc(f.Runs, func(o Run) bool {
+		return o.Key == r.Key && (o.Round == r.Round || o.Boot != r.Boot)
+	}), r)
 }
 
 // Find returns the run of a key that took the median time of its rounds.

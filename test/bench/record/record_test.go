@@ -29,6 +29,10 @@ func TestRecord(t *testing.T) {
 	if r, ok := f.Find(key); !ok || r.Seconds != 3 || r.Round != 2 || len(f.Runs) != 4 {
 		t.Errorf("the median of 5, 1 and 3: got %+v of %d runs", r, len(f.Runs))
 	}
+	f.Add(Run{Key: key, Round: 1, Seconds: 7, Boot: "another"})
+	if r, ok := f.Find(key); !ok || r.Seconds != 7 || len(f.Runs) != 2 {
+		t.Errorf("measured on another machine: got %+v of %d runs", r, len(f.Runs))
+	}
 	other.Phase = Zero
 	if r, ok := f.Find(other); ok {
 		t.Errorf("nobody measured %+v", r)

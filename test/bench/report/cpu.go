@@ -13,19 +13,20 @@ const controllerManager = "kube-controller-manager"
 // a phase: what this used, less what it used while the bare client made the same
 // pods (its other controllers watch pods too), each without what it uses when
 // nothing happens.
-func (d data) share(size record.Key, phase string) (float64, bool) {
-	set, ok := d.statefulSet(size, phase)
+func (d data) share(ours record.Run) (float64, bool) {
+	set, ok := d.statefulSet(ours)
 	if !ok {
 		return 0, false
 	}
+	phase := ours.Phase
 	if phase == record.InPlace || phase == record.Rolling {
 		phase = record.Recreate // that is what it does to the pods
 	}
-	bare, ok := d.find(size, record.Bare, phase, false)
+	bare, ok := d.beside(ours, record.Bare, phase, false)
 	if !ok {
 		return 0, false
 	}
-	idle := d.idle(size)
+	idle := d.idle(ours.Key)
 	used := func(r record.Run) float64 { return r.CPU[controllerManager] - idle*r.Window }
 	return max(0, used(set)-used(bare)), true
 }
@@ -49,9 +50,9 @@ func (d data) cpu() string {
 	t := &table{head: []string{"instances", "phase", "", "TApp, for 1,000 pods", "StatefulSet's share, for 1,000 pods", "whole kube-controller-manager then"}}
 	d.each(work(), func(size record.Key, phase string, gate bool, ours record.Run) {
 		share, whole := none, none
-		if s, ok := d.share(size, phase); ok {
+		if s, ok := d.share(ours); ok {
 			share = duration(perThousand(s, size))
-			set, _ := d.statefulSet(size, phase)
+			set, _ := d.statefulSet(ours)
 			whole = duration(perThousand(set.CPU[controllerManager], size))
 		}
 		t.add(sizeName(size), phaseName(phase), gateName(gate), duration(perThousand(ours.CPU[record.TApp], size)), share, whole)

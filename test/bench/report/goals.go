@@ -49,14 +49,14 @@ func (d data) timeGoals() []goal {
 			whole := goal{what: what + ", 1,000 TApps of 10: time beside the limit with its objects", limit: "1.15x", most: 1.15, format: "%.2fx"}
 			for _, size := range d.sizes() {
 				ours, ok := d.find(size, record.TApp, phase, gate)
-				limit, has := d.find(size, record.Bare, phase, gate)
+				limit, has := d.limit(ours)
 				switch {
 				case !ok || !has || size.Pods() < 1000: // a hundred pods are over in a second, and say little
 				case size.Objects == 1:
 					one.measured = append(one.measured, ours.Seconds/limit.Seconds)
 				default:
 					many.measured = append(many.measured, ours.Seconds/limit.Seconds)
-					if limit, has := d.find(size, record.BareObjects, phase, gate); has {
+					if limit, has := d.beside(ours, record.BareObjects, phase, gate); has {
 						whole.measured = append(whole.measured, ours.Seconds/limit.Seconds)
 					}
 				}
@@ -68,7 +68,7 @@ func (d data) timeGoals() []goal {
 	for _, gate := range []bool{true, false} {
 		many, ok := d.find(record.Key{Objects: 1, Instances: 10000}, record.TApp, record.InPlace, gate)
 		few, has := d.find(record.Key{Objects: 1, Instances: 1000}, record.TApp, record.InPlace, gate)
-		if ok && has {
+		if ok && has && many.Boot == few.Boot {
 			linear.measured = append(linear.measured, many.Seconds/10/few.Seconds)
 		}
 	}
@@ -114,7 +114,7 @@ func (d data) footprintGoals() []goal {
 	for _, size := range d.sizes() {
 		for _, phase := range []string{record.Create, record.Recreate} {
 			ours, ok := d.find(size, record.TApp, phase, false)
-			share, has := d.share(size, phase)
+			share, has := d.share(ours)
 			// Shares of a few hundredths of a second are noise.
 			if ok && has && size.Pods() >= 1000 && share > 0 {
 				cpu.measured = append(cpu.measured, ours.CPU[record.TApp]/share)

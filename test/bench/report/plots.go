@@ -50,8 +50,8 @@ func (d data) speedPlot(size record.Key) (plot, bool) {
 		if !ok {
 			continue
 		}
-		limit, _ := d.find(size, record.Bare, phase, false)
-		set, _ := d.statefulSet(size, phase)
+		limit, _ := d.limit(ours)
+		set, _ := d.statefulSet(ours)
 		p.Groups = append(p.Groups, phaseName(phase))
 		for i, r := range []record.Run{limit, ours, set} {
 			p.Series[i].Values = append(p.Series[i].Values, r.Seconds)
@@ -88,7 +88,7 @@ func (d data) cpuPlot() plot {
 		ours, theirs := series{Name: "TApp", Colour: 2}, series{Name: "StatefulSet's share of kube-controller-manager", Colour: 3}
 		for _, phase := range work() {
 			r, ok := d.find(size, record.TApp, phase, false)
-			share, has := d.share(size, phase)
+			share, has := d.share(r)
 			if ok && has {
 				groups = append(groups, phaseName(phase))
 				ours.Values = append(ours.Values, perThousand(r.CPU[record.TApp], size))

@@ -48,6 +48,9 @@ func measured() record.File {
 	for contender, seconds := range map[string]float64{record.Bare: 10, record.BareObjects: 12, record.TApp: 13.2} {
 		f.Add(record.Run{Seconds: seconds, Key: record.Key{Contender: contender, Phase: record.Create, Objects: 1000, Instances: 10}})
 	}
+	for contender, boot := range map[string]string{record.Bare: "b", record.TApp: "b", record.StatefulSet: "another"} {
+		f.Add(record.Run{Seconds: 9, Boot: boot, Key: record.Key{Contender: contender, Phase: record.Zero, Objects: 1000, Instances: 10}})
+	}
 	return f
 }
 
@@ -73,6 +76,7 @@ func TestWrite(t *testing.T) {
 		"| create, no gate, 1,000 TApps of 10: time beside the limit | 1.15x | 1.32x | **missed** |",
 		"| create, no gate, 1,000 TApps of 10: time beside the limit with its objects | 1.15x | 1.10x | reached |",
 		"| 1,000 x 10 | create | no gate | 10.0 s | 12.0 s | 13.2 s | 1.32 | 1.10 |",
+		"| 1,000 x 10 | scale to zero | no gate | 9.00 s | 9.00 s | – | 1.00 | – |",
 		"| restart at 10,000 instances, until all was worked on | 5 s | – | not measured |",
 		"| a plan for 10,000 instances | 50 ms | 60 ms | **missed** |",
 		// 5 s, less 2 s of the other controllers: both have 1 s of idle time.

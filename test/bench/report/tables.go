@@ -21,13 +21,26 @@ func phaseName(phase string) string {
 	}[phase]
 }
 
+// beside is what another contender did with as many instances, while the machine ran
+// as it did for ours: the same program is half as fast on another one.
+func (d data) beside(ours record.Run, contender, phase string, gate bool) (record.Run, bool) {
+	r, ok := d.find(ours.Key, contender, phase, gate)
+	return r, ok && r.Boot == ours.Boot
+}
+
+// limit is what the bare client did for the same wish.
+func (d data) limit(ours record.Run) (record.Run, bool) {
+	return d.beside(ours, record.Bare, ours.Phase, ours.Gate)
+}
+
 // statefulSet is what a StatefulSet did for the same wish: it updates by
 // recreating, and has no gate.
-func (d data) statefulSet(size record.Key, phase string) (record.Run, bool) {
+func (d data) statefulSet(ours record.Run) (record.Run, bool) {
+	phase := ours.Phase
 	if phase == record.InPlace {
 		phase = record.Recreate
 	}
-	return d.find(size, record.StatefulSet, phase, false)
+	return d.beside(ours, record.StatefulSet, phase, false)
 }
 
 // each calls f for what TApp was measured with.
@@ -46,8 +59,8 @@ func (d data) each(phases []string, f func(size record.Key, phase string, gate b
 func (d data) speed() string {
 	t := &table{head: []string{"instances", "phase", "", "limit", "TApp", "StatefulSet", "TApp / limit", "TApp / StatefulSet"}}
 	d.each(work(), func(size record.Key, phase string, gate bool, ours record.Run) {
-		limit, hasLimit := d.find(size, record.Bare, phase, gate)
-		set, hasSet := d.statefulSet(size, phase)
+		limit, hasLimit := d.limit(ours)
+		set, hasSet := d.statefulSet(ours)
 		other := seconds(set, hasSet)
 		if hasSet && (phase == record.InPlace || phase == record.Rolling) {
 			other += " (recreates)"
@@ -63,8 +76,8 @@ func (d data) speed() string {
 func (d data) objects() string {
 	t := &table{head: []string{"instances", "phase", "", "limit", "limit with its objects", "TApp", "TApp / limit", "TApp / limit with its objects"}}
 	d.each(work(), func(size record.Key, phase string, gate bool, ours record.Run) {
-		limit, hasLimit := d.find(size, record.Bare, phase, gate)
-		if whole, ok := d.find(size, record.BareObjects, phase, gate); ok {
+		limit, hasLimit := d.limit(ours)
+		if whole, ok := d.beside(ours, record.BareObjects, phase, gate); ok {
 			t.add(sizeName(size), phaseName(phase), gateName(gate), seconds(limit, hasLimit), seconds(whole, ok), seconds(ours, true),
 				ratio(ours, limit, hasLimit), ratio(ours, whole, ok))
 		}
@@ -81,8 +94,8 @@ func (d data) writes() string {
 			}
 			return fmt.Sprintf("%.3f", podWrites(r))
 		}
-		t.add(sizeName(size), phaseName(phase), gateName(gate), perPod(d.find(size, record.Bare, phase, gate)), perPod(ours, true),
-			perPod(d.statefulSet(size, phase)), kinds(ours), thousands(int64(statusWrites(ours))), fmt.Sprint(ours.BusiestStatus),
+		t.add(sizeName(size), phaseName(phase), gateName(gate), perPod(d.limit(ours)), perPod(ours, true),
+			perPod(d.statefulSet(ours)), kinds(ours), thousands(int64(statusWrites(ours))), fmt.Sprint(ours.BusiestStatus),
 			thousands(int64(events(ours))), fmt.Sprint(ours.Conflicts))
 	})
 	return t.String()
@@ -106,7 +119,7 @@ func (d data) statusBytes() string {
 	t := &table{head: []string{"instances", "phase", "", "TApp", "for each instance", "StatefulSet"}}
 	d.each(work(), func(size record.Key, phase string, gate bool, ours record.Run) {
 		other := none
-		if set, ok := d.statefulSet(size, phase); ok {
+		if set, ok := d.statefulSet(ours); ok {
 			other = bytesOf(set.StatusBytes)
 		}
 		t.add(sizeName(size), phaseName(phase), gateName(gate), bytesOf(ours.StatusBytes),
@@ -144,7 +157,7 @@ func (d data) delay() string {
 	t := &table{head: []string{"instances", "phase", "", "TApp: first write", "all pods there", "last status write", "StatefulSet: first write"}}
 	d.each(work(), func(size record.Key, phase string, gate bool, ours record.Run) {
 		other := none
-		if set, ok := d.statefulSet(size, phase); ok {
+		if set, ok := d.statefulSet(ours); ok {
 			other = fmt.Sprintf("%.0f ms", set.FirstWrite*1000)
 		}
 		t.add(sizeName(size), phaseName(phase), gateName(gate), fmt.Sprintf("%.0f ms", ours.FirstWrite*1000), duration(ours.Seconds),
@@ -161,7 +174,7 @@ func (d data) away() string {
 			return
 		}
 		other := none
-		if limit, ok := d.find(size, record.Bare, phase, gate); ok && limit.Away != nil {
+		if limit, ok := d.limit(ours); ok && limit.Away != nil {
 			other = duration(limit.Away.Median)
 		}
 		t.add(sizeName(size), phaseName(phase), duration(ours.Away.Median), duration(ours.Away.P99), duration(ours.Away.Most), other)
@@ -181,7 +194,7 @@ func (d data) steady() string {
 	t := &table{head: []string{"instances", "", "watched", "writes", "TApp's CPU", "StatefulSet: writes"}}
 	d.each([]string{record.Steady}, func(size record.Key, _ string, gate bool, r record.Run) {
 		other := none
-		if set, ok := d.statefulSet(size, record.Steady); ok {
+		if set, ok := d.statefulSet(r); ok {
 			other = fmt.Sprint(total(set))
 		}
 		t.add(sizeName(size), gateName(gate), duration(r.Seconds), fmt.Sprint(total(r)), duration(r.CPU[record.TApp]), other)
