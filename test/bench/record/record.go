@@ -72,8 +72,8 @@ type Run struct {
 	At    time.Time `json:"at"`
 	// Version of TApp.
 	Version string `json:"version"`
-	// Boot tells the starts of machines apart, whose figures are not compared. Runs
-	// before 2026-11-22 have none.
+	// Boot tells the starts of machines apart, whose figures are not compared. Old
+	// runs have none.
 	Boot string `json:"boot,omitempty"`
 	// Seconds from the user's request until the last pod is as it was asked for.
 	// Of a restart: from the start of the process until all TApps have been worked
