@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,6 +108,12 @@ func TestWrite(t *testing.T) {
 	var names []string
 	for _, p := range plots {
 		names = append(names, p.Name)
+		if p.Name != "speed-1000x10" {
+			continue
+		}
+		if got := fmt.Sprint(p.Groups, p.Series[1].Values, p.Series[2].Values); got != "[create scale to zero] [13.2 9] [0 0]" {
+			t.Errorf("StatefulSet was measured on another machine: %s", got)
+		}
 	}
 	if got := strings.Join(names, " "); got != "speed-1x1000 speed-1000x10 cpu" { // one size is no scale
 		t.Errorf("plots: %s", got)

@@ -25,7 +25,10 @@ func phaseName(phase string) string {
 // as it did for ours: the same program is half as fast on another one.
 func (d data) beside(ours record.Run, contender, phase string, gate bool) (record.Run, bool) {
 	r, ok := d.find(ours.Key, contender, phase, gate)
-	return r, ok && r.Boot == ours.Boot
+	if !ok || r.Boot != ours.Boot {
+		return record.Run{}, false
+	}
+	return r, true
 }
 
 // limit is what the bare client did for the same wish.
