@@ -52,14 +52,31 @@ func isTrouble(s tappv1.InstanceStatus) bool {
 func remembersSame(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
 	stored := &t.Status
 	if stored.ScaleLabelSelector != next.ScaleLabelSelector || stored.CurrentRevision != next.CurrentRevision ||
-		!maps.Equal(stored.Nodes, next.Nodes) || len(stored.Statuses) != len(next.Statuses) {
+		!maps.Equal(stored.Nodes, next.Nodes) || !remembersInstances(t, next) {
 		return false
-	}
-	for id, is := range next.Statuses {
-		if was, listed := stored.Statuses[id]; !listed || was != is && (isEnd(was) || isEnd(is) || isTrouble(is)) {
-			return false
-		}
 	}
 	was, is := meta.FindStatusCondition(stored.Conditions, tappv1.ConditionForceDeleted), meta.FindStatusCondition(next.Conditions, tappv1.ConditionForceDeleted)
 	return was == is || was != nil && is != nil && was.Status == is.Status && was.Message == is.Message
+}
+
+// remembersInstances says whether a status is as the stored one in what it tells of
+// instances that have no pod: how they ended and, if there can be any, whose claims
+// are left.
+func remembersInstances(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
+	stored := t.Status.Statuses
+	whatever := func(_, _ tappv1.InstanceStatus) bool { return true }
+	if len(t.Spec.VolumeClaimTemplates) > 0 && !maps.EqualFunc(stored, next.Statuses, whatever) {
+		return false
+	}
+	for id, was := range stored {
+		if isEnd(was) && next.Statuses[id] != was {
+			return false
+		}
+	}
+	for id, is := range next.Statuses {
+		if (isEnd(is) || isTrouble(is)) && stored[id] != is {
+			return false
+		}
+	}
+	return true
 }

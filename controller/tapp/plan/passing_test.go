@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,7 +43,7 @@ func TestIsPassing(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		stored, next change
-		want         bool
+		want         bool // but where instances come or go and may have claims
 	}{
 		"counts":                     {none, func(s *tappv1.TAppStatus) { s.ReadyReplicas, s.UpdatedReplicas = 1, 2 }, true},
 		"states":                     {none, both(instance("0", tappv1.InstanceUpdating), instance("1", tappv1.InstanceRunning)), true},
@@ -62,9 +64,11 @@ func TestIsPassing(t *testing.T) {
 		"the selector":               {none, func(s *tappv1.TAppStatus) { s.ScaleLabelSelector = "app=b" }, false},
 		"a node":                     {none, func(s *tappv1.TAppStatus) { s.Nodes = map[string]string{"0": "a"} }, false},
 		"the revision that is out":   {none, func(s *tappv1.TAppStatus) { s.CurrentRevision = "b" }, false},
-		"one instance more":          {none, instance("2", tappv1.InstanceNotCreated), false},
-		"one instance less":          {none, func(s *tappv1.TAppStatus) { delete(s.Statuses, "1") }, false},
-		"one instead of another":     {none, both(func(s *tappv1.TAppStatus) { delete(s.Statuses, "1") }, instance("7", tappv1.InstancePending)), false},
+		"one instance more":          {none, instance("2", tappv1.InstanceNotCreated), true},
+		"one instance less":          {none, func(s *tappv1.TAppStatus) { delete(s.Statuses, "1") }, true},
+		"one instead of another":     {none, both(func(s *tappv1.TAppStatus) { delete(s.Statuses, "1") }, instance("7", tappv1.InstancePending)), true},
+		"less, and one had ended":    {instance("1", tappv1.InstanceSucc), func(s *tappv1.TAppStatus) { delete(s.Statuses, "1") }, false},
+		"more, and one has failed":   {none, instance("2", tappv1.InstancePodFailed), false},
 		"a failed pod":               {none, instance("0", tappv1.InstancePodFailed), false},
 		"a pod that ended well":      {none, instance("0", tappv1.InstancePodSucc), false},
 		"a pod of a silent node":     {none, instance("0", tappv1.InstanceUnknown), false},
@@ -86,8 +90,12 @@ func TestIsPassing(t *testing.T) {
 		}
 		for spec, first := range specs {
 			tapp := &tappv1.TApp{Spec: first.TAppSpec, Status: *status(c.stored)}
+			next := status(c.next)
 			want := c.want && (first.passes || tapp.Status.ObservedGeneration > 0)
-			if got := isPassing(tapp, status(c.next)); got != want {
+			if !slices.Equal(slices.Sorted(maps.Keys(tapp.Status.Statuses)), slices.Sorted(maps.Keys(next.Statuses))) {
+				want = want && len(first.VolumeClaimTemplates) == 0
+			}
+			if got := isPassing(tapp, next); got != want {
 				t.Errorf("%s, %s: got %t", name, spec, got)
 			}
 		}
