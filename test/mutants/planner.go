@@ -192,6 +192,8 @@ var planner = []mutant{
 		"if len(t.Spec.VolumeClaimTemplates) > 0 && !maps", "if len(t.Spec.VolumeClaimTemplates) > 1 && !maps"},
 	{"node-not-recorded", "lifecycle.go", "a pod is deleted before the status has its node",
 		"i.pod.Spec.NodeName == \"\" || d.tapp.Status.Nodes[i.id] != \"\"", "i.pod.Spec.NodeName != \"\" || d.tapp.Status.Nodes[i.id] != \"\""},
+	{"claims-not-recorded", "lifecycle.go", "a pod is deleted before the status lists the instance whose claims are to follow",
+		"d.nodeUnrecorded(i) || d.claimsUnrecorded(i)", "d.nodeUnrecorded(i)"},
 	{"history-one-too-long", "revision.go", "one revision too many is kept",
 		"for len(old) > limit {", "for len(old) > limit+1 {"},
 	{"history-forgets-the-newest", "revision.go", "the newest old revision goes first",

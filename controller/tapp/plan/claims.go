@@ -126,7 +126,12 @@ func (d *decision) withClaimsOnly() []*instance {
 // gone.
 func (d *decision) isLeftBehind(i *instance) bool {
 	_, listed := d.tapp.Status.Statuses[i.id]
-	return listed && d.replicas >= 0 && d.tapp.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled == tappv1.DeletePersistentVolumeClaim
+	return listed && d.claimsFollow()
+}
+
+// claimsFollow says whether the claims of instances that are scaled down go with them.
+func (d *decision) claimsFollow() bool {
+	return d.replicas >= 0 && d.tapp.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled == tappv1.DeletePersistentVolumeClaim
 }
 
 // followClaims deletes the claims of instances that a scale-down removed, has the

@@ -94,10 +94,10 @@ const whyKilled = "spec.statuses says Killed"
 
 func (d *decision) whyScaledDown() string { return fmt.Sprintf("spec.replicas is %d", d.replicas) }
 
-// delete deletes the instance's pod. Where its node must be remembered it first
-// waits until the stored status has it.
+// delete deletes the instance's pod. Where its node, or its claims, must be remembered
+// it first waits until the stored status has what tells of them.
 func (d *decision) delete(i *instance, reason, why string) {
-	if d.nodeUnrecorded(i) {
+	if d.nodeUnrecorded(i) || d.claimsUnrecorded(i) {
 		return
 	}
 	i.act(Action{Op: OpDelete, Pod: i.pod, Reason: reason, Why: why})
@@ -108,6 +108,20 @@ func (d *decision) delete(i *instance, reason, why string) {
 // tell.
 func (d *decision) nodeUnrecorded(i *instance) bool {
 	if !d.tapp.Spec.NeverMigrate || i.pod.Spec.NodeName == "" || d.tapp.Status.Nodes[i.id] != "" {
+		return false
+	}
+	d.waitFor(recordDelay)
+	return true
+}
+
+// claimsUnrecorded is true while status.statuses, as stored, does not list an instance
+// that is scaled down and whose claims are to follow: they are found by it. A TApp that
+// is scaled up and down faster than statuses are written gets there.
+func (d *decision) claimsUnrecorded(i *instance) bool {
+	if i.wanted || !d.claimsFollow() || len(d.tapp.Spec.VolumeClaimTemplates) == 0 {
+		return false
+	}
+	if _, listed := d.tapp.Status.Statuses[i.id]; listed {
 		return false
 	}
 	d.waitFor(recordDelay)
