@@ -8,12 +8,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net"
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -45,7 +47,9 @@ type Bench struct {
 	bareTApps *client.Client
 }
 
-// Connect makes the clients. The API server is their only limit.
+// Connect makes the clients. The API server is their only limit: the bare one has
+// connections of its own, because the user's watch of the pods would fall behind its
+// writes on the same one. Other contenders are other processes.
 func (b *Bench) Connect(cfg *rest.Config) error {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS, cfg.Burst, cfg.UserAgent = -1, -1, userAgent
@@ -55,16 +59,15 @@ func (b *Bench) Connect(cfg *rest.Config) error {
 	}
 	bare := rest.CopyConfig(cfg)
 	bare.UserAgent = bareAgent
+	bare.Dial = (&net.Dialer{}).DialContext // client-go shares connections but for those with a dialer
 	if b.bareTApps, err = client.New(bare); err != nil {
 		return fmt.Errorf("making the bare client of TApps: %w", err)
 	}
-	cfg.ContentType = "application/vnd.kubernetes.protobuf"
+	cfg.ContentType, bare.ContentType = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
 	if b.user, err = kubernetes.NewForConfig(cfg); err != nil {
 		return fmt.Errorf("making the user's client: %w", err)
 	}
-	cfg = rest.CopyConfig(cfg)
-	cfg.UserAgent = bareAgent
-	if b.bare, err = kubernetes.NewForConfig(cfg); err != nil {
+	if b.bare, err = kubernetes.NewForConfig(bare); err != nil {
 		return fmt.Errorf("making the bare client: %w", err)
 	}
 	b.Cluster.API = b.user.CoreV1().RESTClient()
