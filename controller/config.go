@@ -88,7 +88,7 @@ func Defaults() Config {
 		NodeLostAfter:           5 * time.Minute,
 		KubeAPIQPS:              2000,
 		KubeAPIBurst:            2500,
-		Workers:                 5,
+		Workers:                 20,
 		MetricsAddress:          ":8080",
 		Grace:                   20 * time.Second,
 		Election: Election{

@@ -55,7 +55,7 @@ func TestFlags(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"kubeconfig": "", "master": "", "controllers": "tapp", "create-crd": "true", "delete-pod-after-app-finish": "true",
-		"kube-api-qps": "2000", "kube-api-burst": "2500", "worker": "5", "namespace": "",
+		"kube-api-qps": "2000", "kube-api-burst": "2500", "worker": "20", "namespace": "",
 		"leader-elect": "true", "leader-elect-lease-duration": "15s", "leader-elect-renew-deadline": "10s",
 		"leader-elect-retry-period": "1s", "leader-elect-resource-name": "tapp-controller", "leader-elect-resource-namespace": "",
 		"node-lost-after": "5m0s", "metrics-address": ":8080", "logging-format": "text", "v": "0", "version": "false",

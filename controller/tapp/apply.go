@@ -47,15 +47,21 @@ func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, m *memory, actio
 	writes := make([]write, 0, len(actions))
 	for i := range actions {
 		a := &actions[i]
-		writes = append(writes, write{class: classOf(a), do: func() error { return c.act(ctx, w, a, out) }})
+		writes = append(writes, write{class: classOf(a), do: func() error {
+			end := c.turns.take(ctx)
+			defer end()
+			return c.act(ctx, w, a, out)
+		}})
 	}
 	now := c.Clock.Now()
 	deadline := now.Add(applyMost)
-	start := newSlowStart(m.momentum.at(now), func() bool {
+	start := newSlowStart(m.momentum.at(now, c.neighbours.at(t.Namespace, now)), func() bool {
 		return ctx.Err() != nil || c.stopping.Load() || c.Clock.Now().After(deadline) || c.outdated(t)
 	})
 	out.skipped = start.run(writes)
-	m.momentum.keep(start, out.failed == 0, c.Clock.Now())
+	now = c.Clock.Now()
+	m.momentum.keep(start, out.failed == 0, now)
+	c.neighbours.keep(t.Namespace, out.failed == 0, now)
 
 	switch {
 	case out.failed > 0: // the backoff decides

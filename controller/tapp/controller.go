@@ -103,6 +103,11 @@ type Controller struct {
 	// stopping is true from when Run was told to end: no further write starts.
 	stopping atomic.Bool
 	memories shell.Memories[memory]
+	// neighbours and turns are what the writes of all TApps go by.
+	neighbours neighbours
+	turns      turns
+	// looking is held while a live view is made.
+	looking sync.Mutex
 	// statusTook is how long the last status write took, in ns: of whichever TApp.
 	statusTook atomic.Int64
 }
@@ -112,7 +117,7 @@ func New(o Options) (*Controller, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	c := &Controller{Options: o, operations: operations(), statusMetrics: newStatusMetrics()}
+	c := &Controller{Options: o, operations: operations(), turns: make(turns, writersInAll), statusMetrics: newStatusMetrics()}
 	c.recorder = newRecorder(o.Events, o.Host, o.Clock, o.Metrics)
 	c.loop = &loop.Loop{
 		Name: "tapp", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,

@@ -1,6 +1,8 @@
 package tapp
 
 import (
+	"context"
+	"maps"
 	"sync"
 	"time"
 )
@@ -9,12 +11,20 @@ import (
 // were allowed came through, at most writersAtOnce. So an error that all of them
 // would meet, such as an exhausted quota, is met once and not a thousand times. A
 // rollout is many syncs in a row: one that follows a faultless one goes on with as
-// many as that one ended with.
+// many as that one ended with. And of a thousand small TApps each would only ever
+// start: one of which nothing is known starts with startTrusted where the writes for
+// another one of its namespace have just come through, because quotas and admission
+// are a namespace's.
 //
 // What an error concerns decides what follows: see reach. What did not get its
 // turn comes again with the next plan.
 const (
 	writersAtOnce = 64
+	// writersInAll is how many writes all TApps have under way together. Few of them
+	// cannot use it up, if theirs hang on a slow admission webhook.
+	writersInAll = 5 * writersAtOnce
+	// startTrusted wastes few writes where a TApp has a fault of its own.
+	startTrusted = 8
 	// mostInARow is after how many errors in a row a class is given up. Less would
 	// let a single bad instance keep those behind it from ever being tried.
 	mostInARow = 3
@@ -104,18 +114,71 @@ func (s *slowStart) end(class string, r reach) {
 type momentum struct {
 	allowed int
 	until   time.Time
+	failed  bool // some of the last sync's writes did
 }
 
-func (m *momentum) at(now time.Time) int {
-	if now.After(m.until) {
+// at is how many writes at once to start with, of which others may start with some.
+func (m *momentum) at(now time.Time, others int) int {
+	switch {
+	case m.failed:
 		return 1
+	case now.After(m.until):
+		return others
 	}
-	return m.allowed
+	return max(m.allowed, others)
 }
 
 func (m *momentum) keep(s *slowStart, faultless bool, now time.Time) {
-	*m = momentum{}
+	*m = momentum{failed: !faultless}
 	if faultless {
-		*m = momentum{allowed: s.allowed, until: now.Add(momentumLasts)}
+		m.allowed, m.until = s.allowed, now.Add(momentumLasts)
+	}
+}
+
+// neighbours know where writes come through.
+type neighbours struct {
+	mu      sync.Mutex
+	trusted map[string]time.Time // namespaces, and until when
+	swept   time.Time            // when those were dropped that are not any more
+}
+
+// at is how many writes at once a TApp may start with of which nothing is known.
+func (n *neighbours) at(namespace string, now time.Time) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if now.Before(n.trusted[namespace]) {
+		return startTrusted
+	}
+	return 1
+}
+
+// keep what became of a TApp's writes.
+func (n *neighbours) keep(namespace string, faultless bool, now time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if now.Sub(n.swept) >= momentumLasts {
+		n.swept = now
+		maps.DeleteFunc(n.trusted, func(_ string, until time.Time) bool { return !now.Before(until) })
+	}
+	switch {
+	case !faultless:
+		delete(n.trusted, namespace)
+	case n.trusted == nil:
+		n.trusted = map[string]time.Time{namespace: now.Add(momentumLasts)}
+	default:
+		n.trusted[namespace] = now.Add(momentumLasts)
+	}
+}
+
+// turns bound how many writes are under way.
+type turns chan struct{}
+
+// take a turn, whose end the caller tells; none is left to wait for when ctx ends.
+func (t turns) take(ctx context.Context) (end func()) {
+	select {
+	case t <- struct{}{}:
+		return func() { <-t }
+	case <-ctx.Done():
+		return func() {}
 	}
 }

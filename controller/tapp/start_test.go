@@ -1,6 +1,7 @@
 package tapp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -13,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"tkestack.io/tapp/controller/tapp/plan"
 )
 
 var (
@@ -164,15 +167,111 @@ func TestFailuresAreBounded(t *testing.T) {
 func TestMomentum(t *testing.T) {
 	var m momentum
 	now := time.Now()
-	if m.at(now) != 1 {
+	if m.at(now, 1) != 1 {
 		t.Error("the first sync starts slowly")
 	}
+	if m.at(now, 8) != 8 {
+		t.Error("the first sync starts as others let it")
+	}
 	m.keep(&slowStart{allowed: 40}, true, now)
-	if m.at(now.Add(time.Second)) != 40 || m.at(now.Add(momentumLasts+time.Second)) != 1 {
+	if m.at(now.Add(time.Second), 1) != 40 || m.at(now.Add(momentumLasts+time.Second), 1) != 1 {
 		t.Error("one that follows soon goes on, one that follows late does not")
 	}
-	m.keep(&slowStart{allowed: 40}, false, now)
-	if m.at(now) != 1 {
-		t.Error("after a fault it starts slowly")
+	if m.at(now.Add(time.Second), 8) != 40 || m.at(now.Add(momentumLasts+time.Second), 8) != 8 {
+		t.Error("one that follows late starts as others let it")
 	}
+	m.keep(&slowStart{allowed: 40}, false, now)
+	if m.at(now, 8) != 1 || m.at(now.Add(time.Hour), 8) != 1 {
+		t.Error("after a fault of its own it starts slowly, whatever others do")
+	}
+}
+
+// TestNeighbours: a TApp of which nothing is known starts with several writes where those
+// of another one in its namespace have just come through.
+func TestNeighbours(t *testing.T) {
+	var n neighbours
+	now := time.Now()
+	if n.at("ns", now) != 1 {
+		t.Error("nothing is known yet")
+	}
+	n.keep("ns", true, now)
+	if n.at("ns", now.Add(time.Second)) != startTrusted || n.at("ns", now.Add(momentumLasts)) != 1 {
+		t.Error("it is trusted for a while")
+	}
+	if n.at("other", now) != 1 {
+		t.Error("of another namespace nothing is known")
+	}
+	n.keep("ns", false, now)
+	if n.at("ns", now) != 1 {
+		t.Error("after a fault nothing is trusted")
+	}
+	for i := range 100 {
+		n.keep(fmt.Sprint("ns-", i), true, now.Add(time.Duration(i)*momentumLasts))
+	}
+	if len(n.trusted) != 1 {
+		t.Errorf("%d namespaces are remembered, want that of the last one only", len(n.trusted))
+	}
+}
+
+// TestNeighboursOfApply: a thousand creates of a TApp whose neighbour does well meet an
+// exhausted quota. It costs some requests the first time, and one after that.
+func TestNeighboursOfApply(t *testing.T) {
+	full := false
+	s := &stub{answer: func(_, path, _ string) (int, any) {
+		if full {
+			return status(403, metav1.StatusReasonForbidden, "exceeded quota")
+		}
+		return 201, somePod("b-0", "u", "50")
+	}}
+	c := s.newController(t)
+	actions := func(name string) (out []plan.Action) {
+		for n := range 1000 {
+			out = append(out, plan.Action{Op: plan.OpCreate, ID: fmt.Sprint(n), Pod: somePod(fmt.Sprint(name, "-", n), "", "")})
+		}
+		return out
+	}
+	a, b := someTApp("a"), someTApp("b")
+	_, _ = c.tapps.GetStore().Add(a), c.tapps.GetStore().Add(b)
+	c.apply(t.Context(), b, &memory{}, actions("b")[:1])
+	full = true
+	var m memory
+	for _, most := range []int{startTrusted, 1, 1} {
+		before := len(s.asked())
+		c.apply(t.Context(), a, &m, actions("a"))
+		if n := len(s.asked()) - before; n == 0 || n > most {
+			t.Errorf("%d requests, want one to %d", n, most)
+		}
+	}
+}
+
+// TestTurns: all TApps together have writersInAll writes under way, and who waits is let
+// go when the work ends.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := make(turns, 2)
+		ctx, cancel := context.WithCancel(t.Context())
+		began := make(chan func(), 3)
+		for range 3 {
+			go func() { began <- turns.take(ctx) }()
+		}
+		synctest.Wait()
+		if len(began) != 2 {
+			t.Fatalf("%d have begun, want 2", len(began))
+		}
+		(<-began)()
+		synctest.Wait()
+		if len(began) != 2 {
+			t.Fatalf("%d hold a turn after one has ended, want 2", len(began))
+		}
+		go func() { began <- turns.take(ctx) }()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if len(began) != 3 {
+			t.Fatalf("%d are let go when the work ends, want the third, too", len(began))
+		}
+		for range 3 {
+			(<-began)()
+		}
+	})
 }
