@@ -23,10 +23,14 @@ import (
 //
 // patience is how long the caches may take; after that the TApp is planned on a
 // live view of the cluster. The mark stays, so that the next plan waits again,
-// and longer, lest a watch that is stuck turn every sync into a list.
+// and longer, lest a watch that is stuck turn every sync into a list. For the same
+// reason only one TApp at a time is looked at live: when a watch is behind, it is so
+// for all of them, and each list holds the instances of the whole namespace.
 const (
 	patience    = 5 * time.Second
 	patienceMax = 20 * time.Second
+	// lookAgain is when to ask again whether it is a TApp's turn to be looked at.
+	lookAgain = time.Second
 )
 
 // guard remembers the writes for one TApp that the caches may lack.
@@ -75,8 +79,8 @@ type stores struct{ tapps, pods, claims, revisions cache.Store }
 
 // verdict of the guard.
 type verdict struct {
-	// live: plan on a live view; otherwise wait if that is not zero: the caches
-	// lack a write, and an event or the end of patience will show.
+	// live: patience is at its end, plan on a live view; otherwise wait if that is not
+	// zero: the caches lack a write, and an event or the end of patience will show.
 	live bool
 	wait time.Duration
 }
@@ -97,9 +101,15 @@ func (g *guard) check(s stores, namespace string, now time.Time) verdict {
 	if left := g.patience - now.Sub(g.since); left > 0 {
 		return verdict{wait: left}
 	}
+	return verdict{live: true}
+}
+
+// looks notes that a live view is being made: patience begins anew, and is longer.
+func (g *guard) looks(now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.since = now
 	g.patience = min(2*g.patience, patienceMax)
-	return verdict{live: true}
 }
 
 // clear is for when a live view showed that the caches lack nothing after all.

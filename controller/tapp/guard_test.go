@@ -57,7 +57,9 @@ func TestGuardNeverWaitsForEver(t *testing.T) {
 	g.wrotePod("120")
 	var live []time.Duration
 	for second := range 100 {
-		if v := g.check(s, "ns", now.Add(time.Duration(second)*time.Second)); v.live {
+		at := now.Add(time.Duration(second) * time.Second)
+		if v := g.check(s, "ns", at); v.live {
+			g.looks(at)
 			live = append(live, time.Duration(second)*time.Second)
 		} else if v.wait <= 0 {
 			t.Fatalf("after %d s: neither live nor a time to wait", second)

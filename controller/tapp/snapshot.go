@@ -16,6 +16,10 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
+// listPage is how many objects are listed at a time where most of them are not needed:
+// as many as kubectl asks for.
+const listPage = 500
+
 // view is what the planner sees of one TApp. Its objects are shared with the
 // caches: nobody may write to them.
 type view struct {
@@ -61,15 +65,8 @@ func (c *Controller) live(ctx context.Context, k loop.Key, uid types.UID) (*view
 		return nil, fmt.Errorf("reading the TApp live: %w", err)
 	}
 	v := &view{tapp: t}
-	labelled := metav1.ListOptions{LabelSelector: tappv1.LabelInstanceID}
-	pods, err := c.Core.Pods(k.Namespace).List(ctx, labelled)
-	if err != nil {
-		return nil, fmt.Errorf("listing pods live: %w", err)
-	}
-	for i := range pods.Items {
-		if s, ok := stem(pods.Items[i].Name); ok && s == k.Name {
-			v.pods = append(v.pods, &pods.Items[i])
-		}
+	if v.pods, err = c.livePods(ctx, k); err != nil {
+		return nil, err
 	}
 	revisions, err := c.Apps.ControllerRevisions(k.Namespace).List(ctx, metav1.ListOptions{LabelSelector: tappv1.LabelTApp + "=" + k.Name})
 	if err != nil {
@@ -81,7 +78,7 @@ func (c *Controller) live(ctx context.Context, k loop.Key, uid types.UID) (*view
 	if len(t.Spec.VolumeClaimTemplates) == 0 {
 		return v, nil
 	}
-	claims, err := c.Core.PersistentVolumeClaims(k.Namespace).List(ctx, labelled)
+	claims, err := c.Core.PersistentVolumeClaims(k.Namespace).List(ctx, metav1.ListOptions{LabelSelector: tappv1.LabelInstanceID})
 	if err != nil {
 		return nil, fmt.Errorf("listing claims live: %w", err)
 	}
@@ -93,6 +90,27 @@ func (c *Controller) live(ctx context.Context, k loop.Key, uid types.UID) (*view
 		}
 	}
 	return v, nil
+}
+
+// livePods of a TApp. The instances of all TApps in the namespace come, of which few may be
+// this one's: a page of them is held at a time.
+func (c *Controller) livePods(ctx context.Context, k loop.Key) ([]*corev1.Pod, error) {
+	options := metav1.ListOptions{LabelSelector: tappv1.LabelInstanceID, Limit: listPage}
+	var out []*corev1.Pod
+	for {
+		page, err := c.Core.Pods(k.Namespace).List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("listing pods live: %w", err)
+		}
+		for _, pod := range page.Items { // a copy, so that the page can go
+			if s, ok := stem(pod.Name); ok && s == k.Name {
+				out = append(out, &pod)
+			}
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return out, nil
+		}
+	}
 }
 
 // same says whether two views show the same versions of the same objects.

@@ -28,7 +28,8 @@ import (
 // stub answers requests in the place of an API server, to inject faults; what a
 // real one does is tested in test/shell.
 type stub struct {
-	// answer returns the HTTP code and the object or Status.
+	// answer returns the HTTP code and the object or Status. The path has a "?continue="
+	// where a list is continued.
 	answer func(method, path, body string) (int, any)
 
 	mu   sync.Mutex
@@ -43,10 +44,14 @@ func (s *stub) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		body, _ = io.ReadAll(r.Body)
 	}
+	path := r.URL.Path
+	if token := r.URL.Query().Get("continue"); token != "" {
+		path += "?continue=" + token
+	}
 	s.mu.Lock()
-	s.asks = append(s.asks, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+string(body)))
+	s.asks = append(s.asks, strings.TrimSpace(r.Method+" "+path+" "+string(body)))
 	s.mu.Unlock()
-	code, object := s.answer(r.Method, r.URL.Path, string(body))
+	code, object := s.answer(r.Method, path, string(body))
 	if code == 0 {
 		return nil, fmt.Errorf("connection refused")
 	}

@@ -94,6 +94,11 @@ func (c *Controller) snapshot(ctx context.Context, t *tappv1.TApp, m *memory) (*
 	if err != nil || !verdict.live {
 		return v, 0, err
 	}
+	if !c.looking.TryLock() {
+		return nil, lookAgain, nil
+	}
+	defer c.looking.Unlock()
+	m.guard.looks(c.Clock.Now())
 	c.Metrics.staleRepairs.Inc()
 	live, err := c.live(ctx, loop.Key{Namespace: t.Namespace, Name: t.Name}, t.UID)
 	switch {

@@ -17,12 +17,8 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-const (
-	// unlabelledPage is how many claims are listed at a time.
-	unlabelledPage = 500
-	// unlabelledMost is how long the search may take. It goes on beside the work.
-	unlabelledMost = 5 * time.Minute
-)
+// unlabelledMost is how long the search may take. It goes on beside the work.
+const unlabelledMost = 5 * time.Minute
 
 // labelClaims gives the claims that TApps own the label by which they are cached.
 // tkestack/tapp labelled none, and owned all: with their TApp would go what
@@ -33,7 +29,7 @@ func (c *Controller) labelClaims(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, unlabelledMost)
 	defer cancel()
 	found := 0
-	options := metav1.ListOptions{LabelSelector: "!" + tappv1.LabelInstanceID, Limit: unlabelledPage}
+	options := metav1.ListOptions{LabelSelector: "!" + tappv1.LabelInstanceID, Limit: listPage}
 	var errs []error
 	for {
 		list, err := c.Core.PersistentVolumeClaims(c.Namespace).List(ctx, options)

@@ -57,7 +57,7 @@ func TestLabelClaims(t *testing.T) {
 		return "PATCH " + path + "data-web-" + id + ` {"metadata":{"uid":"uid-data-web-` + id + `","labels":{"` + tappv1.LabelInstanceID + `":"` + id + `"}}}`
 	}
 	const list = "GET /api/v1/persistentvolumeclaims"
-	if want := []string{list, patch("0"), list, patch("6"), patch("7")}; !slices.Equal(s.asked(), want) {
+	if want := []string{list, patch("0"), list + "?continue=more", patch("6"), patch("7")}; !slices.Equal(s.asked(), want) {
 		t.Errorf("asked %q, want %q", s.asked(), want)
 	}
 }
