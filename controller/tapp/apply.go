@@ -55,13 +55,13 @@ func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, m *memory, actio
 	}
 	now := c.Clock.Now()
 	deadline := now.Add(applyMost)
-	start := newSlowStart(m.momentum.at(now, c.neighbours.at(t.Namespace, now)), func() bool {
+	start := newSlowStart(m.momentum.at(now, c.neighbours.at(t.Namespace, actions, now)), func() bool {
 		return ctx.Err() != nil || c.stopping.Load() || c.Clock.Now().After(deadline) || c.outdated(t)
 	})
 	out.skipped = start.run(writes)
 	now = c.Clock.Now()
 	m.momentum.keep(start, out.failed == 0, now)
-	c.neighbours.keep(t.Namespace, out.failed == 0, now)
+	c.neighbours.keep(t.Namespace, out.done, out.failed == 0, now)
 
 	switch {
 	case out.failed > 0: // the backoff decides

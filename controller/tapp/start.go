@@ -5,6 +5,8 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"tkestack.io/tapp/controller/tapp/plan"
 )
 
 // Writes of one sync start slowly: one at first, twice as many whenever all that
@@ -12,9 +14,9 @@ import (
 // would meet, such as an exhausted quota, is met once and not a thousand times. A
 // rollout is many syncs in a row: one that follows a faultless one goes on with as
 // many as that one ended with. And of a thousand small TApps each would only ever
-// start: one of which nothing is known starts with startTrusted where the writes for
-// another one of its namespace have just come through, because quotas and admission
-// are a namespace's.
+// start: one of which nothing is known starts with startTrusted where all that it does
+// has just come through in its namespace, because quotas and admission are a
+// namespace's.
 //
 // What an error concerns decides what follows: see reach. What did not get its
 // turn comes again with the next plan.
@@ -135,38 +137,54 @@ func (m *momentum) keep(s *slowStart, faultless bool, now time.Time) {
 	}
 }
 
-// neighbours know where writes come through.
+// neighbours know which writes come through where.
 type neighbours struct {
 	mu      sync.Mutex
-	trusted map[string]time.Time // namespaces, and until when
-	swept   time.Time            // when those were dropped that are not any more
+	trusted map[deed]time.Time // until when
+	swept   time.Time          // when those were dropped that are not any more
 }
 
-// at is how many writes at once a TApp may start with of which nothing is known.
-func (n *neighbours) at(namespace string, now time.Time) int {
+// deed is what was done in a namespace.
+type deed struct {
+	namespace string
+	op        plan.Op
+}
+
+// at is how many writes at once a TApp may start its actions with if nothing is known of
+// it. That one operation comes through says nothing of another: a revision does where a
+// quota lets no pod.
+func (n *neighbours) at(namespace string, actions []plan.Action, now time.Time) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if now.Before(n.trusted[namespace]) {
-		return startTrusted
+	var last plan.Op
+	for i := range actions {
+		op := actions[i].Op
+		if op != last && !now.Before(n.trusted[deed{namespace, op}]) {
+			return 1
+		}
+		last = op
 	}
-	return 1
+	return startTrusted
 }
 
-// keep what became of a TApp's writes.
-func (n *neighbours) keep(namespace string, faultless bool, now time.Time) {
+// keep what was done for a TApp. After a fault nothing is trusted in its namespace.
+func (n *neighbours) keep(namespace string, done map[plan.Op]int, faultless bool, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if now.Sub(n.swept) >= momentumLasts {
+	if sweep := now.Sub(n.swept) >= momentumLasts; sweep || !faultless {
 		n.swept = now
-		maps.DeleteFunc(n.trusted, func(_ string, until time.Time) bool { return !now.Before(until) })
+		maps.DeleteFunc(n.trusted, func(d deed, until time.Time) bool {
+			return !now.Before(until) || !faultless && d.namespace == namespace
+		})
 	}
-	switch {
-	case !faultless:
-		delete(n.trusted, namespace)
-	case n.trusted == nil:
-		n.trusted = map[string]time.Time{namespace: now.Add(momentumLasts)}
-	default:
-		n.trusted[namespace] = now.Add(momentumLasts)
+	if !faultless {
+		return
+	}
+	if n.trusted == nil {
+		n.trusted = map[deed]time.Time{}
+	}
+	for op := range done {
+		n.trusted[deed{namespace, op}] = now.Add(momentumLasts)
 	}
 }
 

@@ -186,30 +186,40 @@ func TestMomentum(t *testing.T) {
 	}
 }
 
-// TestNeighbours: a TApp of which nothing is known starts with several writes where those
-// of another one in its namespace have just come through.
+// TestNeighbours: a TApp of which nothing is known starts with several writes where all
+// that it does has just come through in its namespace.
 func TestNeighbours(t *testing.T) {
 	var n neighbours
 	now := time.Now()
-	if n.at("ns", now) != 1 {
+	create := []plan.Action{{Op: plan.OpCreate}, {Op: plan.OpCreate}}
+	both := append([]plan.Action{{Op: plan.OpCreateRevision}}, create...)
+	created := map[plan.Op]int{plan.OpCreate: 3}
+	if n.at("ns", create, now) != 1 {
 		t.Error("nothing is known yet")
 	}
-	n.keep("ns", true, now)
-	if n.at("ns", now.Add(time.Second)) != startTrusted || n.at("ns", now.Add(momentumLasts)) != 1 {
-		t.Error("it is trusted for a while")
+	n.keep("ns", map[plan.Op]int{plan.OpCreateRevision: 1}, true, now)
+	if n.at("ns", create, now) != 1 || n.at("ns", both, now) != 1 {
+		t.Error("of pods nothing is known yet")
 	}
-	if n.at("other", now) != 1 {
+	n.keep("ns", created, true, now)
+	for _, actions := range [][]plan.Action{create, both} {
+		if n.at("ns", actions, now.Add(time.Second)) != startTrusted || n.at("ns", actions, now.Add(momentumLasts)) != 1 {
+			t.Error("it is trusted for a while")
+		}
+	}
+	if n.at("other", create, now) != 1 {
 		t.Error("of another namespace nothing is known")
 	}
-	n.keep("ns", false, now)
-	if n.at("ns", now) != 1 {
-		t.Error("after a fault nothing is trusted")
+	n.keep("other", created, true, now)
+	n.keep("ns", created, false, now)
+	if n.at("ns", create, now) != 1 || n.at("ns", both[:1], now) != 1 || n.at("other", create, now) != startTrusted {
+		t.Error("after a fault nothing is trusted in its namespace")
 	}
 	for i := range 100 {
-		n.keep(fmt.Sprint("ns-", i), true, now.Add(time.Duration(i)*momentumLasts))
+		n.keep(fmt.Sprint("ns-", i), created, true, now.Add(time.Duration(i)*momentumLasts))
 	}
 	if len(n.trusted) != 1 {
-		t.Errorf("%d namespaces are remembered, want that of the last one only", len(n.trusted))
+		t.Errorf("%d deeds are remembered, want the last one only", len(n.trusted))
 	}
 }
 
