@@ -100,10 +100,11 @@ func (c *Config) newClients(m *requestMetrics) (*clients, error) {
 // that client-go has all others share. Go's HTTP/2 server lets the streams of a
 // connection write in turns, and an event of a pod takes two: while many writes are
 // answered, the watches on their connection fall behind (by 12 s where 32 workers created
-// 3,000 pods), and each sync waits for them to show its own last writes.
+// 3,000 pods), and each sync waits for them to show its own last writes. No request waits
+// for an answer there, so that what comes may be gathered.
 func ownConnections(r *rest.Config) {
 	if r.Dial == nil {
-		r.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout}).DialContext
+		r.Dial = gathering((&net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout}).DialContext)
 	}
 }
 

@@ -108,8 +108,8 @@ type Controller struct {
 	turns      turns
 	// looking is held while a live view is made.
 	looking sync.Mutex
-	// statusTook is how long the last status write took, in ns: of whichever TApp.
-	statusTook atomic.Int64
+	// passing is what the statuses of all TApps go by.
+	passing passing
 }
 
 // New makes a controller whose caches are empty until Watch is called.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -25,14 +26,19 @@ import (
 //
 // A status that tells only of work that goes on may become another one before anybody
 // reads it, and to the API server it is as much work as half a pod. It waits for
-// passingInterval, and longer when writes take long: then many TApps are worked on, and
-// most of them get to their end meanwhile, which is told at once.
+// passingInterval, and then for its turn: those of all TApps together take at most one
+// in passingShare of the time, which long writes use up soon. Then many TApps are worked
+// on, and most of them get to their end meanwhile, which is told at once.
 const (
-	statusInterval     = 600 * time.Millisecond
-	statusShare        = 5
-	passingInterval    = time.Second
-	passingIntervalMax = 5 * time.Second
-	passingShare       = 20
+	statusInterval  = 600 * time.Millisecond
+	statusShare     = 5
+	passingInterval = time.Second
+	passingShare    = 20
+	// passingApart is how far apart two turns are at most: one large TApp is worked on as
+	// often as many small ones.
+	passingApart = 5 * time.Second
+	// passingWait is how long a status waits for its turn at most.
+	passingWait = 30 * time.Second
 )
 
 // statusThrottle holds back statuses that come too fast. Only the last one counts.
@@ -42,6 +48,31 @@ type statusThrottle struct {
 	since   time.Time // when the stored one was first found to lack something; zero: it does not
 	held    *tappv1.TAppStatus
 	heldFor *tappv1.TApp
+}
+
+// passing gives statuses that pass their turns, of all TApps.
+type passing struct {
+	mu   sync.Mutex
+	took time.Duration // the last status write, of whichever kind
+	next time.Time     // no turn before
+}
+
+// turn is zero if a status may be written that has been due since so long ago. If not, it
+// is after how long to ask again: when that is twice as long ago, since to ask is to plan.
+func (p *passing) turn(now time.Time, ago time.Duration) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.Before(p.next) && ago < passingWait {
+		return min(ago, passingWait-ago)
+	}
+	p.next = now.Add(min(passingShare*p.took, passingApart))
+	return 0
+}
+
+func (p *passing) wrote(took time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.took = took
 }
 
 // putStatus writes a plan's status if it says something else than the stored one, or
@@ -60,8 +91,10 @@ func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, m *memory, p
 	}
 	left := throttle.last.Add(max(statusInterval, statusShare*throttle.took)).Sub(now)
 	if p.StatusPasses {
-		patience := min(max(passingInterval, passingShare*time.Duration(c.statusTook.Load())), passingIntervalMax)
-		left = max(left, throttle.since.Add(patience).Sub(now))
+		ago := now.Sub(throttle.since)
+		if left = max(left, passingInterval-ago); left <= 0 {
+			left = c.passing.turn(now, ago)
+		}
 	}
 	if left > 0 {
 		throttle.held, throttle.heldFor = s, t
@@ -70,7 +103,7 @@ func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, m *memory, p
 	throttle.last, throttle.since = now, time.Time{}
 	err := c.patchStatus(ctx, t, m, s)
 	throttle.took = c.Clock.Since(now)
-	c.statusTook.Store(int64(throttle.took))
+	c.passing.wrote(throttle.took)
 	if errors.Is(err, errStale) {
 		return staleAgain, nil
 	}

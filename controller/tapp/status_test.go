@@ -150,11 +150,42 @@ func TestPassingStatusWaits(t *testing.T) {
 		expect(5, true, 0, 0) // as it was
 		time.Sleep(passingInterval)
 		expect(6, true, passingInterval, 0)
-		c.statusTook.Store(int64(100 * time.Millisecond))
-		expect(7, true, 2*time.Second, 0)
-		c.statusTook.Store(int64(time.Hour))
-		expect(7, true, passingIntervalMax, 0)
 	})
+}
+
+// TestPassingStatusTurns: where writes take long, the statuses of all TApps that pass
+// take turns, and none waits for its turn for ever.
+func TestPassingStatusTurns(t *testing.T) {
+	var p passing
+	start := time.Now()
+	expect := func(at, since, wait time.Duration) {
+		t.Helper()
+		if got := p.turn(start.Add(at), at-since); got != wait {
+			t.Errorf("at %s, due since %s: again after %s, want %s", at, since, got, wait)
+		}
+	}
+	p.wrote(100 * time.Millisecond)
+	expect(time.Second, 0, 0)
+	expect(time.Second, 0, time.Second)
+	expect(2*time.Second, 0, 2*time.Second)
+	expect(3*time.Second-1, time.Second, 2*time.Second-1)
+	expect(3*time.Second, time.Second, 0)
+	p.wrote(time.Hour)
+	expect(5*time.Second, 0, 0)
+	expect(9*time.Second, 0, 9*time.Second)
+	expect(10*time.Second, 0, 0)
+	expect(15*time.Second, 5*time.Second, 0)
+	expect(20*time.Second-1, 0, passingWait-20*time.Second+1) // not 20: it waits for 30 at most
+	expect(20*time.Second, 0, 0)
+	expect(24*time.Second, 0, 6*time.Second)
+	expect(25*time.Second, 0, 0)
+	expect(30*time.Second-1, 0, 1)
+	expect(30*time.Second, 0, 0)
+	expect(31*time.Second, 2*time.Second, time.Second)
+	p.wrote(time.Millisecond)
+	expect(32*time.Second, 2*time.Second, 0) // it has waited as long as it may
+	expect(32*time.Second, 3*time.Second, time.Second)
+	expect(32*time.Second+20*time.Millisecond, 3*time.Second, 0)
 }
 
 // TestHeldStatusLetsThePlanGo: of a plan with thousands of actions only the status is
