@@ -121,11 +121,11 @@ func (r *recorder) note(t *tappv1.TApp, about topic, id string) {
 		if next := s.told.Add(s.interval); next.After(s.due) {
 			s.due = next
 		}
+		r.rouse()
 	}
 	if id != "" {
 		s.ids = append(s.ids, number(id))
 	}
-	r.rouse()
 }
 
 // settled tells what is left to tell of a TApp that has come to rest.

@@ -46,6 +46,7 @@ type statusThrottle struct {
 	last    time.Time // when one was written
 	took    time.Duration
 	since   time.Time // when the stored one was first found to lack something; zero: it does not
+	turn    time.Time // when it may be told, if that passes; zero: not asked for
 	held    *tappv1.TAppStatus
 	heldFor *tappv1.TApp
 }
@@ -54,19 +55,21 @@ type statusThrottle struct {
 type passing struct {
 	mu   sync.Mutex
 	took time.Duration // the last status write, of whichever kind
-	next time.Time     // no turn before
+	next time.Time     // the first that nobody has, used or not
 }
 
-// turn is zero if a status may be written that has been due since so long ago. If not, it
-// is after how long to ask again: when that is twice as long ago, since to ask is to plan.
-func (p *passing) turn(now time.Time, ago time.Duration) time.Duration {
+// turn is when a status may be written that may not be before due.
+func (p *passing) turn(due time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now.Before(p.next) && ago < passingWait {
-		return min(ago, passingWait-ago)
+	if latest := due.Add(passingWait); p.next.After(latest) {
+		return latest
 	}
-	p.next = now.Add(min(passingShare*p.took, passingApart))
-	return 0
+	if due.Before(p.next) {
+		due = p.next
+	}
+	p.next = due.Add(min(passingShare*p.took, passingApart))
+	return due
 }
 
 func (p *passing) wrote(took time.Duration) {
@@ -82,7 +85,7 @@ func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, m *memory, p
 	throttle, s := &m.status, &status
 	throttle.held, throttle.heldFor = nil, nil
 	if equality.Semantic.DeepEqual(&t.Status, s) {
-		throttle.since = time.Time{}
+		throttle.since, throttle.turn = time.Time{}, time.Time{}
 		return 0, nil
 	}
 	now := c.Clock.Now()
@@ -91,16 +94,16 @@ func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, m *memory, p
 	}
 	left := throttle.last.Add(max(statusInterval, statusShare*throttle.took)).Sub(now)
 	if p.StatusPasses {
-		ago := now.Sub(throttle.since)
-		if left = max(left, passingInterval-ago); left <= 0 {
-			left = c.passing.turn(now, ago)
+		if throttle.turn.IsZero() {
+			throttle.turn = c.passing.turn(throttle.since.Add(passingInterval))
 		}
+		left = max(left, throttle.turn.Sub(now))
 	}
 	if left > 0 {
 		throttle.held, throttle.heldFor = s, t
 		return left, nil
 	}
-	throttle.last, throttle.since = now, time.Time{}
+	throttle.last, throttle.since, throttle.turn = now, time.Time{}, time.Time{}
 	err := c.patchStatus(ctx, t, m, s)
 	throttle.took = c.Clock.Since(now)
 	c.passing.wrote(throttle.took)

@@ -150,6 +150,16 @@ func TestPassingStatusWaits(t *testing.T) {
 		expect(5, true, 0, 0) // as it was
 		time.Sleep(passingInterval)
 		expect(6, true, passingInterval, 0)
+
+		expect(7, false, 0, 1)
+		c.passing.wrote(time.Hour)
+		c.passing.turn(time.Now().Add(passingInterval)) // another TApp's
+		const turn = passingInterval + passingApart
+		expect(8, true, turn, 0)
+		time.Sleep(2 * time.Second)
+		expect(9, true, turn-2*time.Second, 0) // it has its turn
+		time.Sleep(turn - 2*time.Second)
+		expect(9, true, 0, 1)
 	})
 }
 
@@ -158,34 +168,31 @@ func TestPassingStatusWaits(t *testing.T) {
 func TestPassingStatusTurns(t *testing.T) {
 	var p passing
 	start := time.Now()
-	expect := func(at, since, wait time.Duration) {
+	expect := func(due, want time.Duration) {
 		t.Helper()
-		if got := p.turn(start.Add(at), at-since); got != wait {
-			t.Errorf("at %s, due since %s: again after %s, want %s", at, since, got, wait)
+		if got := p.turn(start.Add(due)).Sub(start); got != want {
+			t.Errorf("due at %s: its turn is at %s, want %s", due, got, want)
 		}
 	}
+	expect(0, 0)
+	expect(0, 0) // nothing was written yet
 	p.wrote(100 * time.Millisecond)
-	expect(time.Second, 0, 0)
-	expect(time.Second, 0, time.Second)
-	expect(2*time.Second, 0, 2*time.Second)
-	expect(3*time.Second-1, time.Second, 2*time.Second-1)
-	expect(3*time.Second, time.Second, 0)
+	expect(time.Second, time.Second)
+	expect(time.Second, 3*time.Second)
+	expect(2*time.Second, 5*time.Second)
+	expect(10*time.Second, 10*time.Second)
 	p.wrote(time.Hour)
-	expect(5*time.Second, 0, 0)
-	expect(9*time.Second, 0, 9*time.Second)
-	expect(10*time.Second, 0, 0)
-	expect(15*time.Second, 5*time.Second, 0)
-	expect(20*time.Second-1, 0, passingWait-20*time.Second+1) // not 20: it waits for 30 at most
-	expect(20*time.Second, 0, 0)
-	expect(24*time.Second, 0, 6*time.Second)
-	expect(25*time.Second, 0, 0)
-	expect(30*time.Second-1, 0, 1)
-	expect(30*time.Second, 0, 0)
-	expect(31*time.Second, 2*time.Second, time.Second)
+	for range 6 {
+		p.turn(start.Add(12 * time.Second)) // from 12 on, by fives
+	}
+	expect(12*time.Second, 42*time.Second) // it waits for 30 s at most
+	expect(12*time.Second, 42*time.Second)
+	expect(12*time.Second-1, 42*time.Second-1)
+	expect(13*time.Second, 43*time.Second)
 	p.wrote(time.Millisecond)
-	expect(32*time.Second, 2*time.Second, 0) // it has waited as long as it may
-	expect(32*time.Second, 3*time.Second, time.Second)
-	expect(32*time.Second+20*time.Millisecond, 3*time.Second, 0)
+	expect(20*time.Second, 47*time.Second)
+	expect(20*time.Second, 47*time.Second+20*time.Millisecond)
+	expect(time.Minute, time.Minute)
 }
 
 // TestHeldStatusLetsThePlanGo: of a plan with thousands of actions only the status is
