@@ -109,7 +109,7 @@ type Controller struct {
 	// looking is held while a live view is made.
 	looking sync.Mutex
 	// passing is what the statuses of all TApps go by.
-	passing passing
+	passing *passing
 }
 
 // New makes a controller whose caches are empty until Watch is called.
@@ -117,7 +117,8 @@ func New(o Options) (*Controller, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	c := &Controller{Options: o, operations: operations(), turns: make(turns, writersInAll), statusMetrics: newStatusMetrics()}
+	c := &Controller{Options: o, operations: operations(), turns: make(turns, writersInAll), statusMetrics: newStatusMetrics(),
+		passing: newPassing()}
 	c.recorder = newRecorder(o.Events, o.Host, o.Clock, o.Metrics)
 	c.loop = &loop.Loop{
 		Name: "tapp", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,

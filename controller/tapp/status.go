@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,9 @@ const (
 	// passingApart is how far apart two turns are at most: one large TApp is worked on as
 	// often as many small ones.
 	passingApart = 5 * time.Second
+	// passingSpare is how many turns need no waiting after a time without any: few TApps that
+	// are on their way are told of, however long one write took.
+	passingSpare = 10
 	// passingWait is how long a status waits for its turn at most.
 	passingWait = 30 * time.Second
 )
@@ -53,29 +57,26 @@ type statusThrottle struct {
 
 // passing gives statuses that pass their turns, of all TApps.
 type passing struct {
-	mu   sync.Mutex
-	took time.Duration // the last status write, of whichever kind
-	next time.Time     // the first that nobody has, used or not
+	turns *rate.Limiter
+	took  atomic.Int64 // by the last status write, of whichever kind, in ns
 }
 
-// turn is when a status may be written that may not be before due.
-func (p *passing) turn(due time.Time) time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if latest := due.Add(passingWait); p.next.After(latest) {
+func newPassing() *passing { return &passing{turns: rate.NewLimiter(0, passingSpare)} }
+
+// turn is when a status may be written that may not be before due. It is taken, used or
+// not.
+func (p *passing) turn(now, due time.Time) time.Time {
+	p.turns.SetLimitAt(now, rate.Every(min(passingShare*time.Duration(p.took.Load()), passingApart)))
+	reserved := p.turns.ReserveN(now, 1)
+	turn, latest := now.Add(reserved.DelayFrom(now)), due.Add(passingWait)
+	switch {
+	case turn.After(latest):
+		reserved.CancelAt(now)
 		return latest
+	case turn.Before(due):
+		return due
 	}
-	if due.Before(p.next) {
-		due = p.next
-	}
-	p.next = due.Add(min(passingShare*p.took, passingApart))
-	return due
-}
-
-func (p *passing) wrote(took time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.took = took
+	return turn
 }
 
 // putStatus writes a plan's status if it says something else than the stored one, or
@@ -95,7 +96,7 @@ func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, m *memory, p
 	left := throttle.last.Add(max(statusInterval, statusShare*throttle.took)).Sub(now)
 	if p.StatusPasses {
 		if throttle.turn.IsZero() {
-			throttle.turn = c.passing.turn(throttle.since.Add(passingInterval))
+			throttle.turn = c.passing.turn(now, throttle.since.Add(passingInterval))
 		}
 		left = max(left, throttle.turn.Sub(now))
 	}
@@ -106,7 +107,7 @@ func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, m *memory, p
 	throttle.last, throttle.since, throttle.turn = now, time.Time{}, time.Time{}
 	err := c.patchStatus(ctx, t, m, s)
 	throttle.took = c.Clock.Since(now)
-	c.passing.wrote(throttle.took)
+	c.passing.took.Store(int64(throttle.took))
 	if errors.Is(err, errStale) {
 		return staleAgain, nil
 	}

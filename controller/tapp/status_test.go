@@ -152,9 +152,11 @@ func TestPassingStatusWaits(t *testing.T) {
 		expect(6, true, passingInterval, 0)
 
 		expect(7, false, 0, 1)
-		c.passing.wrote(time.Hour)
-		c.passing.turn(time.Now().Add(passingInterval)) // another TApp's
-		const turn = passingInterval + passingApart
+		c.passing.took.Store(int64(time.Hour))
+		for range passingSpare { // other TApps'
+			c.passing.turn(time.Now(), time.Now())
+		}
+		const turn = passingApart
 		expect(8, true, turn, 0)
 		time.Sleep(2 * time.Second)
 		expect(9, true, turn-2*time.Second, 0) // it has its turn
@@ -166,33 +168,37 @@ func TestPassingStatusWaits(t *testing.T) {
 // TestPassingStatusTurns: where writes take long, the statuses of all TApps that pass
 // take turns, and none waits for its turn for ever.
 func TestPassingStatusTurns(t *testing.T) {
-	var p passing
+	p := newPassing()
 	start := time.Now()
-	expect := func(due, want time.Duration) {
+	expect := func(n int, at, due, want time.Duration) {
 		t.Helper()
-		if got := p.turn(start.Add(due)).Sub(start); got != want {
-			t.Errorf("due at %s: its turn is at %s, want %s", due, got, want)
+		for range n {
+			if got := p.turn(start.Add(at), start.Add(due)).Sub(start).Round(time.Microsecond); got != want {
+				t.Errorf("asked for at %s, due at %s: its turn is at %s, want %s", at, due, got, want)
+			}
 		}
 	}
-	expect(0, 0)
-	expect(0, 0) // nothing was written yet
-	p.wrote(100 * time.Millisecond)
-	expect(time.Second, time.Second)
-	expect(time.Second, 3*time.Second)
-	expect(2*time.Second, 5*time.Second)
-	expect(10*time.Second, 10*time.Second)
-	p.wrote(time.Hour)
-	for range 6 {
-		p.turn(start.Add(12 * time.Second)) // from 12 on, by fives
+	const second = time.Second
+	expect(2*passingSpare, 0, second, second) // nothing was written yet
+	p.took.Store(int64(100 * time.Millisecond))
+	expect(passingSpare, second, 2*second, 2*second)
+	expect(1, second, 2*second, 3*second)
+	expect(1, second, 2*second, 5*second)
+	expect(1, 2*second, 3*second, 7*second)
+	expect(3, 13*second, 14*second, 14*second) // three are spare again
+	expect(1, 13*second, 14*second, 15*second)
+
+	p.took.Store(int64(time.Hour))
+	expect(passingSpare, 100*second, 101*second, 101*second)
+	for wait := passingApart; wait < passingWait; wait += passingApart {
+		expect(1, 100*second, 100*second, 100*second+wait)
 	}
-	expect(12*time.Second, 42*time.Second) // it waits for 30 s at most
-	expect(12*time.Second, 42*time.Second)
-	expect(12*time.Second-1, 42*time.Second-1)
-	expect(13*time.Second, 43*time.Second)
-	p.wrote(time.Millisecond)
-	expect(20*time.Second, 47*time.Second)
-	expect(20*time.Second, 47*time.Second+20*time.Millisecond)
-	expect(time.Minute, time.Minute)
+	expect(1, 100*second, 90*second, 120*second)  // no longer than it may
+	expect(1, 100*second, 100*second, 130*second) // and no turn was lost by that
+	expect(9, 100*second, 101*second, 131*second)
+
+	p.took.Store(int64(time.Millisecond)) // what writes took is no burden when they are fast again
+	expect(1, 106*second, 107*second, 107*second)
 }
 
 // TestHeldStatusLetsThePlanGo: of a plan with thousands of actions only the status is
