@@ -49,8 +49,7 @@ const (
 type statusThrottle struct {
 	last    time.Time // when one was written
 	took    time.Duration
-	since   time.Time // when the stored one was first found to lack something; zero: it does not
-	turn    time.Time // when it may be told, if that passes; zero: not asked for
+	turn    time.Time // when what the stored one lacks may be told, if that passes; zero: not asked for
 	held    *tappv1.TAppStatus
 	heldFor *tappv1.TApp
 }
@@ -63,20 +62,17 @@ type passing struct {
 
 func newPassing() *passing { return &passing{turns: rate.NewLimiter(0, passingSpare)} }
 
-// turn is when a status may be written that may not be before due. It is taken, used or
-// not.
-func (p *passing) turn(now, due time.Time) time.Time {
+// turn is when a status that passes may be written: passingInterval from now, or when
+// there is a turn, which is taken, used or not.
+func (p *passing) turn(now time.Time) time.Time {
 	p.turns.SetLimitAt(now, rate.Every(min(passingShare*time.Duration(p.took.Load()), passingApart)))
 	reserved := p.turns.ReserveN(now, 1)
-	turn, latest := now.Add(reserved.DelayFrom(now)), due.Add(passingWait)
-	switch {
-	case turn.After(latest):
+	wait := reserved.DelayFrom(now)
+	if wait > passingWait {
 		reserved.CancelAt(now)
-		return latest
-	case turn.Before(due):
-		return due
+		wait = passingWait
 	}
-	return turn
+	return now.Add(max(wait, passingInterval))
 }
 
 // putStatus writes a plan's status if it says something else than the stored one, or
@@ -86,17 +82,14 @@ func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, m *memory, p
 	throttle, s := &m.status, &status
 	throttle.held, throttle.heldFor = nil, nil
 	if equality.Semantic.DeepEqual(&t.Status, s) {
-		throttle.since, throttle.turn = time.Time{}, time.Time{}
+		throttle.turn = time.Time{}
 		return 0, nil
 	}
 	now := c.Clock.Now()
-	if throttle.since.IsZero() {
-		throttle.since = now
-	}
 	left := throttle.last.Add(max(statusInterval, statusShare*throttle.took)).Sub(now)
 	if p.StatusPasses {
 		if throttle.turn.IsZero() {
-			throttle.turn = c.passing.turn(now, throttle.since.Add(passingInterval))
+			throttle.turn = c.passing.turn(now)
 		}
 		left = max(left, throttle.turn.Sub(now))
 	}
@@ -104,7 +97,7 @@ func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, m *memory, p
 		throttle.held, throttle.heldFor = s, t
 		return left, nil
 	}
-	throttle.last, throttle.since, throttle.turn = now, time.Time{}, time.Time{}
+	throttle.last, throttle.turn = now, time.Time{}
 	err := c.patchStatus(ctx, t, m, s)
 	throttle.took = c.Clock.Since(now)
 	c.passing.took.Store(int64(throttle.took))
