@@ -41,7 +41,7 @@ func main() {
 			&cli.StringFlag{Name: "devcluster", Value: "bin/devcluster", Usage: "`FILE` of the program that stops and starts parts of the cluster"},
 			&cli.StringSliceFlag{Name: "size", Value: cli.NewStringSlice("1x100", "1x1000", "1x10000", "1000x10"), Usage: "`OBJECTSxINSTANCES`"},
 			&cli.StringSliceFlag{Name: "contender", Value: cli.NewStringSlice(record.Contenders()...),
-				Usage: "`NAME`: bare, bare-objects (of many objects), tapp, statefulset or kwok"},
+				Usage: "`NAME`: bare, bare-objects (of many objects), tapp, statefulset, statefulset-alone or kwok"},
 			&cli.StringSliceFlag{Name: "phase", Value: cli.NewStringSlice(record.Phases()...), Usage: "`NAME`s of phases; create always runs, but counts only if named"},
 			&cli.StringFlag{Name: "gate", Value: "both", Usage: "with the readiness gate: `true, false or both`"},
 			&cli.IntFlag{Name: "rounds", Value: 1, Usage: "repeat each measurement; the report shows the median"},

@@ -86,12 +86,13 @@ func (p *program) run(ctx context.Context, b *contender.Bench) error {
 	}
 	var failed []error // one that fails does not keep the others from being measured
 	starts := map[string]contender.Start{
-		record.Bare: b.StartBare, record.BareObjects: b.StartBareObjects, record.TApp: b.StartTApp, record.StatefulSet: b.StartStatefulSet, record.KWOK: b.StartKWOK,
+		record.Bare: b.StartBare, record.BareObjects: b.StartBareObjects, record.TApp: b.StartTApp, record.StatefulSet: b.StartStatefulSet,
+		record.StatefulSetAlone: b.StartStatefulSetAlone, record.KWOK: b.StartKWOK,
 	}
 	for _, size := range p.sizes {
 		for round := range p.rounds {
 			for _, name := range p.contenders {
-				if size.Gate && (name == record.StatefulSet || name == record.KWOK) {
+				if size.Gate && slices.Contains([]string{record.StatefulSet, record.StatefulSetAlone, record.KWOK}, name) {
 					continue // the gate is none of theirs
 				}
 				if size.Objects == 1 && name == record.BareObjects {
@@ -178,7 +179,8 @@ func (s *story) run(ctx context.Context, start contender.Start) (err error) {
 func (s *story) measure(ctx context.Context, c *contender.Contender, name string) (record.Run, bool, error) {
 	var r record.Run
 	do := c.Do[name]
-	if do == nil && (name != record.Restart || c.Restart == nil) && (name != record.Steady || c.Subject().Process == "") {
+	rests := c.Subject().Process != "" && c.Name != record.StatefulSetAlone // nothing asks how much this uses at rest
+	if do == nil && (name != record.Restart || c.Restart == nil) && (name != record.Steady || !rests) {
 		return r, false, nil
 	}
 	if c.Restart != nil && (name == record.Restart || name == record.Steady) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"os/exec"
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
@@ -202,6 +203,15 @@ func (b *Bench) clear(ctx context.Context, namespace string, p *pods) error {
 		return fmt.Errorf("deleting pods: %w", err)
 	}
 	return p.all(ctx, 0, isGone)
+}
+
+// devcluster stops or starts a part of the cluster.
+func (b *Bench) devcluster(ctx context.Context, verb, part string) error {
+	out, err := exec.CommandContext(ctx, b.Devcluster, verb, part, "--dir", b.Cluster.Dir).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", verb, part, err, out)
+	}
+	return nil
 }
 
 // byAgent selects the requests of a client in a namespace.

@@ -3,7 +3,6 @@ package contender
 import (
 	"context"
 	"fmt"
-	"os/exec"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -17,10 +16,7 @@ const simulator = "kwok"
 
 // kwokAlone shows how fast KWOK is when nobody else works: it starts pods that
 // were created and bound while it was away.
-type kwokAlone struct {
-	*bareClient
-	dir string
-}
+type kwokAlone struct{ *bareClient }
 
 // StartKWOK ends KWOK, creates the pods, and leaves it to the phase to start it.
 func (b *Bench) StartKWOK(ctx context.Context, namespace *corev1.Namespace, size Size) (*Contender, error) {
@@ -29,8 +25,8 @@ func (b *Bench) StartKWOK(ctx context.Context, namespace *corev1.Namespace, size
 		return nil, err
 	}
 	size.Gate = false
-	k := &kwokAlone{dir: b.Cluster.Dir, bareClient: &bareClient{job: job{Bench: b, pods: p, size: size}, namespace: namespace, slots: make(chan struct{}, writers)}}
-	if err := k.devcluster(ctx, "stop"); err != nil {
+	k := &kwokAlone{&bareClient{job: job{Bench: b, pods: p, size: size}, namespace: namespace, slots: make(chan struct{}, writers)}}
+	if err := b.devcluster(ctx, "stop", simulator); err != nil {
 		return nil, err
 	}
 	isBound := func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }
@@ -43,7 +39,7 @@ func (b *Bench) StartKWOK(ctx context.Context, namespace *corev1.Namespace, size
 	return &Contender{
 		Name: record.KWOK,
 		Do: map[string]func(context.Context) error{record.Create: func(ctx context.Context) error {
-			if err := k.devcluster(ctx, "start"); err != nil {
+			if err := b.devcluster(ctx, "start", simulator); err != nil {
 				return err
 			}
 			return p.all(ctx, size.pods(), runs(k.version))
@@ -55,12 +51,4 @@ func (b *Bench) StartKWOK(ctx context.Context, namespace *corev1.Namespace, size
 		},
 		Stop: func(ctx context.Context) error { return b.clear(ctx, namespace.Name, p) },
 	}, nil
-}
-
-func (k *kwokAlone) devcluster(ctx context.Context, verb string) error {
-	out, err := exec.CommandContext(ctx, k.Devcluster, verb, simulator, "--dir", k.dir).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s KWOK: %w\n%s", verb, err, out)
-	}
-	return nil
 }

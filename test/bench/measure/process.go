@@ -63,6 +63,23 @@ func UsageOf(pid int) (Usage, error) {
 	return u, nil
 }
 
+// CommandLine is how the process of a program in a directory was started.
+func CommandLine(bin, program string) ([]string, error) {
+	found, err := find(bin, program)
+	if err != nil {
+		return nil, err
+	}
+	pid, ok := found[program]
+	if !ok {
+		return nil, fmt.Errorf("there is no process of %s", filepath.Join(bin, program))
+	}
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return nil, fmt.Errorf("read the command line of %s: %w", program, err)
+	}
+	return strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00"), nil
+}
+
 // ResetPeak lets the peak begin at what is resident now.
 func ResetPeak(pid int) error {
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0); err != nil {

@@ -21,12 +21,16 @@ const (
 	BareObjects = "bare-objects"
 	TApp        = "tapp"
 	StatefulSet = "statefulset"
+	// StatefulSetAlone is the StatefulSet controller in a process with no other one.
+	StatefulSetAlone = "statefulset-alone"
 	// KWOK alone starts pods that are there already.
 	KWOK = "kwok"
 )
 
 // Contenders returns all of them, in the order in which they are measured.
-func Contenders() []string { return []string{Bare, BareObjects, TApp, StatefulSet, KWOK} }
+func Contenders() []string {
+	return []string{Bare, BareObjects, TApp, StatefulSet, StatefulSetAlone, KWOK}
+}
 
 // Phases, in the order in which a contender goes through them.
 const (

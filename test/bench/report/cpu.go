@@ -47,15 +47,18 @@ func (d data) idle(size record.Key) float64 {
 func perThousand(seconds float64, k record.Key) float64 { return seconds * 1000 / float64(k.Pods()) }
 
 func (d data) cpu() string {
-	t := &table{head: []string{"instances", "phase", "", "TApp, for 1,000 pods", "StatefulSet's share, for 1,000 pods", "whole kube-controller-manager then"}}
+	t := &table{head: []string{"instances", "phase", "", "TApp", "StatefulSet's share", "StatefulSet's controller alone", "whole kube-controller-manager"}}
 	d.each(work(), func(size record.Key, phase string, gate bool, ours record.Run) {
-		share, whole := none, none
+		share, alone, whole := none, none, none
 		if s, ok := d.share(ours); ok {
 			share = duration(perThousand(s, size))
 			set, _ := d.statefulSet(ours)
 			whole = duration(perThousand(set.CPU[controllerManager], size))
 		}
-		t.add(sizeName(size), phaseName(phase), gateName(gate), duration(perThousand(ours.CPU[record.TApp], size)), share, whole)
+		if set, ok := d.recreating(ours, record.StatefulSetAlone); ok {
+			alone = duration(perThousand(set.CPU[controllerManager], size))
+		}
+		t.add(sizeName(size), phaseName(phase), gateName(gate), duration(perThousand(ours.CPU[record.TApp], size)), share, alone, whole)
 	})
 	return t.String()
 }

@@ -36,14 +36,19 @@ func (d data) limit(ours record.Run) (record.Run, bool) {
 	return d.beside(ours, record.Bare, ours.Phase, ours.Gate)
 }
 
-// statefulSet is what a StatefulSet did for the same wish: it updates by
-// recreating, and has no gate.
+// statefulSet is what a StatefulSet did for the same wish.
 func (d data) statefulSet(ours record.Run) (record.Run, bool) {
+	return d.recreating(ours, record.StatefulSet)
+}
+
+// recreating is what a contender did for the same wish that updates by recreating, and
+// has no gate.
+func (d data) recreating(ours record.Run, contender string) (record.Run, bool) {
 	phase := ours.Phase
 	if phase == record.InPlace {
 		phase = record.Recreate
 	}
-	return d.beside(ours, record.StatefulSet, phase, false)
+	return d.beside(ours, contender, phase, false)
 }
 
 // each calls f for what TApp was measured with.
