@@ -67,7 +67,7 @@ func TestGathering(t *testing.T) {
 			w.arrive([]byte("d"))
 		}()
 		expect(time.Second, []byte("a"))
-		expect(time.Second+gatherFor, []byte("bc"))
+		expect(time.Second+gatherLeast, []byte("bc"))
 		expect(2*time.Second+2*time.Millisecond, []byte("d"))
 
 		time.Sleep(time.Second)
@@ -81,6 +81,57 @@ func TestGathering(t *testing.T) {
 		close(w.arrived)
 		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 			t.Errorf("error %v at the end, want %v", err, io.EOF)
+		}
+	})
+}
+
+// storm is a connection to which so many bytes have always come.
+type storm struct {
+	net.Conn
+	size int
+}
+
+func (s storm) Read([]byte) (int, error) { return s.size, nil }
+
+// TestGatheringStorm: the more has come, the longer are the pauses, up to a bound, and that
+// is forgotten when nothing comes. A new connection has none but short ones.
+func TestGatheringStorm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = gatherSize - 1
+		r := &pausing{from: storm{size: size}, began: time.Now()}
+		p := make([]byte, gatherSize)
+		next := func() time.Duration {
+			begin := time.Now()
+			if n, err := r.Read(p); n != size || err != nil {
+				t.Errorf("read %d bytes, error %v", n, err)
+			}
+			return time.Since(begin)
+		}
+		for range 2 * gatherMuch / size {
+			next()
+		}
+		if young := next(); young > gatherMost/10 {
+			t.Errorf("a pause of %s while caches are filled", young)
+		}
+		time.Sleep(10 * gatherMemory)
+		first, few := next(), next()
+		for range gatherMuch/size - 2 {
+			next()
+		}
+		many := next()
+		for range gatherMuch / size {
+			next()
+		}
+		most := next()
+		time.Sleep(gatherMemory)
+		rested, later := next(), next()
+		time.Sleep(10 * gatherMemory)
+		next()
+		after := next()
+		if first != 0 || few != gatherLeast || many <= gatherMost/2 || many >= gatherMost || most != gatherMost ||
+			rested != 0 || later <= gatherLeast || later >= gatherMost/2 || after != gatherLeast {
+			t.Errorf("pauses of %s, %s, %s and %s, of %s and %s after a while, and of %s after a long one",
+				first, few, many, most, rested, later, after)
 		}
 	})
 }
