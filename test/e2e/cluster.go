@@ -106,7 +106,7 @@ func namespace(t *testing.T) string {
 	if err != nil {
 		t.Fatalf("create a namespace: %v", err)
 	}
-	t.Cleanup(func() { leave(t, ns.Name) })
+	leaveAtEnd(t, ns.Name)
 	// Without it the API server takes no pod.
 	eventually(t, "the namespace has its service account", func(ctx context.Context) error {
 		_, err := suite.kube.CoreV1().ServiceAccounts(ns.Name).Get(ctx, "default", metav1.GetOptions{})
@@ -115,8 +115,17 @@ func namespace(t *testing.T) string {
 	return ns.Name
 }
 
+// leaveAtEnd has the namespace go with the test.
+func leaveAtEnd(t *testing.T, ns string) {
+	past, stop := keepChronicle(ns)
+	t.Cleanup(func() {
+		stop()
+		leave(t, ns, past)
+	})
+}
+
 // leave ends the use of a namespace. It is not waited for: TestMain does that.
-func leave(t *testing.T, ns string) {
+func leave(t *testing.T, ns string, past *chronicle) {
 	t.Helper()
 	for _, v := range suite.oracle.take(ns) {
 		t.Error(v)
@@ -124,7 +133,7 @@ func leave(t *testing.T, ns string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	if t.Failed() {
-		t.Log(describe(ctx, ns))
+		t.Log(describe(ctx, ns) + past.String())
 		if os.Getenv("TAPP_KEEP") != "" {
 			return // for a look at what is left
 		}
@@ -161,8 +170,8 @@ func describe(ctx context.Context, ns string) string {
 		return err.Error()
 	}
 	for _, e := range events.Items {
-		if e.InvolvedObject.Kind == tappv1.Kind {
-			fmt.Fprintf(&b, "event %s %s: %s\n", e.Type, e.Reason, e.Message)
+		if e.InvolvedObject.Kind == tappv1.Kind || e.Type == corev1.EventTypeWarning {
+			fmt.Fprintf(&b, "event %s %s of %s: %s\n", e.Type, e.Reason, e.InvolvedObject.Name, e.Message)
 		}
 	}
 	return b.String()

@@ -27,7 +27,7 @@ func TestTutorial(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the tutorial needs a namespace of its own: %v", err)
 	}
-	t.Cleanup(func() { leave(t, ns) })
+	leaveAtEnd(t, ns)
 	file := func(section string) string { return "tutorial-" + section + ".yaml" }
 	images := func(want ...string) map[string]*corev1.Pod {
 		t.Helper()
