@@ -34,12 +34,20 @@ type applied struct {
 	stale   int
 	failed  int
 	skipped int
+	ending  bool // the namespace is being deleted
 }
 
 // apply carries out the actions. It decides nothing: what an operation writes
 // stands in the table.
 func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, m *memory, actions []plan.Action) *applied {
 	out := &applied{done: map[plan.Op]int{}}
+	now := c.Clock.Now()
+	if rest := m.ending.Sub(now); rest > 0 {
+		var left bool
+		if actions, left = withoutCreations(actions); left {
+			out.again = rest
+		}
+	}
 	if len(actions) == 0 {
 		return out
 	}
@@ -53,7 +61,6 @@ func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, m *memory, actio
 			return c.act(ctx, w, a, out)
 		}})
 	}
-	now := c.Clock.Now()
 	deadline := now.Add(applyMost)
 	start := newSlowStart(m.momentum.at(now, c.neighbours.at(t.Namespace, actions, now)), func() bool {
 		return ctx.Err() != nil || c.stopping.Load() || c.Clock.Now().After(deadline) || c.outdated(t)
@@ -62,6 +69,9 @@ func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, m *memory, actio
 	now = c.Clock.Now()
 	m.momentum.keep(start, out.failed == 0, now)
 	c.neighbours.keep(t.Namespace, out.done, out.failed == 0, now)
+	if out.ending {
+		m.ending = now.Add(endingAgain)
+	}
 
 	switch {
 	case out.failed > 0: // the backoff decides
@@ -133,6 +143,7 @@ func (c *Controller) act(ctx context.Context, w *writer, a *plan.Action, out *ap
 	switch result {
 	case "stale":
 		out.stale++
+		out.ending = out.ending || terminates(err)
 	case "failed":
 		out.failed++
 	case "done":

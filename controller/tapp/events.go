@@ -195,7 +195,7 @@ func (r *recorder) send(ctx context.Context, all bool) {
 		if err != nil {
 			// An event is not worth a retry: the condition and the log say the same.
 			result = "failed"
-			if !apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			if !apierrors.IsNotFound(err) && !terminates(err) {
 				klog.FromContext(ctx).Error(err, "Event lost", "tapp", klog.KRef(e.Namespace, e.InvolvedObject.Name), "reason", e.Reason, "message", e.Message)
 			}
 		}

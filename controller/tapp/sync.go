@@ -22,6 +22,8 @@ type memory struct {
 	momentum momentum
 	status   statusThrottle
 	problems told
+	// ending is until when nothing is created, because the namespace is being deleted.
+	ending time.Time
 }
 
 // sync takes one TApp a step on.

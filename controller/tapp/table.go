@@ -246,12 +246,3 @@ func (w *writer) patch(ctx context.Context, name string, data []byte, subresourc
 	w.guard.wrotePod(pod.ResourceVersion)
 	return nil
 }
-
-// unlessTerminating makes less of an error that says that the namespace is being
-// deleted: the TApp is about to go with it, and there is nothing to tell.
-func unlessTerminating(err error) error {
-	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return fmt.Errorf("%w: %w", errStale, err)
-	}
-	return err
-}

@@ -1,0 +1,112 @@
+package tapp
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tkestack.io/tapp/controller/tapp/plan"
+)
+
+// TestNamespaceEnds: where the namespace is being deleted, nothing is created in vain over
+// and over, and an API server that was wrong is asked again.
+func TestNamespaceEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tapp := wantsPods(someTApp("a"))
+		tapp.Spec.Replicas = new(int32(3))
+		var terminating atomic.Bool
+		terminating.Store(true)
+		s := &stub{answer: func(method, path, _ string) (int, any) {
+			switch {
+			case method == http.MethodPost && terminating.Load():
+				return status(403, metav1.StatusReasonForbidden, "it is being terminated", metav1.StatusCause{Type: corev1.NamespaceTerminatingCause})
+			case strings.HasPrefix(path, pods):
+				return 201, somePod("a-0", "u0", "50")
+			case path == revisions:
+				return 201, someRevision("a-1")
+			}
+			return 200, tapp
+		}}
+		c := s.newController(t)
+		if err := c.tapps.GetStore().Add(tapp); err != nil {
+			t.Fatal(err)
+		}
+		asked := 0
+		work := func() (after time.Duration, got string) {
+			t.Helper()
+			after, err := c.sync(t.Context(), keyOf("a"))
+			if err != nil {
+				t.Fatalf("sync: %v", err)
+			}
+			var made []string
+			for _, a := range s.asked()[asked:] {
+				asked++
+				if made = append(made, strings.Join(strings.Fields(a)[:2], " ")); strings.HasSuffix(made[len(made)-1], "/status") {
+					made = made[:len(made)-1]
+				}
+			}
+			return after, strings.Join(made, ", ")
+		}
+
+		const once = "POST " + revisions + ", POST " + pods
+		if after, got := work(); after != time.Millisecond || got != once {
+			t.Errorf("at first: asked %q, and again after %s", got, after)
+		}
+		for began := time.Now(); time.Since(began) < endingAgain-time.Second; time.Sleep(time.Second) { // of the bubble
+			if after, got := work(); after <= 0 || after > endingAgain || got != "" {
+				t.Fatalf("after %s: asked %q, and again after %s", time.Since(began), got, after)
+			}
+		}
+
+		time.Sleep(time.Second)
+		if _, got := work(); got != once {
+			t.Errorf("later: asked %q", got)
+		}
+		terminating.Store(false)
+		time.Sleep(endingAgain)
+		if _, got := work(); !strings.HasPrefix(got, once+", ") {
+			t.Errorf("in the end: asked %q", got)
+		}
+	})
+}
+
+// TestEndingNamespaceIsWorkedIn: all but creating goes on there.
+func TestEndingNamespaceIsWorkedIn(t *testing.T) {
+	mine := ownedBy(somePod("a-0", "u0", "50"), "TApp", "a", "uid-a")
+	creations := []plan.Action{
+		{Op: plan.OpCreateRevision, Revision: someRevision("a-1")}, {Op: plan.OpCreateClaim, ID: "1", Claim: someClaim("d-a-1", "")},
+		{Op: plan.OpCreate, ID: "1", Pod: somePod("a-1", "", "")}, {Op: plan.OpReplace, ID: "2", Pod: somePod("a-2", "", ""), Old: somePod("a-2", "u2", "40")},
+	}
+	deletion := plan.Action{Op: plan.OpDelete, ID: "0", Pod: mine}
+	for name, c := range map[string]struct {
+		actions []plan.Action
+		again   bool
+		asks    int
+	}{
+		"some create":  {append(creations, deletion), true, 1},
+		"all create":   {creations, true, 0},
+		"none creates": {[]plan.Action{deletion}, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &stub{answer: func(string, string, string) (int, any) { return 200, mine }}
+			controller, tapp := s.newController(t), someTApp("a")
+			if err := controller.tapps.GetStore().Add(tapp); err != nil {
+				t.Fatal(err)
+			}
+			got := controller.apply(t.Context(), tapp, &memory{ending: time.Now().Add(time.Minute)}, c.actions)
+			asks := s.asked()
+			if len(asks) != c.asks || c.asks == 1 && !strings.HasPrefix(asks[0], "DELETE "+pods+"/a-0 ") {
+				t.Errorf("asked %v", asks)
+			}
+			if again := got.again > 50*time.Second && got.again <= time.Minute; again != c.again || !again && got.again != 0 {
+				t.Errorf("again after %s", got.again)
+			}
+		})
+	}
+}

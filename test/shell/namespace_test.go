@@ -1,0 +1,62 @@
+//go:build cluster
+
+package shell
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"tkestack.io/tapp/test/gen"
+)
+
+// TestNamespaceGoes: the pods of a namespace that is being deleted go one by one, and none
+// of them has the next one tried again and again.
+func TestNamespaceGoes(t *testing.T) {
+	t.Parallel()
+	const n = 30
+	var r *rig
+	finalizers := func(ctx context.Context, list string) error {
+		_, err := r.Kube.CoreV1().Pods(r.NS).Patch(ctx, "a-0", types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"finalizers":%s}}`, list), metav1.PatchOptions{})
+		return err
+	}
+	t.Cleanup(func() { // after the rig's
+		if err := finalizers(context.Background(), "null"); err != nil {
+			t.Error(err)
+		}
+	})
+	r = newRig(t)
+	c := r.start()
+	r.create(app("a", gen.Replicas(n)))
+	r.settled("a")
+	// Pods go before what owns them: while this one stays, the TApp does.
+	if err := finalizers(t.Context(), `["example.com/stays"]`); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Kube.CoreV1().Namespaces().Delete(t.Context(), r.NS, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.Eventually("the other pods go", func() string {
+		if left := len(r.pods()); left != 1 {
+			return fmt.Sprintf("%d are left", left)
+		}
+		return ""
+	})
+	for i := range 200 { // events
+		if _, err := r.Kube.CoreV1().Pods(r.NS).Patch(t.Context(), "a-0", types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"i":"%d"}}}`, i), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tapp, err := r.tapps.Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil || tapp.DeletionTimestamp != nil {
+		t.Fatalf("the TApp should be there: %v", err)
+	}
+	refused := map[string]string{"verb": "create", "code": "403"}
+	r.Eventually("it was told that the namespace goes", func() string { return when(c.Metric("tapp_api_requests_total", refused) == 0, "not yet") })
+	if tries := c.Metric("tapp_api_requests_total", refused); tries > n {
+		t.Errorf("%v tries to create something, want no more than one for each instance", tries)
+	}
+}
