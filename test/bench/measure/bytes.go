@@ -15,31 +15,43 @@ import (
 // with their resource.
 type Sizes map[string]int64
 
-// readSizes asks the API server for its counters.
-func readSizes(ctx context.Context, api rest.Interface) (Sizes, error) {
+// counters are those of the API server.
+type counters struct {
+	sizes Sizes
+	// closed are the watches that it gave up because it could not get rid of their events
+	// fast enough.
+	closed int
+}
+
+// readCounters asks the API server for its counters.
+func readCounters(ctx context.Context, api rest.Interface) (counters, error) {
+	c := counters{sizes: Sizes{}}
 	data, err := api.Get().AbsPath("/metrics").Do(ctx).Raw()
 	if err != nil {
-		return nil, fmt.Errorf("reading the API server's metrics: %w", err)
+		return c, fmt.Errorf("reading the API server's metrics: %w", err)
 	}
-	sizes := Sizes{}
 	for line := range bytes.Lines(data) {
-		labels, ok := strings.CutPrefix(string(line), "apiserver_request_body_size_bytes_sum{")
-		if !ok {
+		name, rest, _ := strings.Cut(string(line), "{")
+		if name != "apiserver_request_body_size_bytes_sum" && name != "apiserver_terminated_watchers_total" {
 			continue
 		}
-		labels, value, _ := strings.Cut(labels, "} ")
+		labels, value, _ := strings.Cut(rest, "} ")
+		n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		if err != nil {
+			return c, fmt.Errorf("reading the API server's metrics: %q: %w", line, err)
+		}
+		if name == "apiserver_terminated_watchers_total" {
+			c.closed += int(n)
+			continue
+		}
 		of := map[string]string{}
 		for _, label := range strings.Split(labels, ",") {
 			name, quoted, _ := strings.Cut(label, "=")
 			of[name] = strings.Trim(quoted, `"`)
 		}
-		n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-		if err != nil {
-			return nil, fmt.Errorf("reading the API server's metrics: %q: %w", line, err)
-		}
-		sizes[of["verb"]+" "+of["resource"]] += int64(n)
+		c.sizes[of["verb"]+" "+of["resource"]] += int64(n)
 	}
-	return sizes, nil
+	return c, nil
 }
 
 // since is what was added after an earlier reading.

@@ -67,12 +67,14 @@ func TestKubelet(t *testing.T) {
 	}
 }
 
-func TestSizes(t *testing.T) {
+func TestCounters(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`# TYPE apiserver_request_body_size_bytes histogram
 apiserver_request_body_size_bytes_count{group="apps.tkestack.io",resource="tapps",verb="patch"} 3
 apiserver_request_body_size_bytes_sum{group="apps.tkestack.io",resource="tapps",verb="patch"} 1.5e+03
 apiserver_request_body_size_bytes_sum{group="",resource="pods",verb="patch"} 20
+apiserver_terminated_watchers_total{group="",resource="pods"} 5
+apiserver_terminated_watchers_total{group="",resource="nodes"} 2
 `))
 	}))
 	defer server.Close()
@@ -80,11 +82,11 @@ apiserver_request_body_size_bytes_sum{group="",resource="pods",verb="patch"} 20
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := readSizes(t.Context(), client.CoreV1().RESTClient())
-	if want := (Sizes{"patch tapps": 1500, "patch pods": 20}); err != nil || !reflect.DeepEqual(got, want) {
+	got, err := readCounters(t.Context(), client.CoreV1().RESTClient())
+	if want := (counters{Sizes{"patch tapps": 1500, "patch pods": 20}, 7}); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v and error %v, want %v", got, err, want)
 	}
-	if added := got.since(Sizes{"patch tapps": 1000, "patch pods": 20}); !reflect.DeepEqual(added, Sizes{"patch tapps": 500}) {
+	if added := got.sizes.since(Sizes{"patch tapps": 1000, "patch pods": 20}); !reflect.DeepEqual(added, Sizes{"patch tapps": 500}) {
 		t.Errorf("got %v", added)
 	}
 }

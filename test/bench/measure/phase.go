@@ -53,7 +53,7 @@ type Phase struct {
 	begin     time.Time
 	processes map[string]int
 	cpu       map[string]time.Duration
-	sizes     Sizes
+	counters  counters
 	requests  []audit.Request
 	before    int64
 }
@@ -71,7 +71,7 @@ func (c Cluster) Begin(ctx context.Context, s Subject) (*Phase, error) {
 	if s.PID != 0 {
 		p.processes[s.Process] = s.PID
 	}
-	if p.sizes, err = readSizes(ctx, c.API); err != nil {
+	if p.counters, err = readCounters(ctx, c.API); err != nil {
 		return nil, err
 	}
 	if pid, ok := p.processes[s.Process]; ok {
@@ -129,13 +129,14 @@ func (p *Phase) End(ctx context.Context, s Subject) (record.Run, error) {
 		}
 		r.Peak = u.Peak
 	}
-	sizes, err := readSizes(ctx, p.cluster.API)
+	counters, err := readCounters(ctx, p.cluster.API)
 	if err != nil {
 		return r, err
 	}
 	if s.Status != "" {
-		r.StatusBytes = max(0, sizes.since(p.sizes)[s.Status]-s.Requested)
+		r.StatusBytes = max(0, counters.sizes.since(p.counters.sizes)[s.Status]-s.Requested)
 	}
+	r.ClosedWatches = counters.closed - p.counters.closed
 	count(&r, p.requests, s)
 	r.Kubelet = kubelet(p.requests)
 	return r, nil

@@ -110,6 +110,9 @@ type Run struct {
 	Before int64 `json:"before,omitempty"`
 	Peak   int64 `json:"peak,omitempty"`
 	Empty  int64 `json:"empty,omitempty"`
+	// ClosedWatches are those that the API server closed because it could not get rid of
+	// their events fast enough, whoever's they were: most of them when it is young.
+	ClosedWatches int `json:"closedWatches,omitempty"`
 	// Kubelet is how the simulated kubelet kept up.
 	Kubelet *Kubelet `json:"kubelet,omitempty"`
 	// Away is how long pods were out of service for an update in place with the gate.
