@@ -42,7 +42,7 @@ const (
 	// are on their way are told of, however long one write took.
 	passingSpare = 10
 	// passingWait is how long a status waits for its turn at most.
-	passingWait = 30 * time.Second
+	passingWait = time.Minute
 )
 
 // statusThrottle holds back statuses that come too fast. Only the last one counts.
