@@ -13,7 +13,7 @@ import (
 // given so many bytes of room rather than a share: a small heap is collected seldom,
 // which admission is the faster for, and a large one takes little more than it holds.
 const (
-	heapRoom = 16 << 20
+	heapRoom = 32 << 20
 	// leastPercent bounds what collecting a very large heap costs.
 	leastPercent = 25
 	mostPercent  = 400

@@ -7,7 +7,7 @@ import (
 )
 
 func TestPercentFor(t *testing.T) {
-	for live, want := range map[uint64]int{0: 400, 1 << 20: 400, 8 << 20: 200, 16 << 20: 100, 32 << 20: 50, 60 << 20: 25, 64 << 20: 25, 1 << 40: 25} {
+	for live, want := range map[uint64]int{0: 400, 1 << 20: 400, 16 << 20: 200, 32 << 20: 100, 64 << 20: 50, 124 << 20: 25, 128 << 20: 25, 1 << 40: 25} {
 		if got := percentFor(live); got != want {
 			t.Errorf("%d MiB: %d%%, want %d%%", live>>20, got, want)
 		}

@@ -82,20 +82,31 @@ func unstamped(t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 }
 
 // Hash names the version. Two spellings of the same templates have the same one.
-func (v Version) Hash() (string, error) {
+func (v Version) Hash() (string, error) { return v.hash(nil) }
+
+// hash is Hash for a caller who has computed those of some templates already.
+func (v Version) hash(known map[string]*template) (string, error) {
 	hashes := make(map[string]any, len(v.TemplatePool)+1)
-	for name, t := range v.TemplatePool {
-		h, err := HashTemplate(&t)
+	add := func(name, path string, t *corev1.PodTemplateSpec) error {
+		if has, ok := known[name]; ok {
+			hashes[name] = has.Hashes.Template
+			return nil
+		}
+		h, err := HashTemplate(t)
 		if err != nil {
-			return "", fmt.Errorf("templatePool[%s]: %w", name, err)
+			return fmt.Errorf("%s: %w", path, err)
 		}
 		hashes[name] = h.Template
+		return nil
 	}
-	h, err := HashTemplate(&v.Template)
-	if err != nil {
-		return "", fmt.Errorf("template: %w", err)
+	for name, t := range v.TemplatePool {
+		if err := add(name, "templatePool["+name+"]", &t); err != nil {
+			return "", err
+		}
 	}
-	hashes[tappv1.DefaultTemplateName] = h.Template
+	if err := add(tappv1.DefaultTemplateName, "template", &v.Template); err != nil {
+		return "", err
+	}
 	// Maps of strings marshal with sorted keys.
 	text, err := json.Marshal([]any{hashes, v.Templates, v.DefaultTemplateName})
 	if err != nil {
@@ -149,7 +160,7 @@ func (d *decision) recorded(own []*appsv1.ControllerRevision) bool {
 
 func (d *decision) record(own []*appsv1.ControllerRevision) {
 	version := versionOf(d.tapp)
-	hash, err := version.Hash()
+	hash, err := version.hash(d.usable)
 	if err != nil {
 		return // a template that nobody uses may be beyond us; one that is used is a problem already
 	}
