@@ -104,6 +104,9 @@ type Run struct {
 	Window float64 `json:"window"`
 	// CPU seconds of processes by name in the window.
 	CPU map[string]float64 `json:"cpu,omitempty"`
+	// Client is the CPU seconds of the benchmark itself until the pods were as asked for: of the
+	// user's watch, and of what a bare client wrote.
+	Client float64 `json:"client,omitempty"`
 	// Before and Peak are the resident memory of the contender's process at the
 	// begin, and the most that it had. Empty is what TApp's process had before
 	// there was any pod.

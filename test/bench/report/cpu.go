@@ -47,9 +47,10 @@ func (d data) idle(size record.Key) float64 {
 func perThousand(seconds float64, k record.Key) float64 { return seconds * 1000 / float64(k.Pods()) }
 
 func (d data) cpu() string {
-	t := &table{head: []string{"instances", "phase", "", "TApp", "StatefulSet's share", "StatefulSet's controller alone", "whole kube-controller-manager"}}
+	t := &table{head: []string{"instances", "phase", "", "TApp", "StatefulSet's share", "StatefulSet's controller alone", "whole kube-controller-manager",
+		"the limit's client"}}
 	d.each(work(), func(size record.Key, phase string, gate bool, ours record.Run) {
-		share, alone, whole := none, none, none
+		share, alone, whole, client := none, none, none, none
 		if s, ok := d.share(ours); ok {
 			share = duration(perThousand(s, size))
 			set, _ := d.statefulSet(ours)
@@ -58,7 +59,10 @@ func (d data) cpu() string {
 		if set, ok := d.recreating(ours, record.StatefulSetAlone); ok {
 			alone = duration(perThousand(set.CPU[controllerManager], size))
 		}
-		t.add(sizeName(size), phaseName(phase), gateName(gate), duration(perThousand(ours.CPU[record.TApp], size)), share, alone, whole)
+		if limit, ok := d.beside(ours, record.Bare, phase, gate); ok && limit.Client > 0 {
+			client = duration(perThousand(limit.Client, size))
+		}
+		t.add(sizeName(size), phaseName(phase), gateName(gate), duration(perThousand(ours.CPU[record.TApp], size)), share, alone, whole, client)
 	})
 	return t.String()
 }

@@ -31,6 +31,9 @@ func measured() record.File {
 			} {
 				isSet := strings.HasPrefix(c.contender, record.StatefulSet)
 				r := record.Run{Seconds: c.seconds, Writes: c.writes, CPU: c.cpu, Window: 10, Peak: 70 << 20, Empty: 50 << 20, BusiestStatus: 2}
+				if c.contender == record.Bare {
+					r.Client = 2.5
+				}
 				if phase == record.Recreate && c.contender == record.TApp {
 					r.Seconds = 20
 				}
@@ -83,7 +86,7 @@ func TestWrite(t *testing.T) {
 		"| restart at 10,000 instances, until all was worked on | 5 s | – | not measured |",
 		"| a plan for 10,000 instances | 50 ms | 60 ms | **missed** |",
 		// 5 s, less 2 s of the other controllers: both have 1 s of idle time.
-		"| 1,000 | create | no gate | 1.50 s | 3.00 s | 3.75 s | 5.00 s |",
+		"| 1,000 | create | no gate | 1.50 s | 3.00 s | 3.75 s | 5.00 s | 2.50 s |",
 		"| CPU of the controller beside StatefulSet's controller alone, for the same pods | 1x | 0.40x | reached |",
 		"| CPU of the controller beside StatefulSet's share, for the same pods | 1x | 0.50x | reached |",
 		"| 1,000 | update in place | no gate | 10.0 s | 11.0 s | 22.0 s (recreates) | 1.10 | 0.50 |",
