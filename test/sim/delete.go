@@ -32,11 +32,14 @@ func (s *apiServer) remove(resource, name string, o metav1.DeleteOptions, who ac
 		return nil, err
 	}
 	grace := graceOf(old, o)
+	if old.GetDeletionTimestamp() != nil && ptr.Deref(old.GetDeletionGracePeriodSeconds(), 0) == 0 {
+		grace = 0 // what an earlier request began is finished
+	}
 	now := clone(old)
 	if f := finalizerOf(o); f != "" && !slices.Contains(now.GetFinalizers(), f) && old.GetDeletionTimestamp() == nil {
 		now.SetFinalizers(append(now.GetFinalizers(), f))
 	}
-	if grace == 0 && len(now.GetFinalizers()) == 0 {
+	if grace == 0 && len(now.GetFinalizers()) == 0 && !(s.breaksOff && resource == pods) {
 		s.commit(resource, old, nil, who)
 		return nil, nil
 	}

@@ -245,10 +245,15 @@ func (w *world) write(r *request) {
 		r.answer <- a
 		return
 	}
+	w.breaksOff = fault == halfRemoved
 	a := w.serve(r, 0)
+	w.breaksOff = false
 	w.trace.answer(w.steps, w.now(), r, a)
-	if fault == lostAnswer {
+	switch fault {
+	case lostAnswer:
 		a = &answer{err: context.DeadlineExceeded}
+	case halfRemoved:
+		a = refusal(apierrors.NewTimeoutError("simulated", 1))
 	}
 	r.answer <- a
 }

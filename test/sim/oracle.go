@@ -108,7 +108,7 @@ func (o *oracle) judgePod(c *change) error {
 	}
 	after, _ := c.after.(*corev1.Pod)
 	switch {
-	case after == nil && c.request.verb == "delete" && isForced(c.request):
+	case c.request.verb == "delete" && isForced(c.request):
 		return o.force(c, before, seen)
 	case c.request.verb == "delete":
 		if err := o.deletes(c, before, id, seen); err != nil {
@@ -182,8 +182,12 @@ func (o *oracle) owned(c *change, pod *corev1.Pod, app string) error {
 	return fmt.Errorf("S7: pod %s of owner %q is touched", pod.Name, controllerOf(pod))
 }
 
-// deletes: a pod goes only for a reason.
+// deletes: a pod goes only for a reason. One is that the API server stamped it, and did not
+// remove it.
 func (o *oracle) deletes(c *change, pod *corev1.Pod, id string, seen []*tappv1.TApp) error {
+	if left := pod.DeletionGracePeriodSeconds; pod.DeletionTimestamp != nil && left != nil && *left == 0 && len(pod.Finalizers) == 0 {
+		return nil
+	}
 	for _, t := range seen {
 		for _, p := range o.podsSeen(pod, c.request.belief) {
 			// A resize that does not get on, or that the policy no longer allows, ends so.

@@ -46,6 +46,8 @@ const (
 	serverError  = "500 to a write"
 	serverAway   = "503 to a write"
 	writeTimeout = "504 to a write"
+	// A pod without a grace period is stamped, and then removed, with two writes.
+	halfRemoved = "504 to a write, and a pod that it removes is only stamped"
 )
 
 func writeFaults() []string {
@@ -109,6 +111,9 @@ func Draw(seed int64) Plan {
 		f := Fault{Step: rng.IntN(p.Horizon), Kind: writeFaults()[rng.IntN(len(writeFaults()))], A: rng.IntN(100)}
 		if rng.IntN(2) == 0 {
 			f.Site = expected()[rng.IntN(len(expected()))]
+		}
+		if f.Kind == writeTimeout && f.A%2 == 0 {
+			f.Kind = halfRemoved
 		}
 		p.Faults = append(p.Faults, f)
 	}

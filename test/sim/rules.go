@@ -23,6 +23,8 @@ type apiServer struct {
 	quota int
 	// admit changes a new pod, as admission webhooks do; nil: none.
 	admit func(*corev1.Pod)
+	// breaksOff says that a pod is stamped, and not removed.
+	breaksOff bool
 }
 
 func newAPIServer(now func() time.Time) *apiServer {

@@ -26,7 +26,7 @@ func Compute(in Input) Plan {
 		d.followEnds()
 		d.followClaims()
 		d.createMissing()
-		d.finishCollections()
+		d.finishDeletions()
 		d.rollOut()
 		d.keepHistory()
 		d.pruneTemplates()

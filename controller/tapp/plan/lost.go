@@ -25,7 +25,7 @@ const unforcedDelay = 15 * time.Second
 func (d *decision) findLostNodes() {
 	for _, i := range d.instances {
 		// A collected pod is about to be gone; it has no time.
-		if i.state == dying && i.pod.Spec.NodeName != "" && i.pod.DeletionTimestamp != nil {
+		if i.state == dying && i.pod.Spec.NodeName != "" && i.pod.DeletionTimestamp != nil && len(i.actions) == 0 {
 			d.findLostNode(i)
 		}
 	}
@@ -90,20 +90,37 @@ func (d *decision) concludeLost(s *tappv1.TAppStatus, settled bool) {
 // because its node is gone: it does both at once.
 const collectorMost = time.Minute
 
-// finishCollections deletes what Kubernetes called failed and did not remove. When it
-// was broken off in between, and a node of the same name is back, it never will.
-func (d *decision) finishCollections() {
+// removalMost is how long the API server may take to remove a pod that has no grace
+// period left: it does so with the request that said so.
+const removalMost = 15 * time.Second
+
+// finishDeletions deletes what Kubernetes was about to remove, and did not, because it was
+// broken off in between: nobody else would where the node of the pod does not work, or
+// one of the same name is back.
+func (d *decision) finishDeletions() {
 	for _, i := range d.instances {
-		if i.state != dying || i.pod.DeletionTimestamp != nil {
+		if i.state != dying {
 			continue
 		}
-		since, _ := collectedSince(i.pod)
-		if left := collectorMost - d.in.Now.Sub(since); left > 0 {
-			d.waitFor(left)
+		if i.pod.DeletionTimestamp == nil {
+			since, _ := collectedSince(i.pod)
+			d.finishDeletion(i, since.Add(collectorMost), "NodeGone", "its node was gone, and Kubernetes did not remove the pod")
 			continue
 		}
-		d.delete(i, "NodeGone", "its node was gone, and Kubernetes did not remove the pod")
+		// The API server stamps a pod, and then removes it: two writes. What the first one left
+		// behind goes with the next DELETE, without regard to the grace period of that.
+		if grace := i.pod.DeletionGracePeriodSeconds; grace != nil && *grace == 0 && len(i.pod.Finalizers) == 0 {
+			d.finishDeletion(i, i.pod.DeletionTimestamp.Add(removalMost), "RemovalUnfinished", "it has no grace period left, and the API server did not remove the pod")
+		}
 	}
+}
+
+func (d *decision) finishDeletion(i *instance, due time.Time, reason, why string) {
+	if left := due.Sub(d.in.Now); left > 0 {
+		d.waitFor(left)
+		return
+	}
+	d.delete(i, reason, why)
 }
 
 // lost returns the evidence that a node is lost, or when to look again.

@@ -139,7 +139,7 @@ func (o *oracle) touch(a Action) {
 		o.fail(a, "nobody would know any more that it ran on %s", pod.Spec.NodeName)
 	case a.Op == OpForceDelete:
 		o.forced(a, pod)
-	case pod.DeletionTimestamp != nil:
+	case pod.DeletionTimestamp != nil && !(a.Op == OpDelete && isLeft(pod, o.in.Now)):
 		o.fail(a, "the pod is being deleted already")
 	case a.Op == OpUpdateInPlace && HasGate(pod) && (gate == nil || gate.Status == corev1.ConditionTrue || ready != nil && ready.Status == corev1.ConditionTrue):
 		o.fail(a, "S5: the pod is not drained")
@@ -155,6 +155,12 @@ func (o *oracle) touch(a Action) {
 	} else if strings.Contains(payload, `"type":"Ready"`) {
 		o.fail(a, "writes Ready: %s", payload)
 	}
+}
+
+// isLeft says whether the API server began to remove a pod, and did not finish.
+func isLeft(pod *corev1.Pod, now time.Time) bool {
+	grace := pod.DeletionGracePeriodSeconds
+	return grace != nil && *grace == 0 && len(pod.Finalizers) == 0 && now.Sub(pod.DeletionTimestamp.Time) >= 15*time.Second
 }
 
 // touchClaim: S3, no claim is deleted unless the policy says so, and S7.

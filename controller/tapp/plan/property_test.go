@@ -115,6 +115,7 @@ func drawPods(t *rapid.T) (out []podStory) {
 			Gate:     pick(t, "gate "+id, "", "", "closed 5s", "unset", "none"),
 			Phase:    pick(t, "phase "+id, "", "", "", corev1.PodPending, corev1.PodFailed, corev1.PodSucceeded, corev1.PodUnknown),
 			Dying:    pick(t, "dying "+id, "", "", "", "in 20s", "1m ago"),
+			Left:     sometimes(t, "left "+id, 3),
 			Ended:    pick(t, "ended "+id, "1s", "1h"),
 			Rejected: sometimes(t, "rejected "+id, 6),
 			Node:     pick(t, "node "+id, "", "node-2"),

@@ -45,6 +45,7 @@ type podStory struct {
 	Waiting  string          `json:"waiting"`       // its containers do: "reason: message"
 	NoNode   string          `json:"unschedulable"` // why it has none
 	Dying    string          `json:"dying"`         // its grace period ends: "in 20s", "5s ago"
+	Left     bool            `json:"left"`          // it is dying, and has no grace period
 	Node     string          `json:"node"`
 	Failures int             `json:"failures"`
 	Restart  bool            `json:"restart"` // was asked for
@@ -221,6 +222,9 @@ func (p *podStory) settle(t rapid.TB, pod *corev1.Pod, kubelet string) {
 			at = ago(span(t, past, 0))
 		}
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, new(int64(30))
+		if p.Left {
+			*pod.DeletionGracePeriodSeconds = 0
+		}
 	}
 	if pod.Spec.NodeName = p.Node; p.Node == "" && !p.Rejected && pod.Status.Phase != corev1.PodPending {
 		pod.Spec.NodeName = "node-1"
