@@ -5,8 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // isForced says whether the instance gets to a new template by force: its

@@ -6,11 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"tkestack.io/tapp/plan/template"
+
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 
-	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // explanation is all that the planner says of one instance.
@@ -89,8 +91,8 @@ func (o *observed) explain(i *plan.Instance) explanation {
 		x.Update = "by force, at most " + o.budget(true) + " at a time"
 	}
 	num := number(i.ID)
-	if template := o.template(i.Template); template != nil {
-		if h, err := plan.HashTemplate(template); err == nil {
+	if spec := o.template(i.Template); spec != nil {
+		if h, err := template.Hash(spec); err == nil {
 			x.TemplateHash, x.UniqHash = h.Template, h.Uniq
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // phase is when a step of a rollout takes place.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // parseIDs reads ids and ranges of ids, such as "0-3,7", and returns the ids in

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // selection is which instances a command is about.

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/term"
 
-	"tkestack.io/tapp/controller/tapp/plan"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // screen shows frames of lines: one in the place of the last on a terminal, each

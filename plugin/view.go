@@ -4,12 +4,14 @@ import (
 	"strings"
 	"time"
 
+	"tkestack.io/tapp/plan/inplace"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // instanceView is what `get` and `explain` tell of an instance.
@@ -79,7 +81,7 @@ func since(i *plan.Instance) *metav1.Time {
 			return &metav1.Time{Time: at.Add(-time.Duration(grace) * time.Second)}
 		}
 	case tappv1.InstanceUpdating:
-		if at, closed := plan.GateClosedSince(pod); closed {
+		if at, closed := inplace.GateClosedSince(pod); closed {
 			return &metav1.Time{Time: at}
 		}
 	case tappv1.InstanceFailed, tappv1.InstanceSucc, tappv1.InstancePodFailed, tappv1.InstancePodSucc:

@@ -7,11 +7,12 @@ import (
 	"reflect"
 	"slices"
 
+	"tkestack.io/tapp/plan/template"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
@@ -200,11 +201,11 @@ func (e *completer) stamp() error {
 	for _, name := range slices.Sorted(maps.Keys(e.object(fieldPool))) {
 		paths = append(paths, []string{fieldPool, name})
 	}
-	hashes := make([]*plan.Hashes, len(paths))
+	hashes := make([]*template.Hashes, len(paths))
 	var all group
 	all.each(len(paths), func(i int) {
-		if template := e.object(paths[i]...); template != nil {
-			if h, err := plan.HashRaw(template); err == nil { // otherwise it has a value that the schema rejects
+		if raw := e.object(paths[i]...); raw != nil {
+			if h, err := template.HashRaw(raw); err == nil { // otherwise it has a value that the schema rejects
 				hashes[i] = &h
 			}
 		}

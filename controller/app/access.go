@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"tkestack.io/tapp/controller/app/plan"
+	plan "tkestack.io/tapp/plan/app"
 )
 
 // access to the children of one kind.

@@ -13,9 +13,9 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
-	"tkestack.io/tapp/controller/app/plan"
 	"tkestack.io/tapp/controller/shell"
 	appv1 "tkestack.io/tapp/crd/app/v1"
+	plan "tkestack.io/tapp/plan/app"
 )
 
 // noVersion is the resourceVersion of an apply that only creates: no object can

@@ -29,11 +29,11 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"tkestack.io/tapp/controller/app/plan"
 	"tkestack.io/tapp/controller/loop"
 	"tkestack.io/tapp/controller/shell"
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	"tkestack.io/tapp/crd/client"
+	plan "tkestack.io/tapp/plan/app"
 )
 
 // Clients of the API server.

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"tkestack.io/tapp/controller/app/plan"
 	"tkestack.io/tapp/controller/shell"
+	plan "tkestack.io/tapp/plan/app"
 )
 
 // patience is how long the caches may lack our own writes. No harm would come of

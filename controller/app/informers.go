@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
-	"tkestack.io/tapp/controller/app/plan"
 	"tkestack.io/tapp/controller/loop"
 	"tkestack.io/tapp/controller/shell"
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	"tkestack.io/tapp/crd/client"
+	plan "tkestack.io/tapp/plan/app"
 )
 
 const (

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
-	"tkestack.io/tapp/controller/app/plan"
 	"tkestack.io/tapp/controller/shell"
 	appv1 "tkestack.io/tapp/crd/app/v1"
+	plan "tkestack.io/tapp/plan/app"
 )
 
 const (

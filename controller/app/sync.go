@@ -8,9 +8,9 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"tkestack.io/tapp/controller/app/plan"
 	"tkestack.io/tapp/controller/loop"
 	appv1 "tkestack.io/tapp/crd/app/v1"
+	plan "tkestack.io/tapp/plan/app"
 )
 
 // mostRounds of plans and actions in one sync. One that creates takes two, one that

@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"tkestack.io/tapp/controller/app/plan"
 	appv1 "tkestack.io/tapp/crd/app/v1"
+	plan "tkestack.io/tapp/plan/app"
 )
 
 // view is what the planner sees of one App. Its objects are shared with the

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"tkestack.io/tapp/plan/template"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"tkestack.io/tapp/controller/shell"
-	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
@@ -62,7 +63,7 @@ func (c *compactor) compact(object any) (any, error) {
 		return object, nil
 	}
 	trimStatus(&pod.Status)
-	if plan.IsOurs(pod.Labels[tappv1.LabelTemplateHash]) {
+	if template.IsOurs(pod.Labels[tappv1.LabelTemplateHash]) {
 		trimServiceAccount(&pod.Spec) // others are compared field by field
 	}
 	c.mu.Lock()

@@ -39,8 +39,8 @@ import (
 
 	"tkestack.io/tapp/controller/loop"
 	"tkestack.io/tapp/controller/shell"
-	"tkestack.io/tapp/controller/tapp/plan"
 	"tkestack.io/tapp/crd/client"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // flushTimeout bounds what is told of at the end: the last statuses and events.

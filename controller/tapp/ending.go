@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"tkestack.io/tapp/controller/tapp/plan"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // endingAgain is for how long nothing is created for a TApp after the API server has said

@@ -15,7 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 
-	"tkestack.io/tapp/controller/tapp/plan"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // telling runs a recorder in fake time; told are its events as "type reason

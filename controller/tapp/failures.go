@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tkestack.io/tapp/controller/shell"
-	"tkestack.io/tapp/controller/tapp/plan"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // errStale is what a write returns that came too late: the object has gone, or

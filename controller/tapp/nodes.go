@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"tkestack.io/tapp/controller/tapp/plan"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // How many nodes one sync reads at most, and how many at a time. When more are

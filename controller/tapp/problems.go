@@ -3,8 +3,8 @@ package tapp
 import (
 	"fmt"
 
-	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // mostProblems is how many problems of a spec get an event of their own.

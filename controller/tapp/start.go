@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"tkestack.io/tapp/controller/tapp/plan"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // Writes of one sync start slowly: one at first, twice as many whenever all that

@@ -15,8 +15,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"tkestack.io/tapp/controller/shell"
-	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // statusInterval is how far apart two status writes of one TApp are at least: at

@@ -11,8 +11,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"tkestack.io/tapp/controller/loop"
-	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // memory is what is remembered of one TApp from sync to sync. Nothing in it

@@ -19,7 +19,7 @@ const root = "../.."
 
 func TestImports(t *testing.T) {
 	imports := readImports(t)
-	if _, ok := imports[module+"/controller/tapp/plan"]; !ok {
+	if _, ok := imports[module+"/plan/tapp"]; !ok {
 		t.Fatal("the planner was not found")
 	}
 	for _, wrong := range check(rooms, imports) {
@@ -27,10 +27,10 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestPlanIsPure: whatever the planner imports does not bring in a client or
+// TestPlanIsPure: whatever the planners import does not bring in a client or
 // metrics either. (Kubernetes' own types import klog, but not a client.)
 func TestPlanIsPure(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./controller/tapp/plan")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./plan/...")
 	cmd.Dir = root
 	out, err := cmd.Output()
 	if err != nil {
@@ -39,7 +39,7 @@ func TestPlanIsPure(t *testing.T) {
 	for _, dependency := range strings.Fields(string(out)) {
 		for _, impure := range []string{"k8s.io/client-go", "k8s.io/component-base", "github.com/prometheus"} {
 			if within(impure, dependency) {
-				t.Errorf("the planner depends on %s", dependency)
+				t.Errorf("a planner depends on %s", dependency)
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func TestModules(t *testing.T) {
 
 // TestCheck proves that the check finds what it is for.
 func TestCheck(t *testing.T) {
-	plan := module + "/controller/tapp/plan"
+	plan := module + "/plan/tapp"
 	for importer, test := range map[string]struct {
 		imports []string
 		wrong   []string

@@ -33,22 +33,22 @@ var rooms = []room{
 	{name: "crd/bases", only: []string{"k8s.io/apiextensions-apiserver", "sigs.k8s.io/yaml"}},
 	{name: "crd/client", may: []string{"crd/tapp/v1", "crd/app/v1"}},
 
+	// The pure core: no client, no log, no metric, no clock.
+	{name: "plan/template", may: []string{"crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference"}},
+	{name: "plan/inplace", may: []string{"plan/template", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/tapp", may: []string{"plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/app", may: []string{"crd/app/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+
 	// The kinds never import each other, nor the controller.
 	{name: "controller", may: []string{"controller/loop", "controller/tapp", "controller/app", "crd/...", "process"}},
 	{name: "controller/loop"},
 	// What their shells share: it knows none of them.
 	{name: "controller/shell"},
-	{name: "controller/tapp", may: []string{"controller/tapp/plan", "controller/loop", "controller/shell", "crd/tapp/v1", "crd/client"}},
-	{name: "controller/app", may: []string{"controller/app/plan", "controller/loop", "controller/shell", "crd/app/v1", "crd/client"}},
+	{name: "controller/tapp", may: []string{"plan/tapp", "plan/inplace", "plan/template", "controller/loop", "controller/shell", "crd/tapp/v1", "crd/client"}},
+	{name: "controller/app", may: []string{"plan/app", "controller/loop", "controller/shell", "crd/app/v1", "crd/client"}},
 
-	// The pure cores: no client, no log, no metric, no clock.
-	{name: "controller/app/plan", may: []string{"crd/app/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
-	{name: "controller/tapp/plan", may: []string{"crd/tapp/v1"}, only: []string{
-		"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference",
-	}},
-
-	{name: "webhook/...", may: []string{"webhook/...", "crd/...", "controller/tapp/plan", "certs/...", "process"}},
-	{name: "plugin/...", may: []string{"plugin/...", "crd/...", "controller/tapp/plan"}},
+	{name: "webhook/...", may: []string{"webhook/...", "crd/...", "plan/...", "certs/...", "process"}},
+	{name: "plugin/...", may: []string{"plugin/...", "crd/...", "plan/..."}},
 	// Certificates are cert-manager's business, and only this room talks to its packages.
 	{name: "certs/...", may: []string{"certs/..."}, only: []string{
 		"github.com/cert-manager/cert-manager", "golang.org/x/sync", "github.com/urfave/cli/v2", "github.com/prometheus/client_golang",
@@ -61,7 +61,7 @@ var rooms = []room{
 	// What tests on a real cluster share.
 	{name: "test/cluster", may: []string{"controller"}},
 	// Nothing of the product imports its tests: no other room may name test.
-	{name: "test/...", may: []string{"test/...", "controller/...", "crd/...", "webhook/...", "certs/...", "plugin/...", "process"}},
+	{name: "test/...", may: []string{"test/...", "plan/...", "controller/...", "crd/...", "webhook/...", "certs/...", "plugin/...", "process"}},
 }
 
 // check judges the imports of every package: import path to the paths it imports.

@@ -6,13 +6,15 @@ import (
 	"strconv"
 	"strings"
 
+	"tkestack.io/tapp/plan/inplace"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
-	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // violation of what must hold.
@@ -177,8 +179,8 @@ func (w *world) born(num int, a *plan.Action) (made, half pod, err error) {
 	if !known || version != 0 || a.Pod.Name != "web-"+id || a.Pod.Labels[tappv1.LabelInstanceID] != id || a.Pod.Spec.Containers[0].Image != image(version) {
 		return pod{}, pod{}, breaks("S6", "instance %d gets pod %s of version %d", num, a.Pod.Name, version)
 	}
-	if plan.HasGate(a.Pod) != w.Gated || w.Gated != (a.Status != nil) {
-		return pod{}, pod{}, breaks("S5", "the pod of instance %d has a gate: %t, which is opened: %t", num, plan.HasGate(a.Pod), a.Status != nil)
+	if inplace.HasGate(a.Pod) != w.Gated || w.Gated != (a.Status != nil) {
+		return pod{}, pod{}, breaks("S5", "the pod of instance %d has a gate: %t, which is opened: %t", num, inplace.HasGate(a.Pod), a.Status != nil)
 	}
 	made = pod{place: pending, version: version}
 	half = made
@@ -221,12 +223,12 @@ func (w *world) patched(num int, p pod, a *plan.Action, patch []byte) ([]pod, er
 		return nil, breaks("S6", "instance %d gets image %s, and the hash of %s", num, now.Spec.Containers[0].Image, image(next.version))
 	}
 	if next.gate != ungated {
-		switch since, is := plan.GateClosedSince(&now); {
+		switch since, is := inplace.GateClosedSince(&now); {
 		case is && since.IsZero():
 			return nil, breaks("S5", "the gate of instance %d has no time", num)
 		case is:
 			next.gate = closed
-		case plan.GateOpen(&now):
+		case inplace.GateOpen(&now):
 			next.gate = open
 		}
 	}

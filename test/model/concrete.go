@@ -5,10 +5,11 @@ import (
 	"strconv"
 	"time"
 
+	"tkestack.io/tapp/plan/inplace"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"tkestack.io/tapp/controller/tapp/plan"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
@@ -105,8 +106,8 @@ func (w *world) containers(out *corev1.Pod, p pod, since metav1.Time) {
 }
 
 // annotation in the words of the planner.
-func (w *world) annotation(p pod) plan.InPlaceState {
-	state := plan.InPlaceState{Revision: "any", UpdateTimestamp: metav1.NewTime(w.now.Add(-time.Hour)), LastContainerStatuses: map[string]plan.LastContainerStatus{}}
+func (w *world) annotation(p pod) inplace.State {
+	state := inplace.State{Revision: "any", UpdateTimestamp: metav1.NewTime(w.now.Add(-time.Hour)), LastContainerStatuses: map[string]inplace.LastContainerStatus{}}
 	r := p.record
 	if r.container == noContainer && r.image == 0 && r.via == 0 {
 		return state // only labels changed
@@ -114,7 +115,7 @@ func (w *world) annotation(p pod) plan.InPlaceState {
 	if r.fresh {
 		state.UpdateTimestamp = metav1.NewTime(w.now)
 	}
-	last := plan.LastContainerStatus{RestartCount: restarts - int32(r.starts)}
+	last := inplace.LastContainerStatus{RestartCount: restarts - int32(r.starts)}
 	switch r.container {
 	case lastContainer:
 		last.ContainerID = lastID
@@ -143,7 +144,7 @@ func (w *world) annotation(p pod) plan.InPlaceState {
 
 // readRecord is the other way round: of a pod that has just been patched.
 func (w *world) readRecord(out *corev1.Pod, p pod) record {
-	state, ok := plan.ReadInPlaceState(out)
+	state, ok := inplace.ReadState(out)
 	if !ok {
 		return record{}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"tkestack.io/tapp/controller/tapp/plan"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // result of an exploration.

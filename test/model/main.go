@@ -29,7 +29,7 @@ import (
 	"sync"
 	"time"
 
-	"tkestack.io/tapp/controller/tapp/plan"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 func main() {

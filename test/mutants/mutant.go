@@ -29,6 +29,8 @@ type room struct {
 
 // rooms in the order in which they are gone through.
 var rooms = []room{
+	{templateRoom, templates},
+	{inPlaceRoom, inPlace},
 	{planRoom, planner},
 	{shellRoom, shell},
 	{sharedRoom, shared},
@@ -88,12 +90,14 @@ type stage struct {
 }
 
 const (
-	planRoom   = "controller/tapp/plan"
-	shellRoom  = "controller/tapp"
-	sharedRoom = "controller/shell"
-	loopRoom   = "controller/loop"
-	hookRoom   = "webhook"
-	typesRoom  = "crd/tapp/v1"
+	templateRoom = "plan/template"
+	inPlaceRoom  = "plan/inplace"
+	planRoom     = "plan/tapp"
+	shellRoom    = "controller/tapp"
+	sharedRoom   = "controller/shell"
+	loopRoom     = "controller/loop"
+	hookRoom     = "webhook"
+	typesRoom    = "crd/tapp/v1"
 )
 
 // quick is a run with few random cases, thorough one with all. What they find is
@@ -108,11 +112,13 @@ var stages = []stage{
 	{typesRoom, typesRoom, [][]string{nil}, []string{typesRoom}},
 	{loopRoom, loopRoom, [][]string{nil}, []string{loopRoom}},
 	{sharedRoom, sharedRoom, [][]string{nil}, []string{sharedRoom}},
-	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, typesRoom}},
-	{shellRoom, shellRoom, [][]string{nil}, []string{shellRoom, sharedRoom, planRoom, typesRoom}},
-	{hookRoom, hookRoom, [][]string{quick, thorough}, []string{hookRoom, planRoom, typesRoom}},
-	{"the model", "test/model", [][]string{{"-test.run=TestSmallSpaces"}}, []string{planRoom, typesRoom}},
-	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, shellRoom, sharedRoom, loopRoom, typesRoom}},
+	{templateRoom, templateRoom, [][]string{quick, thorough}, []string{templateRoom}},
+	{inPlaceRoom, inPlaceRoom, [][]string{quick, thorough}, []string{inPlaceRoom, templateRoom}},
+	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
+	{shellRoom, shellRoom, [][]string{nil}, []string{shellRoom, sharedRoom, planRoom, inPlaceRoom, templateRoom, typesRoom}},
+	{hookRoom, hookRoom, [][]string{quick, thorough}, []string{hookRoom, planRoom, inPlaceRoom, templateRoom, typesRoom}},
+	{"the model", "test/model", [][]string{{"-test.run=TestSmallSpaces"}}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
+	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, inPlaceRoom, templateRoom, shellRoom, sharedRoom, loopRoom, typesRoom}},
 }
 
 // stagesFor the mutants of a room.

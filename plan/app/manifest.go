@@ -1,0 +1,117 @@
+package app
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	appv1 "tkestack.io/tapp/crd/app/v1"
+)
+
+// Manifests are what is applied by the server: only fields that the App says
+// something of. All others are the cluster's, or somebody else's.
+
+// selectorOf the App's pods. The name of an App is unique in its namespace, and so
+// no other App's pods match.
+func selectorOf(a *appv1.App) map[string]string { return map[string]string{appv1.LabelApp: a.Name} }
+
+func labelsOf(a *appv1.App) map[string]any { return map[string]any{appv1.LabelApp: a.Name} }
+
+func deploymentManifest(a *appv1.App) map[string]any {
+	t := &a.Spec.DeploymentTemplate
+	container := plain(&corev1.Container{Name: appv1.ContainerName, Image: t.Image, Ports: t.Ports, Env: t.Env, Resources: t.Resources})
+	if resources, _ := container["resources"].(map[string]any); len(resources) == 0 {
+		delete(container, "resources")
+	}
+	container["image"] = t.Image // also an empty one: the API server says what is wrong with it
+	return map[string]any{
+		"apiVersion": "apps/v1",
+		"kind":       string(Deployment),
+		"metadata":   metadata(a, t.Name),
+		"spec": map[string]any{
+			"replicas": int64(*t.Replicas),
+			"selector": map[string]any{"matchLabels": labelsOf(a)},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": labelsOf(a)},
+				"spec":     map[string]any{"containers": []any{container}},
+			},
+		},
+	}
+}
+
+// keepSelector has the manifest of a Deployment keep a selector that is not ours: it
+// cannot be changed, and those that app-controller made have another one. Their pods
+// get our label beside the ones that it asks for.
+func keepSelector(manifest map[string]any, selector *metav1.LabelSelector) {
+	if selector == nil || len(selector.MatchLabels) == 0 {
+		return
+	}
+	spec, _ := manifest["spec"].(map[string]any)
+	template, _ := spec["template"].(map[string]any)
+	metadata, _ := template["metadata"].(map[string]any)
+	labels, _ := metadata["labels"].(map[string]any)
+	kept := map[string]any{}
+	for key, value := range selector.MatchLabels {
+		kept[key], labels[key] = value, value
+	}
+	spec["selector"] = map[string]any{"matchLabels": kept}
+}
+
+func serviceManifest(a *appv1.App) map[string]any {
+	t := &a.Spec.ServiceTemplate
+	target, protocol := t.Port, corev1.ProtocolTCP
+	if ports := a.Spec.DeploymentTemplate.Ports; len(ports) > 0 {
+		target, protocol = ports[0].ContainerPort, ports[0].Protocol
+	}
+	return map[string]any{
+		"apiVersion": "v1",
+		"kind":       string(Service),
+		"metadata":   metadata(a, t.Name),
+		"spec": map[string]any{
+			"type":     string(t.Type),
+			"selector": labelsOf(a),
+			"ports": []any{map[string]any{
+				"name": appv1.PortName, "port": int64(t.Port), "targetPort": int64(target), "protocol": string(protocol),
+			}},
+		},
+	}
+}
+
+func metadata(a *appv1.App, name string) map[string]any {
+	return map[string]any{
+		"name":      name,
+		"namespace": a.Namespace,
+		"labels":    labelsOf(a),
+		"ownerReferences": []any{map[string]any{
+			"apiVersion": appv1.SchemeGroupVersion.String(), "kind": appv1.Kind, "name": a.Name, "uid": string(a.UID),
+			"controller": true, "blockOwnerDeletion": true,
+		}},
+	}
+}
+
+// stamped adds the hash of a manifest to it. A field that leaves the manifest is no
+// difference from what the cluster has; that the hash is another one is.
+func stamped(manifest map[string]any) map[string]any {
+	content, err := json.Marshal(manifest) // with its keys in order
+	if err != nil {
+		content = []byte(fmt.Sprint(manifest)) // JSON has all that a manifest can hold
+	}
+	sum := sha256.Sum256(content)
+	metadata, _ := manifest["metadata"].(map[string]any)
+	metadata["annotations"] = map[string]any{appv1.AnnotationApplied: hex.EncodeToString(sum[:8])}
+	return manifest
+}
+
+// plain is an object as JSON has it. Kubernetes' types always can be.
+func plain(object any) map[string]any {
+	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return map[string]any{}
+	}
+	return out
+}

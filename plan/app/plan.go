@@ -1,0 +1,297 @@
+// Package app decides what happens next to one App: a pure function from what is
+// wanted and what was observed to a list of actions and a status. It reads no
+// clock and does no I/O.
+//
+// An App has at most two children, a Deployment and a Service. What the cluster
+// has under a child's name is one of
+//
+//	nothing   the child is missing: it is created
+//	ours      it is controlled by this App, and applied again when it is not as
+//	          the App says
+//	orphan    nobody controls it, and an App of this name left it behind: it is
+//	          adopted
+//	dying     it is ours and being deleted: its end is waited for
+//	foreign   it is anybody else's: it is not touched, and the App is stalled until
+//	          the name is free
+//
+// Children that are ours and have another name than the App says go, as soon as
+// there is one under the new name.
+package app
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	appv1 "tkestack.io/tapp/crd/app/v1"
+)
+
+// Kind of a child.
+type Kind string
+
+// The kinds of children, in the order in which they are applied.
+const (
+	Deployment Kind = "Deployment"
+	Service    Kind = "Service"
+)
+
+// Child names a child in the App's namespace.
+type Child struct {
+	Kind Kind
+	Name string
+}
+
+func (c Child) String() string { return fmt.Sprintf("%s %q", c.Kind, c.Name) }
+
+// Input is all that a plan depends on.
+type Input struct {
+	// App as stored; Compute applies the defaults to a copy.
+	App *appv1.App
+	// Deployments and Services that carry the App's name in the label LabelApp, and
+	// those of any owner that have the name of a child, in any order.
+	Deployments []*appsv1.Deployment
+	Services    []*corev1.Service
+	// Overruled are the differences that a child had from what was applied to it
+	// right after that: admission of the cluster wants them, and applying again would
+	// not end.
+	Overruled map[Child][]string
+	// Refused says in the API server's words why it did not take an action on a
+	// child.
+	Refused map[Child]string
+	// Now is the time of the decision.
+	Now time.Time
+}
+
+// Plan is the next step for one App.
+type Plan struct {
+	// Actions that may all be carried out at once.
+	Actions []Action
+	// Status from what was observed, never from hoped-for effects.
+	Status appv1.AppStatus
+	// Moving is true while the children are on their way: a status that only tells
+	// of this will soon be another one, and may be held back.
+	Moving bool
+	// Events to tell of what the status says for the first time.
+	Events []Event
+	// Wait is when to look again for a name that is taken; 0: wait for an event.
+	Wait time.Duration
+}
+
+// Op is what to do.
+type Op string
+
+// The operations.
+const (
+	// Create applies the manifest if nothing has the name.
+	Create Op = "Create"
+	// Apply applies the manifest to the very version that was observed.
+	Apply Op = "Apply"
+	// Adopt is Apply to a child that nobody controls. Only an App that exists and is
+	// not being deleted may do so, which has to be read live.
+	Adopt Op = "Adopt"
+	// Delete deletes the child with this UID.
+	Delete Op = "Delete"
+)
+
+// Action is one write.
+type Action struct {
+	Op    Op
+	Child Child
+	// UID and Version of the child that was observed; empty for Create.
+	UID     types.UID
+	Version string
+	// Manifest to apply.
+	Manifest map[string]any
+	// Why in one sentence.
+	Why string
+}
+
+// Event about the App.
+type Event struct {
+	Type, Reason, Message string
+}
+
+// Names that are taken are looked at again after as long as they have been taken,
+// within these bounds.
+const (
+	waitLeast = time.Second
+	waitMost  = 5 * time.Second
+)
+
+// Compute decides the next step for one App. It never mutates its input; equal
+// inputs give equal plans.
+func Compute(in Input) Plan {
+	if in.App.DeletionTimestamp != nil {
+		// The garbage collector deletes the children or sets them free, as whoever
+		// deleted the App asked for.
+		return Plan{Status: *in.App.Status.DeepCopy()}
+	}
+	app := in.App.DeepCopy()
+	appv1.Default(app)
+	c := &computation{in: in, app: app}
+
+	deployments := make([]object, 0, len(in.Deployments))
+	for _, d := range in.Deployments {
+		deployments = append(deployments, object{Object: d, content: d, selector: d.Spec.Selector})
+	}
+	services := make([]object, 0, len(in.Services))
+	for _, s := range in.Services {
+		services = append(services, object{Object: s, content: s})
+	}
+	if have := c.child(Child{Deployment, app.Spec.DeploymentTemplate.Name}, deploymentManifest, deployments); have != nil {
+		c.deployment = have.content.(*appsv1.Deployment)
+	}
+	if have := c.child(Child{Service, app.Spec.ServiceTemplate.Name}, serviceManifest, services); have != nil {
+		c.service = have.content.(*corev1.Service)
+	}
+	return c.conclude()
+}
+
+// object is a child as observed.
+type object struct {
+	metav1.Object
+	content  any
+	selector *metav1.LabelSelector // of a Deployment; it cannot be changed
+}
+
+// computation is a plan in the making.
+type computation struct {
+	in  Input
+	app *appv1.App // with defaults
+
+	deployment *appsv1.Deployment // ours; nil: there is none
+	service    *corev1.Service
+
+	actions []Action
+	stalls  []stall
+	waits   []string // what is on its way
+	notes   []string // what is worth a word when all is well
+	taken   bool     // a child's name is
+}
+
+// stall is something that needs help.
+type stall struct {
+	reason, message string
+	event           *Event
+}
+
+// child decides about one child and the ones that it was before, and returns it if
+// there is one that is ours.
+func (c *computation) child(wanted Child, manifest func(*appv1.App) map[string]any, objects []object) *object {
+	slices.SortFunc(objects, func(a, b object) int { return strings.Compare(a.GetName(), b.GetName()) })
+	var have *object
+	settled := wanted.Name == ""
+	if wanted.Name != "" {
+		if i := slices.IndexFunc(objects, func(o object) bool { return o.GetName() == wanted.Name }); i >= 0 {
+			have = &objects[i]
+		}
+		made := manifest(c.app)
+		if have != nil && c.isOurs(*have) {
+			keepSelector(made, have.selector)
+		}
+		have, settled = c.present(wanted, stamped(made), have)
+	}
+	for _, o := range objects {
+		if o.GetName() != wanted.Name && c.isOurs(o) {
+			c.leftOver(Child{wanted.Kind, o.GetName()}, o, settled)
+		}
+	}
+	if why, refused := c.in.Refused[wanted]; refused {
+		c.refused(wanted, why)
+	}
+	return have
+}
+
+// present decides about a child that is wanted. It returns the child if it is
+// ours, and whether it is there to stay.
+func (c *computation) present(wanted Child, manifest map[string]any, have *object) (ours *object, settled bool) {
+	if have == nil {
+		c.waits = append(c.waits, fmt.Sprintf("%s is being created", wanted))
+		c.actions = append(c.actions, Action{Op: Create, Child: wanted, Manifest: manifest, Why: fmt.Sprintf("%s does not exist", wanted)})
+		return nil, false
+	}
+	act := func(op Op, why string) {
+		c.actions = append(c.actions, Action{Op: op, Child: wanted, Manifest: manifest, UID: have.GetUID(), Version: have.GetResourceVersion(), Why: why})
+	}
+	switch owner := metav1.GetControllerOf(have); {
+	case owner == nil && c.isOrphan(*have) && have.GetDeletionTimestamp() == nil:
+		c.waits = append(c.waits, fmt.Sprintf("%s is being adopted", wanted))
+		act(Adopt, fmt.Sprintf("%s was left behind by an App of this name", wanted))
+		return nil, false
+	case !c.isOurs(*have):
+		c.foreign(wanted, owner)
+		return nil, false
+	case have.GetDeletionTimestamp() != nil:
+		c.waits = append(c.waits, fmt.Sprintf("%s is being deleted, and will be created again", wanted))
+		return have, false
+	}
+	differences := Differences(manifest, have.content)
+	switch {
+	case len(differences) == 0:
+	case slices.Equal(differences, c.in.Overruled[wanted]):
+		c.notes = append(c.notes, fmt.Sprintf("the cluster overrules %s: %s", wanted, strings.Join(differences, "; ")))
+	default:
+		c.waits = append(c.waits, fmt.Sprintf("%s is being changed", wanted))
+		act(Apply, fmt.Sprintf("%s is not as the App says: %s", wanted, strings.Join(differences, "; ")))
+	}
+	return have, true
+}
+
+// isOurs says whether this very App controls the object.
+func (c *computation) isOurs(o object) bool {
+	owner := metav1.GetControllerOf(o)
+	return owner != nil && owner.UID == c.app.UID
+}
+
+// isOrphan says whether an App of this name made the object that nobody controls.
+// A Deployment's selector has to be the App's, as it cannot be changed.
+func (c *computation) isOrphan(o object) bool {
+	if o.GetLabels()[appv1.LabelApp] != c.app.Name || len(o.GetAnnotations()[appv1.AnnotationApplied]) == 0 {
+		return false
+	}
+	want := metav1.LabelSelector{MatchLabels: selectorOf(c.app)}
+	return o.selector == nil || metav1.FormatLabelSelector(o.selector) == metav1.FormatLabelSelector(&want)
+}
+
+// foreign notes that a name is taken.
+func (c *computation) foreign(wanted Child, owner *metav1.OwnerReference) {
+	c.taken = true
+	message := fmt.Sprintf(ResourceExists, wanted.Name)
+	whose := "nobody controls it"
+	if owner != nil {
+		whose = fmt.Sprintf("%s %q controls it", owner.Kind, owner.Name)
+	}
+	c.stalls = append(c.stalls, stall{
+		reason:  appv1.ReasonResourceExists,
+		message: fmt.Sprintf("%s: there is a %s of this name, and %s", message, wanted.Kind, whose),
+		event:   &Event{corev1.EventTypeWarning, appv1.ReasonResourceExists, message},
+	})
+}
+
+// leftOver decides about a child that is ours and not wanted. It goes when the one
+// that takes its place is there.
+func (c *computation) leftOver(child Child, o object, settled bool) {
+	switch {
+	case o.GetDeletionTimestamp() != nil:
+		c.waits = append(c.waits, fmt.Sprintf("%s is being deleted", child))
+	case settled:
+		c.waits = append(c.waits, fmt.Sprintf("%s is being deleted", child))
+		c.actions = append(c.actions, Action{Op: Delete, Child: child, UID: o.GetUID(), Why: fmt.Sprintf("the App does not name %s any more", child)})
+	default:
+		c.waits = append(c.waits, fmt.Sprintf("%s stays until the one that takes its place is there", child))
+	}
+	if why, refused := c.in.Refused[child]; refused {
+		c.refused(child, why)
+	}
+}
+
+func (c *computation) refused(child Child, why string) {
+	message := fmt.Sprintf("the cluster refuses %s: %s", child, why)
+	c.stalls = append(c.stalls, stall{reason: ReasonRefused, message: message, event: &Event{corev1.EventTypeWarning, ReasonRefused, message}})
+}

@@ -1,0 +1,235 @@
+package inplace
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/template"
+)
+
+// Progress is how far an in-place update has come.
+type Progress struct {
+	Done bool
+	// Reason, in CamelCase, and Why, a sentence that names the container, say what is
+	// still to come; empty when it is done.
+	Reason, Why string
+	// Left is how long only the time can tell; 0: until the pod changes.
+	Left time.Duration
+}
+
+// ProgressOf says whether the in-place update that the pod's annotation records
+// has come to its end: the kubelet has seen it, and each container that it
+// restarts is another one than before, runs the wanted image, and is ready.
+// Without a record nothing is under way.
+//
+// Readiness of containers that did not change is none of its business: Ready
+// sums that up, and a container that was broken before must not keep the gate
+// closed.
+func ProgressOf(pod *corev1.Pod, now time.Time) Progress {
+	state, ok := ReadState(pod)
+	if !ok || len(state.LastContainerStatuses) == 0 {
+		return Progress{Done: true}
+	}
+	if reportsGeneration(pod) && pod.Status.ObservedGeneration < pod.Generation {
+		return Progress{Reason: "NotObserved", Why: fmt.Sprintf("the kubelet has not seen generation %d of the pod yet, but %d", pod.Generation, pod.Status.ObservedGeneration)}
+	}
+	for _, c := range containersOf(pod) {
+		last, ok := state.LastContainerStatuses[c.Name]
+		if !ok || !c.restarts() || c.ended(pod.Spec.RestartPolicy) {
+			continue
+		}
+		switch found, left := c.evidence(last, state), c.timeToAct(pod, state, now); {
+		case found == notStarted:
+			return c.waiting("ContainerNotStarted", fmt.Sprintf("container %s has not started with image %s", c.Name, c.Image))
+		case found == notRestarted, found == doubtful && left > 0:
+			p := c.waiting("ContainerNotRestarted", fmt.Sprintf("container %s has not restarted with image %s, it runs %s", c.Name, c.Image, c.status.Image))
+			if found == doubtful {
+				p.Left = left
+			}
+			return p
+		case !c.status.Ready || c.status.Started != nil && !*c.status.Started:
+			return c.waiting("ContainerNotReady", fmt.Sprintf("container %s is not ready", c.Name))
+		}
+	}
+	return Progress{Done: true}
+}
+
+// timeToAct is what is left of the time within which a kubelet that reported an
+// update restarts a container for it: it looks at all its pods each minute, and the
+// container has a grace period. With 0 or less it would have, had it something to do.
+// That is no proof (its sync may fail for hours), so that it decides only where
+// nothing else does, and where to wait for more would be to wait for ever.
+func (c container) timeToAct(pod *corev1.Pod, state *State, now time.Time) time.Duration {
+	since := state.UpdateTimestamp.Time
+	if c.status != nil && c.status.State.Running != nil && c.status.State.Running.StartedAt.After(since) {
+		since = c.status.State.Running.StartedAt.Time // it may have been busy with the image of this one
+	}
+	grace := int64(corev1.DefaultTerminationGracePeriodSeconds)
+	if pod.Spec.TerminationGracePeriodSeconds != nil {
+		grace = *pod.Spec.TerminationGracePeriodSeconds
+	}
+	return since.Add(kubeletSyncs + time.Duration(grace)*time.Second).Sub(now)
+}
+
+// kubeletSyncs is how often a kubelet looks at a pod by itself (its setting
+// syncFrequency), and the second that the record's times may lack.
+const kubeletSyncs = time.Minute + time.Second
+
+// reportsGeneration says whether the pod's kubelet tells which generation it has
+// seen. Kubelets before 1.33 do not, also when the API server counts generations.
+func reportsGeneration(pod *corev1.Pod) bool {
+	return pod.Generation != 0 && pod.Status.ObservedGeneration != 0
+}
+
+// evidence of whether a container is one that the kubelet started from the image
+// that its spec names.
+type evidence int
+
+const (
+	notStarted   evidence = iota // there is none
+	notRestarted                 // it is not
+	doubtful                     // perhaps, and if not, the kubelet is about to restart it
+	restarted                    // it is, or most likely
+)
+
+// evidence of a container. The caller has made sure that the kubelet saw the spec,
+// where that can be known.
+//
+// What makes it hard: the status lags behind the kubelet, which lags behind the
+// spec. Seeing the generation only means that the kubelet began to act on it: it
+// reports that before it kills what has to go, with statuses from before, and it
+// may never get to that, and see the next generation. So:
+//
+// The container is the recorded one. The kubelet restarts it if and only if the
+// image text that it was started from is not, letter by letter, the spec's. When
+// it is (an update was reverted before the kubelet acted on it, or was none),
+// waiting for a restart would never end. Where it only may be, nothing but time
+// tells.
+//
+// The container is another one. It was started from the spec's image, or it is a
+// restart that overtook the update: a crash between our read and the kubelet's, or
+// the image of an earlier update that was replaced before it came to its end. A
+// name or digest that matches proves the former. A name that does not match proves
+// nothing in general, because the runtime reports any one of the names that the
+// image's id has; so it raises doubts only if it is that of an image that the spec
+// named in between (Via), the image is another one than the recorded container's,
+// and there were no more starts than such names. All else is accepted: the kubelet
+// only ever starts what the spec names. A crash that overtook the update of a
+// crashing container may then end the update a moment early; the kubelet makes the
+// container unready when it restarts it.
+//
+// Where the kubelet does not tell what it has seen, the same rules hold without
+// that certainty. A revert may then count as done while the kubelet still acts on
+// the reverted image. The other way round it would never be done when the kubelet
+// did not.
+func (c container) evidence(last LastContainerStatus, state *State) evidence {
+	status := c.status
+	if status == nil || status.ContainerID == "" {
+		return notStarted
+	}
+	proven, otherwise := false, notRestarted
+	switch {
+	case last.legacy():
+		proven = template.RunsImage(status, c.Image) || last.ImageID != "" && last.ImageID != status.ImageID || startedSince(status, state)
+	case status.ContainerID != last.ContainerID:
+		proven, otherwise = template.RunsImage(status, c.Image) || !c.overtook(last), doubtful
+	case last.Image != "":
+		proven = last.Image == c.Image
+	case c.mayStayUnder(last):
+		otherwise = doubtful
+	}
+	if proven {
+		return restarted
+	}
+	return otherwise
+}
+
+// overtook says whether a container that is not the recorded one looks like one
+// that was started from an image that the spec has named in between. After more
+// starts than there are such images it is taken for the wanted one.
+func (c container) overtook(last LastContainerStatus) bool {
+	starts := int(c.status.RestartCount - last.RestartCount)
+	if last.ContainerID == "" {
+		starts++ // a first start counts as no restart
+	}
+	return starts <= len(last.Via) && last.tells(c.status) &&
+		slices.ContainsFunc(last.Via, func(image string) bool { return template.RunsImage(c.status, image) })
+}
+
+// mayStayUnder says whether the recorded container, of which it is not known what
+// image it was started from, may have been started from the wanted one, so that
+// the kubelet may never restart it.
+func (c container) mayStayUnder(last LastContainerStatus) bool {
+	return len(last.Via) >= maxVia || slices.ContainsFunc(last.Via, func(image string) bool { return template.SameImage(image, c.Image) })
+}
+
+// startedSince compares the kubelet's clock with the controller's. That is good
+// enough for updates that tkestack/tapp left behind: there is no other evidence
+// of a restart with an image of the same digest.
+func startedSince(status *corev1.ContainerStatus, state *State) bool {
+	running := status.State.Running
+	return running != nil && !state.UpdateTimestamp.IsZero() && running.StartedAt.After(state.UpdateTimestamp.Time)
+}
+
+// waiting gives the container's own reason to wait precedence, because it names
+// the cause: ImagePullBackOff, CrashLoopBackOff.
+func (c container) waiting(reason, why string) Progress {
+	if c.status == nil || c.status.State.Waiting == nil || c.status.State.Waiting.Reason == "" {
+		return Progress{Reason: reason, Why: why}
+	}
+	w := c.status.State.Waiting
+	why += ": " + w.Reason
+	if w.Message != "" {
+		why += ", " + w.Message
+	}
+	return Progress{Reason: w.Reason, Why: why}
+}
+
+// WaitingContainer tells of the first container that waits for something, in the
+// words of its status. The reason is empty when none does.
+func WaitingContainer(pod *corev1.Pod) (reason, why string) {
+	for _, c := range containersOf(pod) {
+		if c.status == nil || c.status.State.Waiting == nil || c.status.State.Waiting.Reason == "PodInitializing" {
+			continue
+		}
+		if w := c.waiting("", "container "+c.Name+" is not ready"); w.Reason != "" {
+			return w.Reason, w.Why
+		}
+	}
+	return "", ""
+}
+
+// CertainlyDone is true where ProgressOf must be: the kubelet saw the spec, and
+// every container is one that the record does not mention, is ready, and runs the
+// image that the spec names. False says nothing.
+func CertainlyDone(pod *corev1.Pod) bool {
+	record, ok := pod.Annotations[tappv1.AnnotationInPlaceState]
+	if !ok {
+		return true
+	}
+	if pod.Generation == 0 || pod.Status.ObservedGeneration < pod.Generation {
+		return false
+	}
+	for c := range pod.Spec.InitContainers {
+		if pod.Spec.InitContainers[c].RestartPolicy != nil { // a sidecar
+			return false
+		}
+	}
+	for c := range pod.Spec.Containers {
+		want := &pod.Spec.Containers[c]
+		has := statusOf(pod.Status.ContainerStatuses, want.Name)
+		if has == nil || has.ContainerID == "" || strings.Contains(record, has.ContainerID) || !has.Ready || has.Started == nil || !*has.Started {
+			return false
+		}
+		// containerd reports references in full.
+		if has.Image != want.Image && has.Image != "docker.io/"+want.Image && has.Image != "docker.io/library/"+want.Image {
+			return false
+		}
+	}
+	return true
+}

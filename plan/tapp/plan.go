@@ -1,0 +1,226 @@
+// Package tapp decides what happens next to one TApp: a pure function from what
+// is wanted and what was observed to an ordered list of actions, a status, and
+// the time of the next look. It reads no clock and does no I/O; the controller,
+// `kubectl tapp plan`, the admission preview and the simulation all call it.
+//
+// Every instance id is in exactly one state:
+//
+//	missing    it has no pod
+//	foreign    its name is taken by a pod that is not the TApp's
+//	adoptee    its pod has no controller, and is the TApp's to adopt
+//	stray      its pod is the TApp's, but the selector no longer matches it
+//	dying      its pod is being deleted, or about to be since its node is gone
+//	finished   its pod ended (Failed or Succeeded)
+//	alive      its pod is none of these
+//
+// and the spec wants one of three things of it: to run, to be stopped (by
+// spec.statuses, or because its id is not below replicas), or to stay as it ended.
+package tapp
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// Input is all that a plan depends on.
+type Input struct {
+	// TApp as stored; Compute applies the defaults to a copy.
+	TApp *tappv1.TApp
+	// Pods that the TApp controls, and those without a controller that match its
+	// selector, in any order.
+	Pods []*corev1.Pod
+	// Claims of the TApp's namespace that carry the name of one of its instances,
+	// in any order.
+	Claims []*corev1.PersistentVolumeClaim
+	// Revisions of the namespace that carry the TApp's name in the label
+	// LabelTApp, in any order. Their data is not looked at, and may be left out.
+	Revisions []*appsv1.ControllerRevision
+	// Nodes is evidence about the nodes that an earlier plan asked for in
+	// Plan.Evidence, by name.
+	Nodes map[string]NodeState
+	// Now is the time of the decision.
+	Now time.Time
+	// Policy is the operator's.
+	Policy Policy
+}
+
+// Policy is what the operator of the controller decides for all TApps.
+type Policy struct {
+	// DeletePodAfterAppFinish keeps finished pods until all instances of the TApp
+	// have finished, and then deletes them; false deletes each at once.
+	DeletePodAfterAppFinish bool
+	// NodeLostAfter is how long a node has to be NotReady or Unknown to count as
+	// lost.
+	NodeLostAfter time.Duration
+	// Resize is true where the cluster has the subresource resize of pods (KEP-1287).
+	Resize bool
+	// Batch is after how many actions on instances of one template a plan creates and
+	// updates no more of them; they have their turn with the next plans. It bounds what
+	// a plan of many thousand instances holds, and for how long it is carried out. 0:
+	// no bound.
+	Batch int
+}
+
+// NodeState is what a live read said of a node.
+type NodeState struct {
+	// Exists is false when the node object is gone.
+	Exists bool
+	// OutOfService is true when the node carries the taint
+	// node.kubernetes.io/out-of-service (KEP-2268).
+	OutOfService bool
+	// NotReadySince is when the node's Ready condition left True; zero while it is
+	// ready.
+	NotReadySince time.Time
+}
+
+// Plan is the next step for one TApp.
+type Plan struct {
+	// Actions in ascending order of instance ids; all of them may be carried out
+	// at once.
+	Actions []Action
+	// History are actions on the TApp's revisions, and on the TApp itself. They change
+	// nothing that runs, and may be carried out with the others; but what edits the
+	// TApp (OpPruneTemplates) goes before its status, which makes another version of it.
+	History []Action
+	// Status from what was observed, never from hoped-for effects.
+	Status tappv1.TAppStatus
+	// StatusPasses is true when the status tells only of work that goes on: another one
+	// follows soon, no plan hangs on it, and it may wait for that.
+	StatusPasses bool
+	// Instances is what the plan says of each id, in ascending order, for people.
+	Instances []Instance
+	// Problems are what keeps the controller from doing what the spec says.
+	Problems []Problem
+	// Evidence names nodes about which the next plan needs a live read.
+	Evidence []string
+	// Wait says after how long time alone may change the plan; 0: it cannot.
+	Wait time.Duration
+}
+
+// Op is what an action does to the cluster.
+type Op string
+
+// The operations. The comment gives the writes that each takes.
+const (
+	// OpCreate creates a pod: a POST, and a patch of its status when Status is
+	// set.
+	OpCreate Op = "Create"
+	// OpReplace deletes a finished pod and creates the next one at once: a DELETE,
+	// then as OpCreate. Between the two nothing else could keep the count of
+	// failures.
+	OpReplace Op = "Replace"
+	// OpCreateClaim creates a claim: a POST.
+	OpCreateClaim Op = "CreateClaim"
+	// OpUpdateClaim changes the owner or the size of a claim: a patch.
+	OpUpdateClaim Op = "UpdateClaim"
+	// OpDeleteClaim deletes a claim: a DELETE.
+	OpDeleteClaim Op = "DeleteClaim"
+	// OpDelete deletes a pod within its grace period: a DELETE.
+	OpDelete Op = "Delete"
+	// OpForceDelete deletes a pod whose node is lost: a DELETE with grace period
+	// 0, conditional on the resourceVersion.
+	OpForceDelete Op = "ForceDelete"
+	// OpDrain takes a pod out of its Services: a patch of its status.
+	OpDrain Op = "Drain"
+	// OpUpdateInPlace changes images and metadata of a pod: a patch.
+	OpUpdateInPlace Op = "UpdateInPlace"
+	// OpResize changes the resources of a running pod: a patch of its subresource
+	// resize.
+	OpResize Op = "Resize"
+	// OpUndrain lets a pod into its Services: a patch of its status.
+	OpUndrain Op = "Undrain"
+	// OpRelabel changes only metadata of a pod: a patch.
+	OpRelabel Op = "Relabel"
+	// OpAdopt makes the TApp the controller of a pod: a patch. The shell first
+	// reads the TApp live, and adopts only if it is still the same one and not
+	// being deleted.
+	OpAdopt Op = "Adopt"
+	// OpRelease ends the TApp's ownership of a pod: a patch.
+	OpRelease Op = "Release"
+	// OpCreateRevision records a version of the templates: a POST.
+	OpCreateRevision Op = "CreateRevision"
+	// OpUpdateRevision makes a revision the newest one again: a patch.
+	OpUpdateRevision Op = "UpdateRevision"
+	// OpPruneTemplates drops unused templates from the TApp's spec: a patch.
+	OpPruneTemplates Op = "PruneTemplates"
+	// OpDeleteRevision forgets a version: a DELETE.
+	OpDeleteRevision Op = "DeleteRevision"
+)
+
+// Action is one step for one instance.
+type Action struct {
+	Op Op
+	// ID is the instance id; empty for a revision, which is the TApp's as a whole.
+	ID string
+	// Pod is the pod to create (Create, Replace), otherwise the observed one. It must
+	// not be changed: new ones share what they have in common.
+	Pod *corev1.Pod
+	// Old is the observed pod that Replace deletes.
+	Old *corev1.Pod
+	// Claim is the claim to create, or the observed one, which must not be changed.
+	Claim *corev1.PersistentVolumeClaim
+	// Revision is the one to create, or the observed one, which must not be changed.
+	Revision *appsv1.ControllerRevision
+	// Patch is a strategic merge patch of the pod or claim, or a JSON merge patch of
+	// the revision or of the TApp, conditional on its UID.
+	Patch []byte
+	// Refused is a strategic merge patch of the pod for the case that the API server
+	// refuses a Resize because the node is too small: it remembers that.
+	Refused []byte
+	// Status is a strategic merge patch of the pod's status: the only write of
+	// Drain and Undrain (then conditional on the UID), and the second write of
+	// Create and Replace.
+	Status []byte
+	// Exact: the action holds for the observed version of the pod only. It takes no
+	// budget because the pod was not available, which it may have become meanwhile.
+	Exact bool
+	// Reason in CamelCase: the reason of events and the label of metrics.
+	Reason string
+	// Why is one sentence, used word for word wherever the action is told of.
+	Why string
+}
+
+// UID of the observed pod, claim or revision, which deletes are conditional on.
+func (a Action) UID() types.UID {
+	switch {
+	case a.Old != nil:
+		return a.Old.UID
+	case a.Revision != nil:
+		return a.Revision.UID
+	case a.Claim != nil:
+		return a.Claim.UID
+	}
+	return a.Pod.UID
+}
+
+// Instance is what a plan says of one instance id.
+type Instance struct {
+	ID       string
+	Template string
+	Status   tappv1.InstanceStatus
+	// Pod is the observed pod, or nil.
+	Pod *corev1.Pod
+	// Available: is to run, ready for minReadySeconds, neither dying nor updating.
+	Available bool
+	// Current: the pod follows its template.
+	Current bool
+	// Reason and Why say why there is no action although the instance is not where
+	// the spec wants it; empty otherwise.
+	Reason string
+	Why    string
+}
+
+// Problem is something in a spec that the controller cannot do.
+type Problem struct {
+	// Field path, for example spec.templates[3].
+	Field string
+	// Reason in CamelCase.
+	Reason string
+	// Why is one sentence that says what is wrong and what to do.
+	Why string
+}

@@ -1,0 +1,168 @@
+package tapp
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// TestPreviewComesTrue: what is foretold of a change is what has happened when the
+// rollout is over, instance by instance.
+func TestPreviewComesTrue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := drawSpec(t)
+		spec.NeverMigrate, spec.Template.Spec.RestartPolicy = false, corev1.RestartPolicyAlways
+		c := newCluster(t, &tappv1.TApp{Spec: spec})
+		c.calm()
+		before := map[string]*corev1.Pod{}
+		for name, pod := range c.pods {
+			before[name] = pod.DeepCopy()
+		}
+		c.edit(func(s *tappv1.TAppSpec) {
+			for range rapid.IntRange(1, 3).Draw(t, "edits") {
+				drawForeseen(t)(s)
+			}
+		})
+		in, _ := c.plan()
+		foretold := map[string]Effect{}
+		for _, change := range Preview(in) {
+			for _, id := range change.IDs {
+				foretold[strconv.Itoa(id)] = change.Effect
+			}
+		}
+		c.calm()
+		for id := range 9 {
+			id := strconv.Itoa(id)
+			if got := became(before["web-"+id], c.pods["web-"+id]); got != family(foretold[id]) {
+				t.Fatalf("instance %s: %q was foretold, and it was %q\n%+v", id, foretold[id], got, Preview(in))
+			}
+		}
+	})
+}
+
+// drawForeseen draws an edit after which all pods get well.
+func drawForeseen(t *rapid.T) func(*tappv1.TAppSpec) {
+	id := strconv.Itoa(rapid.IntRange(0, 6).Draw(t, "id"))
+	image := pick(t, "image", "web:1", "web:2", "web:3")
+	return pick(t, "edit",
+		func(s *tappv1.TAppSpec) { s.Template.Spec.Containers[0].Image = image },
+		func(s *tappv1.TAppSpec) {
+			s.TemplatePool = map[string]corev1.PodTemplateSpec{"blue": templateOf(image)}
+		},
+		func(s *tappv1.TAppSpec) {
+			s.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "LEVEL", Value: image}}
+		},
+		func(s *tappv1.TAppSpec) { s.Template.Annotations = map[string]string{"team": image} },
+		func(s *tappv1.TAppSpec) { put(s.Templates, id, "blue") },
+		func(s *tappv1.TAppSpec) { s.Statuses[id] = tappv1.InstanceKilled },
+		func(s *tappv1.TAppSpec) { s.Replicas = new(int32(rapid.IntRange(0, 6).Draw(t, "to"))) },
+		func(s *tappv1.TAppSpec) {
+			s.UpdateStrategy.InPlaceUpdate.Policy = pick(t, "policy", tappv1.InPlaceOnly, tappv1.ReCreate, "")
+		},
+	)
+}
+
+// family of effects that pods cannot be told apart by.
+func family(e Effect) Effect {
+	switch e {
+	case EffectKill, EffectScaleDown:
+		return EffectKill
+	case EffectHold:
+		return ""
+	}
+	return e
+}
+
+// became tells what happened to a pod.
+func became(before, after *corev1.Pod) Effect {
+	images := func(p *corev1.Pod) (out []string) {
+		for _, c := range p.Spec.Containers {
+			out = append(out, c.Image)
+		}
+		return out
+	}
+	switch {
+	case before == nil && after == nil:
+		return ""
+	case before == nil:
+		return EffectCreate
+	case after == nil:
+		return EffectKill
+	case before.UID != after.UID:
+		return EffectRecreate
+	case !slices.Equal(images(before), images(after)):
+		return EffectUpdateInPlace
+	case !maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations):
+		return EffectRelabel
+	}
+	return ""
+}
+
+// TestPreviewSentences: how changes read.
+func TestPreviewSentences(t *testing.T) {
+	for _, c := range []struct {
+		change Change
+		want   string
+	}{
+		{Change{EffectUpdateInPlace, []int{0, 2}, "image of web from web:1 to web:2"}, "2 instances are updated in place (0,2): image of web from web:1 to web:2"},
+		{Change{EffectRecreate, []int{5}, "env changed"}, "1 instance is recreated (5): env changed"},
+		{Change{EffectResize, []int{0, 1}, "cpu"}, "2 instances get other resources without a restart (0-1): cpu"},
+		{Change{EffectRelabel, []int{1}, "labels"}, "1 instance gets other labels or annotations without a restart (1): labels"},
+		{Change{EffectKill, []int{1, 2}, "Killed"}, "2 instances are killed (1-2): Killed"},
+		{Change{EffectScaleDown, []int{1, 2}, "fewer"}, "2 instances are removed (1-2): fewer"},
+		{Change{EffectCreate, []int{1}, "missing"}, "1 instance is created (1): missing"},
+		{Change{EffectHold, []int{1, 3}, "InPlaceOnly"}, "2 instances stay on their old template (1,3): InPlaceOnly"},
+	} {
+		if got := c.change.String(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestPreviewOrder: by what matters most, then by instance; and it changes nothing
+// of what it gets.
+func TestPreviewOrder(t *testing.T) {
+	s := tappv1.TAppSpec{Replicas: new(int32(4)), Template: templateOf("web:1"), TemplatePool: map[string]corev1.PodTemplateSpec{"blue": templateOf("web:2")}}
+	tapp := &tappv1.TApp{Spec: s}
+	tapp.Name, tapp.UID = "web", "tapp"
+	in := Input{TApp: tapp}
+	for id := range 3 {
+		pod := PodOf(tapp, tappv1.DefaultTemplateName, id)
+		pod.UID = types.UID(fmt.Sprint(id))
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(tapp, tappv1.GroupVersionKind())}
+		in.Pods = append(in.Pods, pod)
+	}
+	tapp.Spec.Templates = map[string]string{"2": "blue"}
+	tapp.Spec.Statuses = map[string]tappv1.InstanceStatus{"0": tappv1.InstanceKilled}
+	tapp.Spec.Paused = true // which decides when, not whether
+	before := copyInput(in)
+	var got []string
+	for _, change := range Preview(in) {
+		got = append(got, change.String())
+	}
+	want := []string{
+		"1 instance is updated in place (2): image of app from web:1 to web:2",
+		"1 instance is killed (0): spec.statuses says Killed",
+		"1 instance is created (3): the instance has no pod",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if !reflect.DeepEqual(before, in) {
+		t.Error("the input has changed")
+	}
+	if PodOf(tapp, "gone", 0) != nil {
+		t.Error("there is a pod of a template that is not there")
+	}
+}

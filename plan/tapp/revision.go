@@ -1,0 +1,233 @@
+package tapp
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/template"
+)
+
+// Version is what a revision keeps of a spec: the templates, and which instance
+// has which. To roll back is to put its four fields into the spec again; all other
+// fields say how many instances run and how they change, not what they are.
+type Version struct {
+	Template            corev1.PodTemplateSpec            `json:"template"`
+	TemplatePool        map[string]corev1.PodTemplateSpec `json:"templatePool,omitempty"`
+	Templates           map[string]string                 `json:"templates,omitempty"`
+	DefaultTemplateName string                            `json:"defaultTemplateName,omitempty"`
+}
+
+// versionData is how ControllerRevision.data holds a version, after the model of
+// StatefulSet's: the part of the object that it is about.
+type versionData struct {
+	Spec Version `json:"spec"`
+}
+
+// data of a revision. It may never change, and the API server compares its bytes, which
+// every patch of the revision brings into the order of a map: so they are from the
+// start. Otherwise no patch would pass, nor would the garbage collector's, which
+// orphans.
+func (v Version) data() ([]byte, error) {
+	raw, err := json.Marshal(versionData{Spec: v})
+	if err != nil {
+		return nil, err
+	}
+	var ordered any
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(&ordered); err != nil {
+		return nil, err
+	}
+	return json.Marshal(ordered)
+}
+
+// VersionOf a TApp, with the defaults applied and without stamped hashes.
+func VersionOf(t *tappv1.TApp) Version { return versionOf(defaulted(t)) }
+
+func versionOf(defaulted *tappv1.TApp) Version {
+	s := &defaulted.Spec
+	v := Version{Template: unstamped(s.Template), DefaultTemplateName: s.DefaultTemplateName}
+	if len(s.TemplatePool) > 0 {
+		v.TemplatePool = make(map[string]corev1.PodTemplateSpec, len(s.TemplatePool))
+		for name, t := range s.TemplatePool {
+			v.TemplatePool[name] = unstamped(t)
+		}
+	}
+	for id, name := range s.Templates {
+		if name == "" {
+			continue // as good as no entry
+		}
+		if v.Templates == nil {
+			v.Templates = make(map[string]string, len(s.Templates))
+		}
+		v.Templates[id] = name
+	}
+	return v
+}
+
+func unstamped(t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	t.Labels = maps.Clone(t.Labels)
+	delete(t.Labels, tappv1.LabelTemplateHash)
+	delete(t.Labels, tappv1.LabelUniqHash)
+	return t
+}
+
+// Hash names the version. Two spellings of the same templates have the same one.
+func (v Version) Hash() (string, error) { return v.hash(nil) }
+
+// hash is Hash for a caller who has computed those of some templates already.
+func (v Version) hash(known map[string]*podTemplate) (string, error) {
+	hashes := make(map[string]any, len(v.TemplatePool)+1)
+	add := func(name, path string, t *corev1.PodTemplateSpec) error {
+		if has, ok := known[name]; ok {
+			hashes[name] = has.Hashes.Template
+			return nil
+		}
+		h, err := template.Hash(t)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		hashes[name] = h.Template
+		return nil
+	}
+	for name, t := range v.TemplatePool {
+		if err := add(name, "templatePool["+name+"]", &t); err != nil {
+			return "", err
+		}
+	}
+	if err := add(tappv1.DefaultTemplateName, "template", &v.Template); err != nil {
+		return "", err
+	}
+	// Maps of strings marshal with sorted keys.
+	text, err := json.Marshal([]any{hashes, v.Templates, v.DefaultTemplateName})
+	if err != nil {
+		return "", fmt.Errorf("write the version: %w", err)
+	}
+	return template.Digest(text), nil
+}
+
+// ReadRevision returns the version that a ControllerRevision holds.
+func ReadRevision(r *appsv1.ControllerRevision) (Version, error) {
+	var data versionData
+	if err := json.Unmarshal(r.Data.Raw, &data); err != nil {
+		return Version{}, fmt.Errorf("revision %s cannot be read: %w", r.Name, err)
+	}
+	return data.Spec, nil
+}
+
+// keepHistory records the version of the spec, and forgets old ones. The newest
+// revision has the highest number; a version that comes back takes its revision
+// along, so that none is there twice.
+func (d *decision) keepHistory() {
+	d.revision = d.tapp.Status.UpdateRevision
+	if d.frozen != "" {
+		return
+	}
+	var own []*appsv1.ControllerRevision
+	for _, r := range d.in.Revisions {
+		if owner := metav1.GetControllerOfNoCopy(r); owner == nil || owner.UID == d.tapp.UID {
+			own = append(own, r)
+		}
+	}
+	slices.SortFunc(own, func(a, b *appsv1.ControllerRevision) int {
+		return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.Name, b.Name))
+	})
+	if !d.recorded(own) {
+		d.record(own)
+	}
+	d.forget(own)
+}
+
+// recorded says whether the stored status names the revision of this very spec,
+// and nothing is left to record: hashing all templates for every plan would be
+// most of what it costs.
+func (d *decision) recorded(own []*appsv1.ControllerRevision) bool {
+	if d.revision == "" || d.in.TApp.Status.ObservedGeneration != d.tapp.Generation || len(own) == 0 {
+		return false
+	}
+	newest := own[len(own)-1]
+	return newest.Name == d.revision && metav1.GetControllerOfNoCopy(newest) != nil
+}
+
+func (d *decision) record(own []*appsv1.ControllerRevision) {
+	version := versionOf(d.tapp)
+	hash, err := version.hash(d.usable)
+	if err != nil {
+		return // a template that nobody uses may be beyond us; one that is used is a problem already
+	}
+	d.revision = d.tapp.Name + "-" + hash
+	number := int64(1)
+	if len(own) > 0 {
+		number = own[len(own)-1].Revision + 1
+	}
+	at := slices.IndexFunc(own, func(r *appsv1.ControllerRevision) bool { return r.Name == d.revision })
+	if at < 0 {
+		raw, err := version.data()
+		if err != nil {
+			return
+		}
+		d.history = append(d.history, Action{Op: OpCreateRevision, Reason: "NewVersion", Why: "the templates have not been like this before",
+			Revision: d.newRevision(hash, number, raw)})
+		return
+	}
+	has := own[at]
+	if at == len(own)-1 {
+		number = has.Revision
+	}
+	if number == has.Revision && metav1.GetControllerOfNoCopy(has) != nil {
+		return
+	}
+	d.history = append(d.history, Action{Op: OpUpdateRevision, Reason: "VersionAgain", Why: fmt.Sprintf("the templates are those of revision %d again", has.Revision),
+		Revision: has, Patch: d.revisionPatch(has, number)})
+}
+
+func (d *decision) newRevision(hash string, number int64, data []byte) *appsv1.ControllerRevision {
+	return &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: d.revision, Namespace: d.tapp.Namespace,
+			Labels:          map[string]string{tappv1.LabelTApp: d.tapp.Name, appsv1.ControllerRevisionHashLabelKey: hash},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d.tapp, tappv1.GroupVersionKind())},
+		},
+		Data:     runtime.RawExtension{Raw: data},
+		Revision: number,
+	}
+}
+
+// revisionPatch is a merge patch. ownerReferences are a list, which it replaces:
+// a revision without a controller that carries our label has no other owner.
+func (d *decision) revisionPatch(r *appsv1.ControllerRevision, number int64) []byte {
+	patch := map[string]any{
+		"metadata": map[string]any{
+			"uid":             r.UID,
+			"ownerReferences": []metav1.OwnerReference{*metav1.NewControllerRef(d.tapp, tappv1.GroupVersionKind())},
+		},
+		"revision": number,
+	}
+	raw, _ := json.Marshal(patch) // strings and numbers always marshal
+	return raw
+}
+
+// forget deletes the oldest revisions beyond spec.revisionHistoryLimit. Those
+// that the status names do not count: instances follow them.
+func (d *decision) forget(own []*appsv1.ControllerRevision) {
+	status := &d.in.TApp.Status
+	old := slices.DeleteFunc(slices.Clone(own), func(r *appsv1.ControllerRevision) bool {
+		return r.Name == d.revision || r.Name == status.CurrentRevision || r.Name == status.UpdateRevision
+	})
+	limit := max(0, int(*d.tapp.Spec.RevisionHistoryLimit))
+	for len(old) > limit {
+		d.history = append(d.history, Action{Op: OpDeleteRevision, Revision: old[0], Reason: "HistoryLimit",
+			Why: fmt.Sprintf("spec.revisionHistoryLimit is %d", limit)})
+		old = old[1:]
+	}
+}

@@ -1,0 +1,48 @@
+package template
+
+import (
+	"fmt"
+	"iter"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// SharedContainers are the containers of the template, with the pod's of the same
+// name.
+func SharedContainers(pod *corev1.Pod, t *corev1.PodTemplateSpec) iter.Seq2[*corev1.Container, *corev1.Container] {
+	return func(yield func(has, want *corev1.Container) bool) {
+		for _, lists := range [2][2][]corev1.Container{
+			{pod.Spec.InitContainers, t.Spec.InitContainers},
+			{pod.Spec.Containers, t.Spec.Containers},
+		} {
+			for w := range lists[1] {
+				for h := range lists[0] {
+					if lists[0][h].Name == lists[1][w].Name && !yield(&lists[0][h], &lists[1][w]) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// ImageChanges tells the images that the template changes, by container.
+func ImageChanges(pod *corev1.Pod, t *corev1.PodTemplateSpec) []string {
+	var out []string
+	for has, want := range SharedContainers(pod, t) {
+		if has.Image != want.Image {
+			out = append(out, fmt.Sprintf("image of %s from %s to %s", want.Name, has.Image, want.Image))
+		}
+	}
+	return out
+}
+
+// ChangesImage says whether the template changes an image.
+func ChangesImage(pod *corev1.Pod, t *corev1.PodTemplateSpec, same func(a, b string) bool) bool {
+	for has, want := range SharedContainers(pod, t) {
+		if !same(has.Image, want.Image) {
+			return true
+		}
+	}
+	return false
+}

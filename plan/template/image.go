@@ -1,0 +1,70 @@
+package template
+
+import (
+	"strings"
+
+	"github.com/distribution/reference"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// SameImage says whether two image references name the same thing by their
+// text: nginx is docker.io/library/nginx:latest. Beside a digest a tag says
+// nothing. A tag and a digest are never the same by their text, nor are an image
+// id and a name.
+func SameImage(a, b string) bool {
+	if a == b {
+		return true
+	}
+	if a == "" || b == "" {
+		return false
+	}
+	x, y := parseImage(a), parseImage(b)
+	if x == nil || y == nil {
+		return false
+	}
+	xDigest, xPinned := x.(reference.Digested)
+	yDigest, yPinned := y.(reference.Digested)
+	switch {
+	case x.Name() != y.Name() || xPinned != yPinned:
+		return false
+	case xPinned:
+		return xDigest.Digest() == yDigest.Digest()
+	}
+	return reference.TagNameOnly(x).String() == reference.TagNameOnly(y).String()
+}
+
+// parseImage reads a reference to an image by name; nil when it is none.
+func parseImage(image string) reference.Named {
+	// A status may carry the scheme under which a docker shim reported images.
+	if _, after, ok := strings.Cut(image, "://"); ok {
+		image = after
+	}
+	named, err := reference.ParseNormalizedNamed(image)
+	if err != nil {
+		return nil
+	}
+	return named
+}
+
+// imageDigest is the digest in a reference, "" when it has none:
+// docker-pullable://nginx@sha256:12.. and sha256:12.. both have one.
+func imageDigest(image string) string {
+	if i := strings.LastIndexByte(image, '@'); i >= 0 {
+		return image[i+1:]
+	}
+	if strings.HasPrefix(image, "sha256:") {
+		return image
+	}
+	return ""
+}
+
+// RunsImage says whether a container status proves that the container runs the
+// image that a spec names. The runtime names one of the image's tags, not
+// necessarily the spec's, so that false proves nothing.
+func RunsImage(status *corev1.ContainerStatus, image string) bool {
+	if SameImage(status.Image, image) {
+		return true
+	}
+	digest := imageDigest(image)
+	return digest != "" && (digest == imageDigest(status.ImageID) || digest == imageDigest(status.Image))
+}
