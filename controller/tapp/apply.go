@@ -42,12 +42,6 @@ type applied struct {
 func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, m *memory, actions []plan.Action) *applied {
 	out := &applied{done: map[plan.Op]int{}}
 	now := c.Clock.Now()
-	if rest := m.ending.Sub(now); rest > 0 {
-		var left bool
-		if actions, left = withoutCreations(actions); left {
-			out.again = rest
-		}
-	}
 	if len(actions) == 0 {
 		return out
 	}

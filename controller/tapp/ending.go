@@ -6,8 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // endingAgain is for how long nothing is created for a TApp after the API server has said
@@ -28,17 +26,4 @@ func unlessTerminating(err error) error {
 		return fmt.Errorf("%w: %w", errStale, err)
 	}
 	return err
-}
-
-// withoutCreations returns the other actions, and whether any was left out.
-func withoutCreations(actions []plan.Action) (others []plan.Action, left bool) {
-	for i := range actions {
-		switch actions[i].Op {
-		case plan.OpCreate, plan.OpReplace, plan.OpCreateClaim, plan.OpCreateRevision:
-			left = true
-		default:
-			others = append(others, actions[i])
-		}
-	}
-	return others, left
 }

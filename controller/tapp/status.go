@@ -87,7 +87,7 @@ func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, m *memory, p
 	}
 	now := c.Clock.Now()
 	left := throttle.last.Add(max(statusInterval, statusShare*throttle.took)).Sub(now)
-	if p.StatusPasses {
+	if p.StatusDeferrable {
 		if throttle.turn.IsZero() {
 			throttle.turn = c.passing.turn(now)
 		}

@@ -123,7 +123,7 @@ func TestPassingStatusWaits(t *testing.T) {
 		m := &memory{}
 		put := func(ready int32, passes bool) (rest time.Duration, writes int) {
 			before := len(s.asked())
-			rest, err := c.putStatus(t.Context(), tapp, m, &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: ready}, StatusPasses: passes})
+			rest, err := c.putStatus(t.Context(), tapp, m, &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: ready}, StatusDeferrable: passes})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -206,7 +206,7 @@ func TestHeldStatusLetsThePlanGo(t *testing.T) {
 	tapp := someTApp("a")
 	c := (&stub{}).newController(t)
 	m := &memory{}
-	p := &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: 1}, StatusPasses: true}
+	p := &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: 1}, StatusDeferrable: true}
 	gone := weak.Make(p)
 	if _, err := c.putStatus(t.Context(), tapp, m, p); err != nil {
 		t.Fatal(err)
