@@ -64,7 +64,7 @@ func TestWrites(t *testing.T) {
 		"delete":                            {plan.Action{Op: plan.OpDelete, Pod: mine("50")}, answer(200, mine("60")), []string{`DELETE ` + pods + `/a-1 {"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"u1"}}`}, "", "", ""},
 		"delete what is gone":               {plan.Action{Op: plan.OpDelete, Pod: mine("50")}, fails(404, metav1.StatusReasonNotFound, "gone"), []string{"DELETE"}, "", "", ""},
 		"delete what is another by now":     {plan.Action{Op: plan.OpDelete, Pod: mine("50")}, fails(409, metav1.StatusReasonConflict, "uid"), []string{"DELETE"}, "stale", "", ""},
-		"delete by force": {plan.Action{Op: plan.OpForceDelete, Pod: mine("50")}, answer(200, mine("60")),
+		"delete by force": {plan.Action{Op: plan.OpForceDelete, Pod: mine("50"), ResourceVersion: "50"}, answer(200, mine("60")),
 			[]string{`DELETE ` + pods + `/a-1 {"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0,"preconditions":{"uid":"u1","resourceVersion":"50"}}`}, "", "", ""},
 		"replace": {plan.Action{Op: plan.OpReplace, Pod: mine(""), Old: ownedBy(somePod("a-1", "u0", "40"), "TApp", "a", "uid-a")}, answer(201, mine("50")),
 			[]string{`DELETE ` + pods + `/a-1 {"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"u0"}}`, "POST " + pods}, "", "50", ""},
