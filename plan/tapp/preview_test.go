@@ -1,7 +1,6 @@
 package tapp
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"reflect"
@@ -56,12 +55,10 @@ func TestPreviewComesTrue(t *testing.T) {
 // policy that holds an instance is the one that the preview has for it, and what the
 // preview tells of is under way, or waits for a reason.
 func TestPreviewSaysWhatComputeSays(t *testing.T) {
-	seen := map[Effect]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawInput(t)
 		ahead := map[string]Change{}
 		for _, change := range Preview(in) {
-			seen[change.Effect]++
 			for _, id := range change.IDs {
 				ahead[strconv.Itoa(id)] = change
 			}
@@ -87,12 +84,19 @@ func TestPreviewSaysWhatComputeSays(t *testing.T) {
 			}
 		}
 	})
-	if checks := flag.Lookup("rapid.checks").Value.String(); checks != "100" {
-		return // fewer draws need not find them all
+}
+
+// TestPreviewOfEveryEffect: what is drawn for the test above has every effect.
+func TestPreviewOfEveryEffect(t *testing.T) {
+	inputs, seen := rapid.Custom(drawInput), map[Effect]bool{}
+	for seed := range 500 {
+		for _, change := range Preview(inputs.Example(seed)) {
+			seen[change.Effect] = true
+		}
 	}
-	for _, e := range []Effect{EffectUpdateInPlace, EffectRecreate, EffectRelabel, EffectKill, EffectScaleDown, EffectCreate, EffectHold} {
-		if seen[e] == 0 {
-			t.Errorf("no preview has %s", e)
+	for _, e := range effects {
+		if !seen[e.Effect] && e.Effect != EffectResize { // that is resize_test's
+			t.Errorf("no preview has %s", e.Effect)
 		}
 	}
 }
