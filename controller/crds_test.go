@@ -48,7 +48,7 @@ func TestCRDs(t *testing.T) {
 			return 200, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"tapps.apps.tkestack.io"},` +
 				`"status":{"conditions":[{"type":"Established","status":"` + established + `"}]}}`
 		})
-		if err := ensureCRDs(t.Context(), client, []string{"TApp"}); err != nil {
+		if err := ensureCRDs(t.Context(), client, allKinds()[:1]); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); gets != 4 || took < time.Minute || took > 70*time.Second {
@@ -61,7 +61,7 @@ func TestCRDsForbidden(t *testing.T) {
 	client := answering(t, func(*http.Request) (int, string) {
 		return 403, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no"}`
 	})
-	err := ensureCRDs(t.Context(), client, []string{"TApp"})
+	err := ensureCRDs(t.Context(), client, allKinds()[:1])
 	if err == nil || !strings.Contains(err.Error(), "CustomResourceDefinition tapps.apps.tkestack.io: this program may not apply it") || !strings.Contains(err.Error(), "--create-crd=false") {
 		t.Errorf("got error %v, want one that says what to do", err)
 	}

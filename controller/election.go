@@ -13,14 +13,16 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
+
+	"tkestack.io/tapp/process"
 )
 
 // A lease that cannot be given up at once is tried again for a while: the standby
 // would have to wait until it expires otherwise. It must be over well before a
 // kubelet's patience with a pod that ends is (30 s with the grace before it).
 const (
-	giveUpRetry = 200 * time.Millisecond
-	giveUpMost  = 5 * time.Second
+	giveUpRetry   = 200 * time.Millisecond
+	giveUpTimeout = 5 * time.Second
 )
 
 // work is what the leader does, until ctx ends. What is under way then may go on
@@ -46,7 +48,10 @@ type candidate struct {
 // and try once; so it is done here.
 func (e Election) campaign(ctx context.Context, c candidate) error {
 	if e.Namespace == "" {
-		e.Namespace = namespaceOfLease()
+		e.Namespace = "kube-system"
+		if own, err := process.PodNamespace(); err == nil {
+			e.Namespace = own
+		}
 	}
 	for ctx.Err() == nil {
 		if err := e.stand(ctx, c); err != nil {
@@ -100,9 +105,9 @@ func (e Election) stand(ctx context.Context, c candidate) error {
 }
 
 // giveUp lets another one have the lease at once, if it is still ours. What fails
-// is tried again within giveUpMost.
+// is tried again within giveUpTimeout.
 func giveUp(ctx context.Context, lock resourcelock.Interface) error {
-	ctx, cancel := context.WithTimeout(ctx, giveUpMost)
+	ctx, cancel := context.WithTimeout(ctx, giveUpTimeout)
 	defer cancel()
 	var failure error
 	err := wait.PollUntilContextCancel(ctx, giveUpRetry, true, func(ctx context.Context) (bool, error) {

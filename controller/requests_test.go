@@ -56,12 +56,12 @@ func TestRequestsAreCounted(t *testing.T) {
 	}
 }
 
-// TestPatience: a watch that finds no API server is held until there is one, for
+// TestHeldReads: a watch that finds no API server is held until there is one, for
 // as long as it is wanted; a write is not.
-func TestPatience(t *testing.T) {
+func TestHeldReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		p := newPatience(roundTripper(func(*http.Request) (*http.Response, error) {
+		p := newHeldReads(roundTripper(func(*http.Request) (*http.Response, error) {
 			if time.Since(began) < time.Minute {
 				return nil, errors.New("connection refused")
 			}
