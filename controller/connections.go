@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
@@ -36,8 +35,6 @@ type connections struct {
 	watches *rest.Config
 	events  *rest.Config
 	leases  *rest.Config
-	// untyped is for dynamic clients, which need JSON.
-	untyped *rest.Config
 }
 
 func (c *Config) connect(m *requestMetrics) (connections, error) {
@@ -61,9 +58,6 @@ func (c *Config) connect(m *requestMetrics) (connections, error) {
 			r.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(50, 100)
 		}),
 		leases: with(base, func(r *rest.Config) { r.Timeout = max(c.Election.RenewDeadline/2, time.Second) }),
-		untyped: with(base, func(r *rest.Config) {
-			r.ContentType, r.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-		}),
 	}, nil
 }
 

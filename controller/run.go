@@ -92,7 +92,7 @@ func New(c Config) (*Replica, error) {
 	if r.leases, err = coordinationv1client.NewForConfig(api.leases); err != nil {
 		return nil, fmt.Errorf("making a client of Leases: %w", err)
 	}
-	if r.untyped, err = dynamic.NewForConfig(api.untyped); err != nil {
+	if r.untyped, err = dynamic.NewForConfig(api.requests); err != nil {
 		return nil, fmt.Errorf("making a client of CustomResourceDefinitions: %w", err)
 	}
 	s := setup{config: &r.config, api: api, queue: loop.NewMetrics(c.Registry), host: host}

@@ -17,7 +17,7 @@ func TestReasons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob("../../controller/tapp/plan/*.go")
+	files, err := filepath.Glob("../../plan/tapp/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
