@@ -75,7 +75,7 @@ func with(base *rest.Config, change func(*rest.Config)) *rest.Config {
 // that reads may be batched.
 func useOwnConnection(r *rest.Config) {
 	if r.Dial == nil {
-		r.Dial = gathering((&net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout}).DialContext)
+		r.Dial = batchReads((&net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout}).DialContext)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 // much. What it needs beyond them does not grow with them, so that the collector is
 // given so many bytes of room rather than a share: a small heap is collected seldom,
 // which admission is the faster for, and a large one takes little more than it holds.
+// GOGC and GOMEMLIMIT, which the chart could set, are no substitute: GOGC is one share for
+// all sizes of heap, and GOMEMLIMIT only begins to collect more often near the limit.
 const (
 	heapRoom = 32 << 20
 	// leastPercent bounds what collecting a very large heap costs.
