@@ -105,6 +105,19 @@ func Defaults() Config {
 	}
 }
 
+// ownNamespace is that of the Lease, or of the pod that this runs in; empty: neither is
+// known.
+func (c *Config) ownNamespace() string {
+	if c.Election.Namespace != "" {
+		return c.Election.Namespace
+	}
+	own, err := process.PodNamespace()
+	if err != nil {
+		return ""
+	}
+	return own
+}
+
 func (c *Config) validate() error {
 	var errs []error
 	reject := func(bad bool, format string, args ...any) {

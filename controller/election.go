@@ -13,8 +13,6 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
-
-	"tkestack.io/tapp/process"
 )
 
 // A lease that cannot be given up at once is tried again for a while: the standby
@@ -48,10 +46,7 @@ type candidate struct {
 // and try once; so it is done here.
 func (e Election) campaign(ctx context.Context, c candidate) error {
 	if e.Namespace == "" {
-		e.Namespace = "kube-system"
-		if own, err := process.PodNamespace(); err == nil {
-			e.Namespace = own
-		}
+		e.Namespace = metav1.NamespaceSystem
 	}
 	for ctx.Err() == nil {
 		if err := e.stand(ctx, c); err != nil {

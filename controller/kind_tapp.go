@@ -3,8 +3,10 @@ package controller
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -22,6 +24,7 @@ const maxActions = 2000
 // tapps is the controller of TApps, and what it offers to the webhooks.
 type tapps struct {
 	*tapp.Controller
+	publisher policyPublisher
 }
 
 func newTApps(s setup) (kindController, error) {
@@ -49,7 +52,19 @@ func newTApps(s setup) (kindController, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tapps{Controller: controller}, nil
+	return &tapps{Controller: controller, publisher: policyPublisher{
+		core: requests.core, namespace: c.ownNamespace(), policy: tappv1.PublishedPolicy{
+			DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: metav1.Duration{Duration: c.NodeLostAfter},
+		},
+	}}, nil
+}
+
+// Run looks after TApps until ctx ends, and tells by which policy.
+func (t *tapps) Run(ctx, work context.Context) {
+	var telling sync.WaitGroup
+	telling.Go(func() { t.publisher.publish(ctx) })
+	t.Controller.Run(ctx, work)
+	telling.Wait()
 }
 
 type tappClients struct {

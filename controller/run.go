@@ -144,6 +144,7 @@ func (r *Replica) Run(ctx context.Context) error {
 	defer stopWatching()
 
 	if e := r.config.Election; e.Enabled {
+		e.Namespace = r.config.ownNamespace()
 		return e.campaign(ctx, candidate{
 			leases: r.leases, identity: r.host + "_" + uuid.NewString(),
 			grace: r.config.Grace, watchdog: r.watchdog, do: r.work,
