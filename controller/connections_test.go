@@ -24,7 +24,7 @@ func TestWatchesHaveTheirOwnConnections(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		verb, resource := what(r)
+		verb, resource := verbAndResource(r)
 		connections[verb+" "+resource] = r.Proto + " " + r.RemoteAddr
 		w.Header().Set("Content-Type", "application/json")
 		switch verb {

@@ -57,7 +57,7 @@ func (api *fakeAPI) requests() []string {
 }
 
 func (api *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	verb, resource := what(r)
+	verb, resource := verbAndResource(r)
 	name := verb + " " + resource
 	api.mu.Lock()
 	api.asked = append(api.asked, name)

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-func TestWhat(t *testing.T) {
+func TestVerbAndResource(t *testing.T) {
 	for in, want := range map[string]string{
 		"GET /api/v1/pods?labelSelector=x":                                         "list pods",
 		"GET /api/v1/pods?watch=true":                                              "watch pods",
@@ -30,7 +30,7 @@ func TestWhat(t *testing.T) {
 		"GET /version": "get other",
 	} {
 		method, url, _ := strings.Cut(in, " ")
-		verb, resource := what(httptest.NewRequest(method, "http://api"+url, nil))
+		verb, resource := verbAndResource(httptest.NewRequest(method, "http://api"+url, nil))
 		if got := verb + " " + resource; got != want {
 			t.Errorf("%s: got %q, want %q", in, got, want)
 		}

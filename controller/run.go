@@ -23,7 +23,7 @@ import (
 )
 
 // watchdogMargin is how long a leader may hold on to an expired lease before
-// /healthz has the kubelet restart it.
+// /healthz fails, and the kubelet restarts it.
 const watchdogMargin = 20 * time.Second
 
 // Run looks after the kinds, and serves metrics and health, until ctx ends: then it
