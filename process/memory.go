@@ -18,7 +18,7 @@ const (
 	heapRoom = 32 << 20
 	// minPercent bounds what collecting a very large heap costs.
 	minPercent = 25
-	maxPercent  = 400
+	maxPercent = 400
 	// liveMetric is what the last collection found to be in use.
 	liveMetric = "/gc/heap/live:bytes"
 )
