@@ -71,7 +71,7 @@ var planner = []mutant{
 	{"unselected-pods-stay", "instance.go", "a pod whose labels stopped matching is not released",
 		"	case s.selector != nil && !s.selects(pod):\n		return unmatched\n", ""},
 	{"ids-sorted-as-strings", "instance.go", "10 comes before 2",
-		"return a.id - b.id", "return cmp.Compare(a.name, b.name)"},
+		"return a.id - b.id", "return slices.Compare([]byte(a.name), []byte(b.name))"},
 	{"ids-with-leading-zeros", "spec.go", "01 is an id",
 		" || strconv.Itoa(num) != id", ""},
 	{"foreign-pods-counted", "status.go", "status.replicas counts the pods of others",
