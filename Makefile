@@ -197,7 +197,7 @@ bench: build bin/devcluster ## Measure TApp beside StatefulSet and a bare client
 .PHONY: bench-micro
 bench-micro: need-go ## Measure the planner and admission alone.
 	@mkdir -p dist
-	@go test -run '^$$' -bench . -benchmem ./plan/tapp ./webhook | tee dist/bench-micro
+	@go test -run '^$$' -bench . -benchmem ./plan/tapp ./webhook/tapp | tee dist/bench-micro
 	@go run ./test/bench micro --record '$(RECORD)' dist/bench-micro
 
 .PHONY: bench-report

@@ -86,7 +86,7 @@ func (a *Admission) Prepare() error {
 }
 
 func (a *Admission) prepareRegistration() error {
-	if err := process.Names(a.Kinds).Among("--controllers", KnownKinds()...); err != nil {
+	if err := process.Names(a.Kinds).Among("--controllers", namesOf(a.served())...); err != nil {
 		return err
 	}
 	if len(a.TLS.DNSNames) == 0 {

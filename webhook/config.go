@@ -1,18 +1,12 @@
-// Package webhook is `tapp webhook`: it completes TApps and judges them before the
-// API server stores them, and tells whoever changes one what will happen.
+// Package webhook is `tapp webhook`: the command, the server, and the registration
+// of the webhooks. What it serves is the table of kinds.
 //
-// Completing (/mutate/tapp) writes the defaults, the selector and the template
-// hashes into the object. Judging (/validate/tapp) is done by rules: each has a
-// file (rule_*.go), a name that is a label of metrics, and sentences that say what
-// to do. A rule denies or warns. What cannot be told from the TApp alone comes on
-// top: whether the cluster takes its pods (pods.go), whether another TApp selects
-// them too, and what the rollout will do (preview.go).
-//
-// Nothing here is needed for safety: the controller is correct without it.
+//	review     AdmissionReviews over HTTP; knows no kind
+//	rule       rules, findings and the ratchet; knows no kind
+//	tapp, app  the webhooks of a kind; they never import each other
 package webhook
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -20,11 +14,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	appv1 "tkestack.io/tapp/crd/app/v1"
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/webhook/app"
+	"tkestack.io/tapp/webhook/tapp"
 )
 
 // Config of Run. Flags fill it; who runs it as a part of a program, and tests, do
@@ -58,6 +51,8 @@ type Config struct {
 	Certificates Certificates
 	// Reads from caches. Those that are nil are made live.
 	Reads Reads
+	// Served are the kinds that are served; nil: Kinds.
+	Served []Kind
 }
 
 // Certificates is where the server has its certificate from.
@@ -70,14 +65,9 @@ type Certificates interface {
 
 // Reads are what is looked up for a review. What they return is not changed.
 type Reads struct {
-	// Pods that have the names of a TApp's instances.
-	Pods func(context.Context, *tappv1.TApp) ([]*corev1.Pod, error)
-	// TApps of a namespace.
-	TApps func(ctx context.Context, namespace string) ([]*tappv1.TApp, error)
+	tapp.Reads
 	// AppsNaming are the Apps of a namespace that name a child of this kind and name.
-	AppsNaming func(ctx context.Context, kind, namespace, name string) ([]*appv1.App, error)
-	// Resize says whether pods of this cluster can be resized.
-	Resize func(context.Context) bool
+	AppsNaming app.Naming
 }
 
 // Defaults of the configuration, which those of the flags are.
@@ -89,6 +79,14 @@ func Defaults() Config {
 		DryRuns:       16,
 		ShutdownDelay: 3 * time.Second,
 	}
+}
+
+// served are the kinds of the table.
+func (c *Config) served() []Kind {
+	if c.Served == nil {
+		return Kinds()
+	}
+	return c.Served
 }
 
 func (c *Config) validate() error {

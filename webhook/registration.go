@@ -13,13 +13,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
 	"tkestack.io/tapp/certs"
-	appv1 "tkestack.io/tapp/crd/app/v1"
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
 const (
@@ -29,17 +26,8 @@ const (
 	registerRetry = 2 * time.Second
 )
 
-// Names of the kinds that there are webhooks for, as their controllers have them.
-const (
-	KindTApp = "tapp"
-	KindApp  = "app"
-)
-
-// KnownKinds are those that there are webhooks for.
-func KnownKinds() []string { return []string{KindTApp, KindApp} }
-
-// register applies the webhook configurations, with patience for an API server
-// that is away. What may not be done is an error.
+// register applies the webhook configurations. It retries while the API server does
+// not answer. An error means that it may not be done.
 func (a *Admission) register(ctx context.Context) error {
 	mutating, validating, err := a.configurations()
 	if err != nil {
@@ -72,63 +60,57 @@ func (a *Admission) configurations() (*admissionv1.MutatingWebhookConfiguration,
 	meta := metav1.ObjectMeta{Name: a.TLS.Configuration, Labels: map[string]string{"app.kubernetes.io/managed-by": "tapp"}}
 	mutating := &admissionv1.MutatingWebhookConfiguration{ObjectMeta: meta}
 	validating := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: meta}
-	if slices.Contains(a.Kinds, KindTApp) {
-		mutate, err := a.clientConfig("/mutate/tapp")
+	for _, w := range a.server.webhooks {
+		if !slices.Contains(a.Kinds, w.kind) {
+			continue
+		}
+		client, err := a.clientConfig(w.Path)
 		if err != nil {
 			return nil, nil, err
 		}
-		validate, err := a.clientConfig("/validate/tapp")
-		if err != nil {
-			return nil, nil, err
+		if w.Mutates {
+			mutating.Webhooks = append(mutating.Webhooks, a.mutatingWebhook(w, client))
+		} else {
+			validating.Webhooks = append(validating.Webhooks, a.validatingWebhook(w, client))
 		}
-		mutating.Webhooks = append(mutating.Webhooks, a.mutatingWebhook("mutate.tapp.tkestack.io", mutate, rulesFor(tappv1.SchemeGroupVersion, "tapps")))
-		validating.Webhooks = append(validating.Webhooks, a.validatingWebhook("validate.tapp.tkestack.io", validate, rulesFor(tappv1.SchemeGroupVersion, "tapps", "tapps/scale")))
-	}
-	// Apps are not mutated: what they leave out has its meaning without being written.
-	if slices.Contains(a.Kinds, KindApp) {
-		validate, err := a.clientConfig("/validate/app")
-		if err != nil {
-			return nil, nil, err
-		}
-		validating.Webhooks = append(validating.Webhooks, a.validatingWebhook("validate.app.tkestack.io", validate, rulesFor(appv1.SchemeGroupVersion, "apps")))
 	}
 	return mutating, validating, nil
 }
 
-// where selects the namespaces whose objects are looked at.
-func (a *Admission) where() *metav1.LabelSelector {
+// namespaces selects those whose objects are reviewed.
+func (a *Admission) namespaces() *metav1.LabelSelector {
 	if a.Namespace == "" {
 		return nil
 	}
 	return &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: a.Namespace}}
 }
 
-func (a *Admission) mutatingWebhook(name string, to admissionv1.WebhookClientConfig, rules []admissionv1.RuleWithOperations) admissionv1.MutatingWebhook {
+func (a *Admission) mutatingWebhook(w Webhook, client admissionv1.WebhookClientConfig) admissionv1.MutatingWebhook {
 	return admissionv1.MutatingWebhook{
-		Name: name, ClientConfig: to, Rules: rules, NamespaceSelector: a.where(), MatchConditions: stays(), ReinvocationPolicy: ptr.To(admissionv1.IfNeededReinvocationPolicy),
+		Name: w.Name, ClientConfig: client, Rules: rulesOf(w), NamespaceSelector: a.namespaces(), MatchConditions: notDeleted(), ReinvocationPolicy: ptr.To(admissionv1.IfNeededReinvocationPolicy),
 		FailurePolicy: ptr.To(admissionv1.Fail), MatchPolicy: ptr.To(admissionv1.Equivalent), SideEffects: ptr.To(admissionv1.SideEffectClassNone),
 		TimeoutSeconds: ptr.To(int32(reviewTimeout)), AdmissionReviewVersions: []string{"v1"},
 	}
 }
 
-func (a *Admission) validatingWebhook(name string, to admissionv1.WebhookClientConfig, rules []admissionv1.RuleWithOperations) admissionv1.ValidatingWebhook {
+func (a *Admission) validatingWebhook(w Webhook, client admissionv1.WebhookClientConfig) admissionv1.ValidatingWebhook {
 	return admissionv1.ValidatingWebhook{
-		Name: name, ClientConfig: to, Rules: rules, NamespaceSelector: a.where(), MatchConditions: stays(),
+		Name: w.Name, ClientConfig: client, Rules: rulesOf(w), NamespaceSelector: a.namespaces(), MatchConditions: notDeleted(),
 		FailurePolicy: ptr.To(admissionv1.Fail), MatchPolicy: ptr.To(admissionv1.Equivalent), SideEffects: ptr.To(admissionv1.SideEffectClassNone),
 		TimeoutSeconds: ptr.To(int32(reviewTimeout)), AdmissionReviewVersions: []string{"v1"},
 	}
 }
 
-// stays has what is going not looked at: its finalizers can be removed whether or
-// not a webhook answers.
-func stays() []admissionv1.MatchCondition {
+// notDeleted leaves out what is being deleted: its finalizers can be removed whether
+// or not a webhook answers.
+func notDeleted() []admissionv1.MatchCondition {
 	return []admissionv1.MatchCondition{{Name: "stays", Expression: "!has(object.metadata.deletionTimestamp)"}}
 }
 
-func rulesFor(gv schema.GroupVersion, resources ...string) []admissionv1.RuleWithOperations {
+func rulesOf(w Webhook) []admissionv1.RuleWithOperations {
 	return []admissionv1.RuleWithOperations{{
 		Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
-		Rule: admissionv1.Rule{APIGroups: []string{gv.Group}, APIVersions: []string{gv.Version}, Resources: resources,
+		Rule: admissionv1.Rule{APIGroups: []string{w.Version.Group}, APIVersions: []string{w.Version.Version}, Resources: w.Resources,
 			Scope: ptr.To(admissionv1.NamespacedScope)},
 	}}
 }

@@ -15,8 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"tkestack.io/tapp/certs"
-	appv1 "tkestack.io/tapp/crd/app/v1"
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/webhook/review"
 )
 
 // stopServing bounds how long requests under way may take at the end.
@@ -28,18 +27,17 @@ type server struct {
 	// delay at the end, see Config.ShutdownDelay.
 	delay   time.Duration
 	handler http.Handler
-	apps    judge[*appv1.App]
-	ending  atomic.Bool
+	// webhooks of all kinds.
+	webhooks []Webhook
+	ending   atomic.Bool
 }
 
-func (s *server) routes(m *metrics, mutate judge[map[string]any], validate judge[*tappv1.TApp]) http.Handler {
+func (s *server) routes() http.Handler {
 	// The path comes first: a route that matches by its method alone would turn a 405
 	// of another one into a 404.
 	router := mux.NewRouter()
-	router.Path("/mutate/tapp").Methods(http.MethodPost).Handler(review("mutate", m, decodeTrees, mutate))
-	router.Path("/validate/tapp").Methods(http.MethodPost).Handler(review("validate", m, decodeTApps, validate))
-	if s.apps != nil {
-		router.Path("/validate/app").Methods(http.MethodPost).Handler(review("validate-app", m, decodeReview[*appv1.App], s.apps))
+	for _, w := range s.webhooks {
+		router.Path(w.Path).Methods(http.MethodPost).Handler(w.Handler)
 	}
 	router.Path("/healthz").Methods(http.MethodGet, http.MethodHead).HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { ok(w) })
 	router.Path("/readyz").Methods(http.MethodGet, http.MethodHead).HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -73,8 +71,8 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 		Handler:           s.handler,
 		TLSConfig:         certs.TLSConfig(s.certificates.GetCertificate),
 		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       longestTimeout,
-		WriteTimeout:      longestTimeout + 5*time.Second,
+		ReadTimeout:       review.MaxTimeout,
+		WriteTimeout:      review.MaxTimeout + 5*time.Second,
 		IdleTimeout:       3 * time.Minute, // the API server keeps its connection
 		MaxHeaderBytes:    1 << 16,
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },

@@ -1,15 +1,12 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -21,13 +18,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
-	admissionv1 "k8s.io/api/admission/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
 // testCertificate is for 127.0.0.1; false: there is none yet.
@@ -60,16 +51,38 @@ func newCertificate(t *testing.T) *testCertificate {
 	return c
 }
 
-// reviewOf is the body that the API server sends.
-func reviewOf(t testingTB, r *admissionv1.AdmissionRequest) []byte {
+// tappReview is the creation of a TApp.
+func tappReview(replicas int) string {
+	return fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"review-1","operation":"CREATE","namespace":"shop","name":"web",
+"kind":{"group":"apps.tkestack.io","version":"v1","kind":"TApp"},"resource":{"group":"apps.tkestack.io","version":"v1","resource":"tapps"},
+"object":{"apiVersion":"apps.tkestack.io/v1","kind":"TApp","metadata":{"name":"web","namespace":"shop"},"spec":{"replicas":%d,
+"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"web:1"}]}}}}}}`, replicas)
+}
+
+// newTestServer has the given parts of a configuration, and an API server with the
+// pods that it is asked to create.
+func newTestServer(t *testing.T, c Config) *server {
 	t.Helper()
-	out, err := json.Marshal(admissionv1.AdmissionReview{
-		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: r,
+	api := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusConflict)
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"AlreadyExists","code":409}`))
+			return
+		}
+		_, _ = w.Write([]byte(`{"kind":"List","apiVersion":"v1","items":[]}`))
 	})
+	defaults := Defaults()
+	c.ListenAddress, c.KubeAPIQPS, c.KubeAPIBurst, c.DryRuns = defaults.ListenAddress, defaults.KubeAPIQPS, defaults.KubeAPIBurst, defaults.DryRuns
+	c.REST = &rest.Config{Host: api}
+	if c.Certificates == nil {
+		c.Certificates = &testCertificate{ready: true}
+	}
+	s, err := newServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out
+	return s
 }
 
 // TestRun: reviews over HTTP/2 and TLS 1.3, and the end of it.
@@ -91,7 +104,7 @@ func TestRun(t *testing.T) {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
 	client := &http.Client{Transport: transport}
 	url := "https://" + listener.Addr().String()
-	response, err := client.Post(url+"/mutate/tapp?timeout=10s", "application/json", bytes.NewReader(reviewOf(t, requestFor(object(t, ""), nil))))
+	response, err := client.Post(url+"/mutate/tapp?timeout=10s", "application/json", strings.NewReader(tappReview(3)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +126,7 @@ func TestRun(t *testing.T) {
 		_ = response.Body.Close()
 		ready = response.StatusCode == http.StatusOK
 	}
-	response, err = client.Post(url+"/validate/tapp", "application/json", bytes.NewReader(reviewOf(t, requestFor(object(t, "replicas: -1"), nil))))
+	response, err = client.Post(url+"/validate/tapp", "application/json", strings.NewReader(tappReview(-1)))
 	if err != nil || response.StatusCode != http.StatusOK {
 		t.Fatalf("at the end: %v, %v", response, err)
 	}
@@ -123,52 +136,25 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRequests: what is no review, and what is one that cannot be meant.
-func TestRequests(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	m := newMetrics(registry)
-	h := (&server{certificates: &testCertificate{ready: true}}).routes(m, mutate, newTestValidator().validate)
-	good := requestFor(object(t, ""), nil)
-	changed := func(change func(*admissionv1.AdmissionRequest)) string {
-		r := good.DeepCopy()
-		change(r)
-		return string(reviewOf(t, r))
-	}
+// TestRoutes: what is where.
+func TestRoutes(t *testing.T) {
+	h := newTestServer(t, Config{}).handler
 	for _, c := range []struct {
-		name, method, path, contentType, body string
-		code                                  int
-		want                                  string // a part of the answer
+		name, method, path, body string
+		code                     int
+		want                     string // a part of the answer
 	}{
-		{"mutate", "POST", "/mutate/tapp", "application/json", string(reviewOf(t, good)), 200, `"uid":"review-1","allowed":true,"patch":"`},
-		{"validate", "POST", "/validate/tapp", "application/json; charset=utf-8", string(reviewOf(t, good)), 200, `"uid":"review-1","allowed":true}`},
-		{"get", "GET", "/mutate/tapp", "", "", 405, ""},
-		{"elsewhere", "POST", "/mutate", "application/json", "", 404, ""},
-		{"content type", "POST", "/mutate/tapp", "application/yaml", "", 415, `the content type is "application/yaml"; send application/json`},
-		{"no content type", "POST", "/mutate/tapp", "", "", 415, `the content type is ""; send application/json`},
-		{"too large", "POST", "/validate/tapp", "application/json", strings.Repeat(" ", mostBytes+1), 413, "the review has more than 8388608 bytes"},
-		{"empty", "POST", "/validate/tapp", "application/json", "", 400, "the body is no AdmissionReview: unexpected end of JSON input"},
-		{"another version", "POST", "/validate/tapp", "application/json", strings.Replace(string(reviewOf(t, good)), "admission.k8s.io/v1", "admission.k8s.io/v1beta1", 1), 400,
-			`the body is a "AdmissionReview" of "admission.k8s.io/v1beta1"; send an AdmissionReview of admission.k8s.io/v1`},
-		{"another case", "POST", "/validate/tapp", "application/json", strings.Replace(string(reviewOf(t, good)), `"request"`, `"Request"`, 1), 400,
-			"the AdmissionReview has no request, or one without a UID"},
-		{"no UID", "POST", "/validate/tapp", "application/json", changed(func(r *admissionv1.AdmissionRequest) { r.UID = "" }), 400, "the AdmissionReview has no request, or one without a UID"},
-		{"another kind", "POST", "/validate/tapp", "application/json", changed(func(r *admissionv1.AdmissionRequest) { r.Kind.Kind = "Pod" }), 200,
-			`"allowed":false,"status":{"metadata":{},"status":"Failure","message":"this webhook judges tapps of apps.tkestack.io/v1, and got tapps apps.tkestack.io/v1 of kind Pod: correct the rules of the webhook configuration","reason":"BadRequest","code":400}`},
-		{"another version of the kind", "POST", "/mutate/tapp", "application/json", changed(func(r *admissionv1.AdmissionRequest) { r.Kind.Version = "v2" }), 200, `"allowed":false`},
-		{"another resource", "POST", "/mutate/tapp", "application/json", changed(func(r *admissionv1.AdmissionRequest) { r.Resource.Resource = "pods" }), 200, `"allowed":false`},
-		{"scale of another kind", "POST", "/validate/tapp", "application/json", changed(func(r *admissionv1.AdmissionRequest) { r.SubResource = "scale" }), 200, `"allowed":false`},
-		{"status", "POST", "/validate/tapp", "application/json", changed(func(r *admissionv1.AdmissionRequest) { r.SubResource = "status" }), 200, `"allowed":true}`},
-		{"deletion", "POST", "/validate/tapp", "application/json", changed(func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Delete }), 200, `"allowed":true}`},
-		{"no object", "POST", "/validate/tapp", "application/json", changed(func(r *admissionv1.AdmissionRequest) { r.Object.Raw = nil }), 200, `"message":"the request has no object"`},
-		{"no object to mutate", "POST", "/mutate/tapp", "application/json", changed(func(r *admissionv1.AdmissionRequest) { r.Object.Raw = []byte(`[]`) }), 200, `"message":"the body is no AdmissionReview: json: cannot unmarshal array into Go struct field request[map[string]interface {}].request.object of type map[string]interface {}"`},
-		{"health", "GET", "/healthz", "", "", 200, "ok\n"},
-		{"readiness", "GET", "/readyz", "", "", 200, "ok\n"},
+		{"mutate", "POST", "/mutate/tapp", tappReview(3), 200, `"uid":"review-1","allowed":true,"patch":"`},
+		{"validate", "POST", "/validate/tapp", tappReview(3), 200, `"uid":"review-1","allowed":true}`},
+		{"validate Apps", "POST", "/validate/app", tappReview(3), 200, `"message":"this webhook judges apps of appcontroller.k8s.io/v1, and got tapps apps.tkestack.io/v1 of kind TApp: correct the rules of the webhook configuration"`},
+		{"get", "GET", "/mutate/tapp", "", 405, ""},
+		{"elsewhere", "POST", "/mutate", "", 404, ""},
+		{"health", "GET", "/healthz", "", 200, "ok\n"},
+		{"readiness", "GET", "/readyz", "", 200, "ok\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := httptest.NewRequest(c.method, c.path+"?timeout=1s", strings.NewReader(c.body))
-			if c.contentType != "" {
-				r.Header.Set("Content-Type", c.contentType)
-			}
+			r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
+			r.Header.Set("Content-Type", "application/json")
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
 			if w.Code != c.code || !strings.Contains(w.Body.String(), c.want) {
@@ -176,29 +162,13 @@ func TestRequests(t *testing.T) {
 			}
 		})
 	}
-	if n := testutil.ToFloat64(m.malformed.WithLabelValues("validate")); n != 5 {
-		t.Errorf("%v malformed requests were counted", n)
-	}
-}
-
-// TestPanic: it ends the review, and nothing else; the failurePolicy decides.
-func TestPanic(t *testing.T) {
-	m := newMetrics(prometheus.NewRegistry())
-	h := (&server{certificates: &testCertificate{ready: true}}).routes(m, func(context.Context, *request[map[string]any]) (answer, error) { panic("no") }, nil)
-	r := httptest.NewRequest("POST", "/mutate/tapp", bytes.NewReader(reviewOf(t, requestFor(object(t, ""), nil))))
-	r.Header.Set("Content-Type", "application/json")
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	if w.Code != 500 || w.Body.String() != "the review was broken off by an internal error; the log of the webhook has more\n" || testutil.ToFloat64(m.panics.WithLabelValues("mutate")) != 1 {
-		t.Errorf("got %d and %s, %v counted", w.Code, w.Body, testutil.ToFloat64(m.panics.WithLabelValues("mutate")))
-	}
 }
 
 // TestReadiness: not before there is a certificate, nor at the end.
 func TestReadiness(t *testing.T) {
 	certificate := &testCertificate{}
-	s := &server{certificates: certificate}
-	h := s.routes(newMetrics(prometheus.NewRegistry()), nil, nil)
+	s := newTestServer(t, Config{Certificates: certificate})
+	h := s.handler
 	ready := func(want string) {
 		t.Helper()
 		w := httptest.NewRecorder()
@@ -212,65 +182,6 @@ func TestReadiness(t *testing.T) {
 	ready("200 ok\n")
 	s.ending.Store(true)
 	ready("503 this replica is ending\n")
-}
-
-// TestDeadline: a review is answered before the API server stops waiting, whatever
-// hangs.
-func TestDeadline(t *testing.T) {
-	v := newTestValidator()
-	v.pods.pods = fakePods{create: func(ctx context.Context, _ *corev1.Pod) error { <-ctx.Done(); return ctx.Err() }}
-	v.reads.TApps = func(ctx context.Context, _ string) ([]*tappv1.TApp, error) { <-ctx.Done(); return nil, ctx.Err() }
-	h := review("validate", newMetrics(prometheus.NewRegistry()), decodeTApps, v.validate)
-	r := httptest.NewRequest("POST", "/validate/tapp?timeout=100ms", bytes.NewReader(reviewOf(t, requestFor(object(t, ""), nil))))
-	r.Header.Set("Content-Type", "application/json")
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	const want = `"allowed":true,"warnings":["spec.template, spec.templatePool[canary]: whether the cluster takes its pods could not be found out in time"]`
-	if w.Code != 200 || !strings.Contains(w.Body.String(), want) {
-		t.Errorf("got %d and %s", w.Code, w.Body)
-	}
-}
-
-// TestTimeout: what the API server asks for, within bounds.
-func TestTimeout(t *testing.T) {
-	began := time.Now()
-	for query, want := range map[string]time.Duration{
-		"": 9 * time.Second, "?timeout=2s": 1800 * time.Millisecond, "?timeout=1h": 27 * time.Second, "?timeout=no": 9 * time.Second, "?timeout=-1s": 9 * time.Second,
-	} {
-		ctx, cancel := withDeadline(httptest.NewRequest("POST", "/validate/tapp"+query, nil), began)
-		if deadline, _ := ctx.Deadline(); deadline.Sub(began) != want {
-			t.Errorf("%q: %v, want %v", query, deadline.Sub(began), want)
-		}
-		cancel()
-	}
-}
-
-// TestVerdictMetrics: by rule.
-func TestVerdictMetrics(t *testing.T) {
-	m := newMetrics(prometheus.NewRegistry())
-	v := newTestValidator()
-	h := review("validate", m, decodeTApps, v.validate)
-	send := func(object []byte) {
-		t.Helper()
-		r := httptest.NewRequest("POST", "/validate/tapp", bytes.NewReader(reviewOf(t, requestFor(object, nil))))
-		r.Header.Set("Content-Type", "application/json")
-		h.ServeHTTP(httptest.NewRecorder(), r)
-	}
-	send(object(t, ""))
-	send(object(t, "statuses: {'0': Succ}"))
-	send(object(t, "{replicas: 60000, templates: {'x': canary}}"))
-	v.reads.TApps = func(context.Context, string) ([]*tappv1.TApp, error) { return nil, errors.New("no") }
-	send(object(t, ""))
-	for labels, want := range map[[2]string]float64{
-		{"allowed", ""}: 2, {"warned", "Statuses"}: 1, {"denied", "Replicas"}: 1, {"denied", "InstanceIDs"}: 1,
-	} {
-		if got := testutil.ToFloat64(m.verdicts.WithLabelValues("validate", labels[0], labels[1])); got != want {
-			t.Errorf("%v: %v, want %v", labels, got, want)
-		}
-	}
-	if n := testutil.CollectAndCount(m.duration); n != 1 {
-		t.Errorf("%d series of durations", n)
-	}
 }
 
 func TestConfig(t *testing.T) {

@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "write into the manifests what kubectl s
 
 // badManifests begin with what kubectl says, as a comment. Where a file has several
 // documents the last one is bad, as an update of those before.
-const badManifests = "../../webhook/testdata/bad"
+const badManifests = "../../webhook/tapp/testdata/bad"
 
 // TestBadManifests: what users see, word for word.
 func TestBadManifests(t *testing.T) {

@@ -96,7 +96,7 @@ const (
 	shellRoom    = "controller/tapp"
 	sharedRoom   = "controller/shell"
 	loopRoom     = "controller/loop"
-	hookRoom     = "webhook"
+	hookRoom     = "webhook/tapp"
 	typesRoom    = "crd/tapp/v1"
 )
 

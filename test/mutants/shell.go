@@ -139,15 +139,15 @@ var queue = []mutant{
 		"if r := recover(); r != nil {", "if r := any(nil); r != nil {"},
 }
 
-// admission are the mutants of webhook.
+// admission are the mutants of webhook/tapp.
 var admission = []mutant{
-	{"pool-not-stamped", "mutate.go", "the templates of the pool get no hashes",
+	{"pool-not-stamped", "complete.go", "the templates of the pool get no hashes",
 		"		paths = append(paths, []string{fieldPool, name})\n", "		_ = name\n"},
-	{"selector-follows-labels", "mutate.go", "an update without a selector takes it from the labels of now",
+	{"selector-follows-labels", "complete.go", "an update without a selector takes it from the labels of now",
 		"	if stored != nil {\n		return e.set(stored, fieldSelector)\n	}\n", ""},
-	{"used-templates-pruned", "mutate.go", "templates that instances name are pruned",
+	{"used-templates-pruned", "complete.go", "templates that instances name are pruned",
 		"			used[text] = true\n", "			used[text] = false\n"},
-	{"status-updates-completed", "mutate.go", "an update that leaves the spec alone is completed",
+	{"status-updates-completed", "complete.go", "an update that leaves the spec alone is completed",
 		" || reflect.DeepEqual(spec, was.object(\"spec\"))", ""},
 	{"stored-templates-for-new-ones", "decode.go", "a template that an update changes is taken for the stored one",
 		"p != nil && bytes.Equal(p.text, text)", "p != nil"},

@@ -10,12 +10,12 @@ import (
 // Naming returns the Apps of a namespace that name a child of this kind and name.
 type Naming func(ctx context.Context, kind, namespace, name string) ([]*appv1.App, error)
 
-// AdviseChildren tells of other Apps that name the same children: one of them gets
-// the child, and the others wait for the name. That is a warning and no error, as
-// it depends on the order in which Apps are written: two Apps may exchange names, or
-// one may take over from another that goes a moment later. The two children of one
-// App cannot clash, since their kinds differ.
-func AdviseChildren(ctx context.Context, a *appv1.App, naming Naming) ([]string, error) {
+// adviseChildren warns of other Apps that name the same children: one of them gets
+// the child, and the others wait for the name. It is no error, because the order of
+// writes decides: two Apps may exchange names, and one may take over from another
+// that is deleted a moment later. The two children of one App cannot clash, since
+// their kinds differ.
+func adviseChildren(ctx context.Context, a *appv1.App, naming Naming) ([]string, error) {
 	var out []string
 	for _, child := range []struct{ field, kind, name string }{
 		{"spec.deploymentTemplate.name", "Deployment", a.Spec.DeploymentTemplate.Name},

@@ -8,8 +8,8 @@ import (
 	appv1 "tkestack.io/tapp/crd/app/v1"
 )
 
-// judgeDuplicates has ports and variables be there once: by server-side apply, which
-// goes by their keys, a Deployment with two of them cannot be had.
+// judgeDuplicates rejects a port or a variable that comes twice: server-side apply
+// goes by their keys, and cannot write a Deployment with two of one key.
 func judgeDuplicates(a *appv1.App) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[string]bool{}

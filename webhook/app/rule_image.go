@@ -8,7 +8,7 @@ import (
 	appv1 "tkestack.io/tapp/crd/app/v1"
 )
 
-// judgeImage has a Deployment that is wanted have an image.
+// judgeImage requires an image for a Deployment that has a name.
 func judgeImage(a *appv1.App) field.ErrorList {
 	t := &a.Spec.DeploymentTemplate
 	if t.Name == "" || strings.TrimSpace(t.Image) != "" {
@@ -17,8 +17,8 @@ func judgeImage(a *appv1.App) field.ErrorList {
 	return field.ErrorList{field.Required(deploymentPath("image"), "the Deployment has a name and no image; give the image of its container, or leave the name out")}
 }
 
-// adviseImage tells of an image that nothing runs.
-func adviseImage(a *appv1.App) []string {
+// adviseImage warns of an image that nothing runs.
+func adviseImage(a, _ *appv1.App) []string {
 	t := &a.Spec.DeploymentTemplate
 	if t.Name != "" || t.Image == "" {
 		return nil

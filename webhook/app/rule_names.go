@@ -7,8 +7,8 @@ import (
 	appv1 "tkestack.io/tapp/crd/app/v1"
 )
 
-// judgeNames has the names of the children be DNS labels: a Service's is a host
-// name, and a Deployment's begins the names of its pods.
+// judgeNames requires DNS labels for the names of the children: a Service's name is
+// a host name, and the names of a Deployment's pods begin with its name.
 func judgeNames(a *appv1.App) field.ErrorList {
 	var errs field.ErrorList
 	for _, n := range []struct {

@@ -1,6 +1,6 @@
-// Package app judges Apps: each rule has a file (rule_*.go), a name that is a
-// label of metrics, and sentences that say what to do. What cannot be told from the
-// App alone is children.go's: whether another App names the same child.
+// Package app judges Apps. Each rule has a file (rule_*.go), a name that is a label
+// of metrics, and sentences that say what to do. children.go looks beyond the App:
+// another App may name the same child.
 //
 // Nothing here is needed for safety: the controller is correct without it.
 package app
@@ -9,21 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	appv1 "tkestack.io/tapp/crd/app/v1"
+	"tkestack.io/tapp/webhook/rule"
 )
 
-// Rule is one thing that an App has to keep to. Its functions get Apps with their
-// defaults, and change nothing; those that a rule has not got are nil.
-type Rule struct {
-	Name string
-	// Judge finds what is wrong with an App as it is.
-	Judge func(*appv1.App) field.ErrorList
-	// Advise finds what is allowed, and worth a word.
-	Advise func(*appv1.App) []string
-}
-
-// Rules in the order in which they are told of.
-func Rules() []Rule {
-	return []Rule{
+// Rules for Apps, in the order in which they report.
+func Rules() rule.Rules[appv1.App] {
+	return rule.Rules[appv1.App]{
 		{Name: "Names", Judge: judgeNames},
 		{Name: "Image", Judge: judgeImage, Advise: adviseImage},
 		{Name: "Replicas", Judge: judgeReplicas},

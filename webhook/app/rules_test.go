@@ -30,8 +30,7 @@ type ruleCase struct{ name, spec, want string }
 // testRule checks all that a rule has to say, whole.
 func testRule(t *testing.T, rule string, cases []ruleCase) {
 	t.Helper()
-	rules := Rules()
-	r := rules[slices.IndexFunc(rules, func(r Rule) bool { return r.Name == rule })]
+	r := Rules().Named(rule)[0]
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			a := read(t, c.spec)
@@ -41,7 +40,7 @@ func testRule(t *testing.T, rule string, cases []ruleCase) {
 				got = append(got, err.Error())
 			}
 			if r.Advise != nil {
-				for _, text := range r.Advise(a) {
+				for _, text := range r.Advise(a, nil) {
 					got = append(got, "warning: "+text)
 				}
 			}
@@ -116,15 +115,15 @@ func TestChildren(t *testing.T) {
 		}
 		return nil, errors.New("another child")
 	}
-	got, err := AdviseChildren(t.Context(), mine, naming)
+	got, err := adviseChildren(t.Context(), mine, naming)
 	const want = `spec.serviceTemplate.name: the App "rival" names the Service "web" too; only one of them can have it, and the other one is Stalled until the name is free`
 	if err != nil || !slices.Equal(got, []string{want}) {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if _, err := AdviseChildren(t.Context(), read(t, `{deploymentTemplate: {name: x}}`), naming); err == nil || err.Error() != `look for other Apps that name Deployment "x": another child` {
+	if _, err := adviseChildren(t.Context(), read(t, `{deploymentTemplate: {name: x}}`), naming); err == nil || err.Error() != `look for other Apps that name Deployment "x": another child` {
 		t.Errorf("got %v", err)
 	}
-	if got, err := AdviseChildren(t.Context(), read(t, `{}`), nil); len(got) > 0 || err != nil {
+	if got, err := adviseChildren(t.Context(), read(t, `{}`), nil); len(got) > 0 || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
 }

@@ -1,0 +1,49 @@
+package review
+
+import (
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	admissionv1 "k8s.io/api/admission/v1"
+)
+
+// Metrics of reviews, by webhook.
+type Metrics struct {
+	duration  *prometheus.HistogramVec
+	verdicts  *prometheus.CounterVec
+	malformed *prometheus.CounterVec
+	panics    *prometheus.CounterVec
+}
+
+// NewMetrics registers the metrics.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	f := promauto.With(registerer)
+	return &Metrics{
+		duration: f.NewHistogramVec(prometheus.HistogramOpts{Name: "tapp_admission_duration_seconds",
+			Help: "Duration of reviews by webhook and operation, with the dry-run creates of pods.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15)},
+			[]string{"webhook", "operation"}),
+		verdicts: f.NewCounterVec(prometheus.CounterOpts{Name: "tapp_admission_verdicts_total",
+			Help: "Verdicts by webhook and rule: allowed, warned or denied. A review counts once for each rule that warned or denied, or once as allowed, without a rule."},
+			[]string{"webhook", "verdict", "rule"}),
+		malformed: f.NewCounterVec(prometheus.CounterOpts{Name: "tapp_admission_malformed_requests_total",
+			Help: "Requests that were no AdmissionReview, by webhook."}, []string{"webhook"}),
+		panics: f.NewCounterVec(prometheus.CounterOpts{Name: "tapp_admission_panics_total",
+			Help: "Reviews that a panic broke off, by webhook."}, []string{"webhook"}),
+	}
+}
+
+// observe a review that was answered.
+func (m *Metrics) observe(webhook string, r *admissionv1.AdmissionRequest, a Answer, took time.Duration) {
+	m.duration.WithLabelValues(webhook, strings.ToLower(string(r.Operation))).Observe(took.Seconds())
+	for _, rule := range a.DeniedBy {
+		m.verdicts.WithLabelValues(webhook, "denied", rule).Inc()
+	}
+	for _, rule := range a.WarnedBy {
+		m.verdicts.WithLabelValues(webhook, "warned", rule).Inc()
+	}
+	if len(a.DeniedBy)+len(a.WarnedBy) == 0 {
+		m.verdicts.WithLabelValues(webhook, "allowed", "").Inc()
+	}
+}

@@ -1,0 +1,239 @@
+package tapp
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"tkestack.io/tapp/plan/template"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// completion is what is done to an object before it is judged.
+type completion struct {
+	// Patch is a JSON patch; empty: the object is complete.
+	Patch []edit
+	// Warnings for the user.
+	Warnings []string
+	// Denied is a contradiction that nothing can be made of.
+	Denied field.ErrorList
+}
+
+// complete writes into the spec what its absence means: the defaults, the
+// selector, the hashes. The rules of it, which keep it quiet under tools that
+// apply the same manifest again and again:
+//
+//   - it is idempotent, and the same manifest gives the same object, also when the
+//     object is stored already (what it added then is not in the manifest);
+//   - only what does not depend on other fields is written. The default of
+//     updateStrategy.template is not: it follows defaultTemplateName, and would
+//     not any more. The selector is, because it must not follow the labels;
+//   - an update that leaves the spec alone is left alone.
+//
+// What the schema will reject is passed over: its messages are good. old is nil
+// on creation. The object is edited on the way.
+func complete(object, old map[string]any) (completion, error) {
+	now, was := tree{root: object}, tree{root: old}
+	spec := now.object("spec")
+	if spec == nil {
+		return completion{}, nil
+	}
+	if old != nil && (now.get("metadata", "deletionTimestamp") != nil || reflect.DeepEqual(spec, was.object("spec"))) {
+		return completion{}, nil
+	}
+	e := &completer{tree: tree{root: spec, at: "/spec"}, was: was}
+	for _, step := range []func() error{e.moveLegacyName, e.setDefaults, e.setSelector, e.prune, e.stamp} {
+		if err := step(); err != nil {
+			return completion{}, err
+		}
+	}
+	return completion{Patch: e.patch, Warnings: e.warnings, Denied: e.denied}, nil
+}
+
+type completer struct {
+	tree      // the spec
+	was  tree // the stored object; empty on creation
+
+	warnings []string
+	denied   field.ErrorList
+}
+
+const (
+	fieldTemplateName  = "defaultTemplateName"
+	fieldLegacyName    = "DefaultTemplateName"
+	fieldStrategy      = "updateStrategy"
+	fieldInPlaceUpdate = "inPlaceUpdate"
+	fieldClaimPolicy   = "persistentVolumeClaimRetentionPolicy"
+	fieldPool          = "templatePool"
+	fieldSelector      = "selector"
+)
+
+// moveLegacyName moves the tutorial's spelling to the right field. A stored object
+// has only the right one, so that a manifest with the other one is merged with
+// what was moved earlier: while that is as it was stored, the manifest counts.
+func (e *completer) moveLegacyName() error {
+	legacy, ok := e.get(fieldLegacyName).(string)
+	if !ok {
+		return nil
+	}
+	name := e.text(fieldTemplateName)
+	if legacy != "" && name != "" && name != legacy && name != e.was.text("spec", fieldTemplateName) {
+		path := field.NewPath("spec", fieldLegacyName)
+		e.denied = append(e.denied, field.Invalid(path, legacy, fmt.Sprintf("it contradicts spec.defaultTemplateName, which is %q; keep that one, and leave DefaultTemplateName out", name)))
+		return nil
+	}
+	e.remove(fieldLegacyName)
+	if legacy == "" {
+		return nil
+	}
+	e.warnings = append(e.warnings, "spec.DefaultTemplateName: this spelling is deprecated, and its value was moved; write defaultTemplateName")
+	return e.set(legacy, fieldTemplateName)
+}
+
+// setDefaults writes the defaults of the API, as far as they are constants.
+func (e *completer) setDefaults() error {
+	var t tappv1.TApp
+	tappv1.Default(&t)
+	s := &t.Spec
+	for _, d := range []struct {
+		value any
+		path  []string
+	}{
+		{int64(*s.Replicas), []string{"replicas"}},
+		{int64(*s.RevisionHistoryLimit), []string{"revisionHistoryLimit"}},
+		{int64(*s.ProgressDeadlineSeconds), []string{"progressDeadlineSeconds"}},
+		{s.DefaultTemplateName, []string{fieldTemplateName}},
+		{int64(s.UpdateStrategy.MaxUnavailable.IntVal), []string{fieldStrategy, "maxUnavailable"}},
+		{s.UpdateStrategy.ForceUpdate.MaxUnavailable.StrVal, []string{fieldStrategy, "forceUpdate", "maxUnavailable"}},
+		{string(s.UpdateStrategy.InPlaceUpdate.Policy), []string{fieldStrategy, fieldInPlaceUpdate, "policy"}},
+		{*s.UpdateStrategy.InPlaceUpdate.Drain, []string{fieldStrategy, fieldInPlaceUpdate, "drain"}},
+		{string(s.PersistentVolumeClaimRetentionPolicy.WhenDeleted), []string{fieldClaimPolicy, "whenDeleted"}},
+		{string(s.PersistentVolumeClaimRetentionPolicy.WhenScaled), []string{fieldClaimPolicy, "whenScaled"}},
+	} {
+		if err := e.setDefault(d.value, d.path...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setSelector writes the selector once. An update without one, or with another
+// spelling of it, means the stored one.
+func (e *completer) setSelector() error {
+	stored := e.was.object("spec", fieldSelector)
+	if e.get(fieldSelector) != nil {
+		has := e.object(fieldSelector)
+		cleaned := withoutHashLabels(has)
+		switch {
+		case has == nil:
+			return nil
+		case stored == nil:
+			return e.set(cleaned, fieldSelector)
+		case reflect.DeepEqual(cleaned, withoutHashLabels(stored)):
+			return e.set(stored, fieldSelector)
+		}
+		return nil // the schema says that it is immutable
+	}
+	if stored != nil {
+		return e.set(stored, fieldSelector)
+	}
+	t := tappv1.TApp{Status: tappv1.TAppStatus{ScaleLabelSelector: e.was.text("status", "scaleLabelSelector")}}
+	for key, value := range e.object("template", "metadata", "labels") {
+		text, ok := value.(string)
+		if !ok {
+			return nil
+		}
+		metav1.SetMetaDataLabel(&t.Spec.Template.ObjectMeta, key, text)
+	}
+	tappv1.Default(&t)
+	if t.Spec.Selector == nil {
+		return nil
+	}
+	selector, err := runtime.DefaultUnstructuredConverter.ToUnstructured(t.Spec.Selector)
+	if err != nil {
+		return fmt.Errorf("render the selector: %w", err)
+	}
+	return e.set(selector, fieldSelector)
+}
+
+// withoutHashLabels leaves out of a selector what tkestack/tapp stamped into it.
+func withoutHashLabels(selector map[string]any) map[string]any {
+	labels, ok := selector["matchLabels"].(map[string]any)
+	if !ok {
+		return selector
+	}
+	selector, labels = maps.Clone(selector), maps.Clone(labels)
+	delete(labels, tappv1.LabelTemplateHash)
+	delete(labels, tappv1.LabelUniqHash)
+	selector["matchLabels"] = labels
+	return selector
+}
+
+// prune drops the templates that nothing names, where the spec asks for it.
+func (e *completer) prune() error {
+	if e.get("autoDeleteUnusedTemplate") != true {
+		return nil
+	}
+	used := map[string]bool{e.text(fieldTemplateName): true, e.text(fieldStrategy, "template"): true}
+	for _, name := range e.object("templates") {
+		if text, ok := name.(string); ok {
+			used[text] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.object(fieldPool))) {
+		if !used[name] {
+			e.remove(fieldPool, name)
+		}
+	}
+	return nil
+}
+
+// stamp writes the hashes of each template into its labels.
+func (e *completer) stamp() error {
+	paths := [][]string{{"template"}}
+	for _, name := range slices.Sorted(maps.Keys(e.object(fieldPool))) {
+		paths = append(paths, []string{fieldPool, name})
+	}
+	hashes := make([]*template.Hashes, len(paths))
+	var all group
+	all.each(len(paths), func(i int) {
+		if raw := e.object(paths[i]...); raw != nil {
+			if h, err := template.HashRaw(raw); err == nil { // otherwise it has a value that the schema rejects
+				hashes[i] = &h
+			}
+		}
+	})
+	all.wait()
+	for i, path := range paths {
+		if hashes[i] == nil {
+			continue
+		}
+		labels := append(slices.Clone(path), "metadata", "labels")
+		if err := e.set(hashes[i].Template, append(labels, tappv1.LabelTemplateHash)...); err != nil {
+			return err
+		}
+		if err := e.set(hashes[i].Uniq, append(labels, tappv1.LabelUniqHash)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// render the patch; nil when there is none.
+func (c *completion) render() ([]byte, error) {
+	if len(c.Patch) == 0 {
+		return nil, nil
+	}
+	patch, err := json.Marshal(c.Patch)
+	if err != nil {
+		return nil, fmt.Errorf("render the patch: %w", err)
+	}
+	return patch, nil
+}

@@ -1,0 +1,216 @@
+package tapp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/webhook/rule"
+)
+
+// rulePods is the name of this rule in metrics.
+const rulePods = "Pods"
+
+// dryRunner asks the cluster whether it takes the pods of a template, by a dry-run
+// create. Only the cluster knows: its version, its admission webhooks and its
+// policies decide.
+//
+//	the API server says     what becomes of the TApp
+//	created, AlreadyExists  it is admitted
+//	Invalid                 it is denied
+//	anything else           it is admitted with a warning: a quota that is used up
+//	                        may have room again when the pods are created
+type dryRunner struct {
+	pods        corev1client.PodsGetter
+	concurrency int
+	results     *prometheus.CounterVec
+}
+
+// verdict on the pod of one template.
+type verdict struct {
+	template namedTemplate
+	err      error
+	warnings []string
+}
+
+// run tries the templates that are new or changed, and returns what is invalid.
+func (d dryRunner) run(ctx context.Context, c candidate, w *rule.Warnings) []rule.Finding {
+	var verdicts []verdict
+	for t := range templatesOf(c.now) {
+		if c.was == nil || !sameTemplate(t.PodTemplateSpec, templateOf(c.was, t.name)) {
+			verdicts = append(verdicts, verdict{template: t})
+		}
+	}
+	slots := make(chan struct{}, d.concurrency)
+	var all group
+	for i := range verdicts {
+		all.do(func() {
+			select {
+			case slots <- struct{}{}:
+				defer func() { <-slots }()
+				d.try(ctx, c.now, &verdicts[i])
+			case <-ctx.Done():
+				verdicts[i].err = ctx.Err()
+			}
+		})
+	}
+	all.wait()
+	return d.judge(verdicts, w)
+}
+
+func (d dryRunner) try(ctx context.Context, t *tappv1.TApp, v *verdict) {
+	pod := plan.PodOf(t, v.template.name, max(0, int(*t.Spec.Replicas)-1))
+	if pod == nil {
+		v.err = errors.New("the template cannot be hashed")
+		return
+	}
+	var heard warnings
+	_, v.err = d.pods.Pods(t.Namespace).Create(context.WithValue(ctx, warningsKey{}, &heard), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if apierrors.IsAlreadyExists(v.err) {
+		v.err = nil // the name is looked up last
+	}
+	v.warnings = heard.all()
+}
+
+// judge sorts the verdicts into what denies and what warns.
+func (d dryRunner) judge(verdicts []verdict, w *rule.Warnings) []rule.Finding {
+	var denied []rule.Finding
+	var warned messages
+	for _, v := range verdicts {
+		for _, text := range v.warnings {
+			warned.add(v.template.path, text)
+		}
+		result := "accepted"
+		switch status := (apierrors.APIStatus)(nil); {
+		case v.err == nil:
+		case apierrors.IsInvalid(v.err) && errors.As(v.err, &status):
+			result = "invalid"
+			denied = append(denied, rewritten(v.template.path, status.Status())...)
+		case errors.Is(v.err, context.DeadlineExceeded) || errors.Is(v.err, context.Canceled):
+			result = "error"
+			warned.add(v.template.path, "whether the cluster takes its pods could not be found out in time")
+		default:
+			if result = "error"; apierrors.IsForbidden(v.err) {
+				result = "forbidden"
+			}
+			warned.add(v.template.path, "a pod of it could not be created now: "+v.err.Error())
+		}
+		d.results.WithLabelValues(result).Inc()
+	}
+	w.Add(rulePods, warned.texts()...)
+	return denied
+}
+
+// rewritten causes of an invalid pod, at the fields of its template.
+func rewritten(path *field.Path, status metav1.Status) []rule.Finding {
+	if status.Details == nil || len(status.Details.Causes) == 0 {
+		return []rule.Finding{{Rule: rulePods, Field: path.String(), Type: metav1.CauseTypeFieldValueInvalid, Message: status.Message}}
+	}
+	var out []rule.Finding
+	for _, c := range status.Details.Causes {
+		at := path.String()
+		if c.Field != "" {
+			at += "." + c.Field
+		}
+		out = append(out, rule.Finding{Rule: rulePods, Field: at, Type: c.Type, Message: c.Message})
+	}
+	return out
+}
+
+// messages about templates. Those with the same text become one.
+type messages []struct {
+	paths []string
+	text  string
+}
+
+func (m *messages) add(path *field.Path, text string) {
+	for i := range *m {
+		if (*m)[i].text == text {
+			(*m)[i].paths = append((*m)[i].paths, path.String())
+			return
+		}
+	}
+	*m = append(*m, struct {
+		paths []string
+		text  string
+	}{[]string{path.String()}, text})
+}
+
+func (m messages) texts() []string {
+	const most = 3
+	var out []string
+	for _, w := range m {
+		paths := strings.Join(w.paths, ", ")
+		if more := len(w.paths) - most; more > 0 {
+			paths = fmt.Sprintf("%s and %d more templates", strings.Join(w.paths[:most], ", "), more)
+		}
+		out = append(out, paths+": "+w.text)
+	}
+	return out
+}
+
+// sameTemplate says whether two templates make the same pods.
+func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
+	return b != nil && same(a.Spec, b.Spec) && same(a.Annotations, b.Annotations) && same(withoutStamps(a), withoutStamps(b))
+}
+
+// same says whether two values mean the same. Most do because they are equal in
+// every respect, which is found out several times as fast.
+func same[T any](a, b T) bool {
+	return reflect.DeepEqual(a, b) || equality.Semantic.DeepEqual(a, b)
+}
+
+func withoutStamps(t *corev1.PodTemplateSpec) map[string]string {
+	out := make(map[string]string, len(t.Labels))
+	for key, value := range t.Labels {
+		if key != tappv1.LabelTemplateHash && key != tappv1.LabelUniqHash {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// warnings that the API server sends beside its answer to one request.
+type warnings struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+type warningsKey struct{}
+
+func (w *warnings) all() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.texts)
+}
+
+// collectWarnings gives the warnings of the API server to who made the request.
+type collectWarnings struct{}
+
+var _ rest.WarningHandlerWithContext = collectWarnings{}
+
+// HandleWarningHeaderWithContext takes one warning; 299 is the code of warnings
+// that persist, as Kubernetes sends them.
+func (collectWarnings) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
+	const persistent = 299
+	if w, ok := ctx.Value(warningsKey{}).(*warnings); ok && code == persistent && text != "" {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.texts = append(w.texts, text)
+	}
+}

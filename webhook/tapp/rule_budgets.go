@@ -1,0 +1,29 @@
+package tapp
+
+import (
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
+)
+
+// judgeBudgets has updates be possible.
+func judgeBudgets(t *tappv1.TApp) field.ErrorList {
+	path := field.NewPath("spec", fieldStrategy)
+	s := t.Spec.UpdateStrategy
+	var errs field.ErrorList
+	judge := func(path *field.Path, budget intstr.IntOrString) {
+		if plan.IsBudget(budget) {
+			return
+		}
+		var value any = budget.StrVal
+		if budget.Type == intstr.Int {
+			value = budget.IntVal
+		}
+		errs = append(errs, field.Invalid(path, value, "no update could start; give a number above 0, or a percentage from 1% to 100%"))
+	}
+	judge(path.Child("maxUnavailable"), *s.MaxUnavailable)
+	judge(path.Child("forceUpdate", "maxUnavailable"), *s.ForceUpdate.MaxUnavailable)
+	return errs
+}

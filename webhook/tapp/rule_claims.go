@@ -1,0 +1,79 @@
+package tapp
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// judgeClaims has claim templates have names of volumes, each its own, and what
+// every claim needs.
+func judgeClaims(t *tappv1.TApp) field.ErrorList {
+	var errs field.ErrorList
+	seen := map[string]bool{}
+	for i, c := range t.Spec.VolumeClaimTemplates {
+		path := field.NewPath("spec", "volumeClaimTemplates").Index(i)
+		name := path.Child("metadata", "name")
+		switch {
+		case c.Name == "":
+			errs = append(errs, field.Required(name, "the claim is mounted by it; give it the name of a volume, such as data"))
+		case len(validation.IsDNS1123Label(c.Name)) > 0:
+			errs = append(errs, field.Invalid(name, c.Name, "it is the name of a volume too: lower case letters, digits and dashes, at most 63; rename it, such as data"))
+		case seen[c.Name]:
+			e := field.Duplicate(name, c.Name)
+			e.Detail = "an earlier claim template has this name; give each its own"
+			errs = append(errs, e)
+		}
+		seen[c.Name] = true
+		if len(c.Spec.AccessModes) == 0 {
+			errs = append(errs, field.Required(path.Child("spec", "accessModes"), "a claim needs an access mode, such as ReadWriteOnce"))
+		}
+		request := path.Child("spec", "resources", "requests").Key(string(corev1.ResourceStorage))
+		if size, ok := c.Spec.Resources.Requests[corev1.ResourceStorage]; !ok {
+			errs = append(errs, field.Required(request, "a claim needs a size, such as 1Gi"))
+		} else if size.Sign() <= 0 {
+			errs = append(errs, field.Invalid(request, size.String(), "a claim needs a size above 0, such as 1Gi"))
+		}
+	}
+	return errs
+}
+
+// compareClaims has claim templates grow at most: the claims exist. (That none is
+// added, removed or renamed, the schema says.) A size that not all claims have got
+// may be taken back: the storage may be unable to provide it.
+func compareClaims(now, was *tappv1.TApp) field.ErrorList {
+	var errs field.ErrorList
+	for i := range min(len(now.Spec.VolumeClaimTemplates), len(was.Spec.VolumeClaimTemplates)) {
+		path := field.NewPath("spec", "volumeClaimTemplates").Index(i)
+		is, before := now.Spec.VolumeClaimTemplates[i].DeepCopy(), was.Spec.VolumeClaimTemplates[i].DeepCopy()
+		if is.Name != before.Name {
+			continue
+		}
+		size, oldSize := is.Spec.Resources.Requests[corev1.ResourceStorage], before.Spec.Resources.Requests[corev1.ResourceStorage]
+		delete(is.Spec.Resources.Requests, corev1.ResourceStorage)
+		delete(before.Spec.Resources.Requests, corev1.ResourceStorage)
+		if size.Cmp(oldSize) < 0 && !isGrowing(was) {
+			errs = append(errs, field.Invalid(path.Child("spec", "resources", "requests").Key(string(corev1.ResourceStorage)), size.String(),
+				fmt.Sprintf("it was %s, and a claim cannot shrink; give at least that", oldSize.String())))
+		}
+		is.Status, before.Status = corev1.PersistentVolumeClaimStatus{}, corev1.PersistentVolumeClaimStatus{}
+		if !equality.Semantic.DeepEqual(is, before) {
+			errs = append(errs, field.Forbidden(path, "only spec.resources.requests.storage can change, and only grow: the instances have their claims; create a new TApp for other claims"))
+		}
+	}
+	return errs
+}
+
+// isGrowing says whether some claim may lack the size of its template: the TApp has
+// been looked at, and was not found Ready, or not since its last change.
+func isGrowing(t *tappv1.TApp) bool {
+	ready := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionReady)
+	return ready != nil && (ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != t.Generation)
+}

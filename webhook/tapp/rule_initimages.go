@@ -1,0 +1,34 @@
+package tapp
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// adviseInitImages tells of new images of init containers: the pods get them in
+// place, and do not start anew for them. Sidecars do.
+func adviseInitImages(now, was *tappv1.TApp) []string {
+	if was == nil {
+		return nil
+	}
+	var out []string
+	for template := range templatesOf(now) {
+		before := templateOf(was, template.name)
+		if before == nil {
+			continue
+		}
+		for _, c := range template.Spec.InitContainers {
+			k := slices.IndexFunc(before.Spec.InitContainers, func(b corev1.Container) bool { return b.Name == c.Name })
+			if k < 0 || before.Spec.InitContainers[k].Image == c.Image || c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+				continue
+			}
+			out = append(out, fmt.Sprintf("%s: an init container's new image takes effect when an instance's pod starts next; updating in place does not start it",
+				template.path.Child("spec", "initContainers").Key(c.Name).Child("image")))
+		}
+	}
+	return out
+}

@@ -1,0 +1,29 @@
+package tapp
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// judgeName has the name of every pod fit: it is a host name, and the value of
+// labels that Kubernetes and others put on what belongs to a pod.
+func judgeName(t *tappv1.TApp) field.ErrorList {
+	path := field.NewPath("metadata", "name")
+	var errs field.ErrorList
+	highest := strconv.Itoa(max(0, int(*t.Spec.Replicas)-1))
+	if room := validation.DNS1123LabelMaxLength - len("-"+highest); len(t.Name) > room {
+		errs = append(errs, field.Invalid(path, t.Name, fmt.Sprintf(
+			"instance %s would have a pod name of %d characters, and %d are allowed; give the TApp a name of at most %d",
+			highest, len(t.Name+"-"+highest), validation.DNS1123LabelMaxLength, room)))
+	}
+	if t.Spec.ServiceName != "" && strings.Contains(t.Name, ".") {
+		errs = append(errs, field.Invalid(path, t.Name, "with spec.serviceName each pod's name is a DNS label, which has no dots; give the TApp a name without them"))
+	}
+	return errs
+}

@@ -1,0 +1,68 @@
+package tapp
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// judgeSelector has the selector be one that selects every pod of the TApp, from
+// its start to its end. (That it is immutable, the schema says.)
+func judgeSelector(t *tappv1.TApp) field.ErrorList {
+	path := field.NewPath("spec", "selector")
+	if t.Spec.Selector == nil {
+		return field.ErrorList{field.Required(field.NewPath("spec", "template", "metadata", "labels"),
+			"the selector is taken from them; give the template a label, such as app: "+t.Name)}
+	}
+	if errs := validation.ValidateLabelSelector(t.Spec.Selector, validation.LabelSelectorValidationOptions{}, path); len(errs) > 0 {
+		return errs
+	}
+	selector, err := metav1.LabelSelectorAsSelector(t.Spec.Selector)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, metav1.FormatLabelSelector(t.Spec.Selector), err.Error()+"; correct the selector")}
+	}
+	if selector.Empty() {
+		return field.ErrorList{field.Required(path, "an empty selector would select every pod of the namespace; name labels that all templates have")}
+	}
+	if errs := judgeSelectorKeys(path, selector); len(errs) > 0 {
+		return errs
+	}
+	var errs field.ErrorList
+	for template := range templatesOf(t) {
+		if has := labels.Set(template.Labels); !selector.Matches(has) {
+			errs = append(errs, field.Invalid(template.path.Child("metadata", "labels"), printed(has), fmt.Sprintf(
+				"spec.selector (%s) does not match these labels, so that the template's pods would not belong to the TApp; give the template the labels of the selector", selector)))
+		}
+	}
+	return errs
+}
+
+// judgeSelectorKeys rejects labels that the controller gives its pods.
+func judgeSelectorKeys(path *field.Path, selector labels.Selector) field.ErrorList {
+	var errs field.ErrorList
+	requirements, _ := selector.Requirements()
+	for _, r := range requirements {
+		switch r.Key() {
+		case tappv1.LabelInstanceID, tappv1.LabelPodIndex:
+			errs = append(errs, field.Invalid(path, r.String(), "every instance has its own value of this label; leave it out of the selector, and out of the labels of the templates"))
+		case tappv1.LabelTemplateHash, tappv1.LabelUniqHash:
+			errs = append(errs, field.Invalid(path, r.String(), "every update changes the value of this label; leave it out of the selector"))
+		}
+	}
+	return errs
+}
+
+// printed labels, without those that were stamped.
+func printed(set labels.Set) string {
+	out := slices.DeleteFunc(strings.Split(set.String(), ","), func(s string) bool {
+		return strings.HasPrefix(s, tappv1.LabelTemplateHash+"=") || strings.HasPrefix(s, tappv1.LabelUniqHash+"=")
+	})
+	return strings.Join(out, ",")
+}

@@ -1,0 +1,48 @@
+package tapp
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
+)
+
+// noEffect are the constants of tkestack/tapp's type that may stand in
+// spec.statuses, and do nothing there.
+var noEffect = []tappv1.InstanceStatus{
+	tappv1.InstanceNotCreated, tappv1.InstancePending, tappv1.InstanceUpdating, tappv1.InstancePodFailed, tappv1.InstancePodSucc,
+	tappv1.InstanceKilling, tappv1.InstanceFailed, tappv1.InstanceSucc, tappv1.InstanceUnknown,
+}
+
+// judgeStatuses has desired statuses be known. (So does the schema.)
+func judgeStatuses(t *tappv1.TApp) field.ErrorList {
+	var errs field.ErrorList
+	for _, id := range sortedIDs(t.Spec.Statuses) {
+		s := t.Spec.Statuses[id]
+		if s != tappv1.InstanceKilled && s != tappv1.InstanceRunning && !slices.Contains(noEffect, s) {
+			errs = append(errs, field.Invalid(field.NewPath("spec", "statuses").Key(id), string(s),
+				"it is no status; Killed stops the instance, Running or no entry runs it"))
+		}
+	}
+	return errs
+}
+
+// adviseStatuses tells of statuses that do nothing.
+func adviseStatuses(t, _ *tappv1.TApp) []string {
+	var out []string
+	for _, s := range noEffect {
+		var ids []int
+		for _, id := range sortedIDs(t.Spec.Statuses) {
+			if num, ok := plan.ParseID(id); ok && t.Spec.Statuses[id] == s {
+				ids = append(ids, num)
+			}
+		}
+		if len(ids) > 0 {
+			out = append(out, fmt.Sprintf("spec.statuses[%s]: %s has no effect; Killed stops an instance, Running or no entry runs it", plan.Ranges(ids), s))
+		}
+	}
+	return out
+}

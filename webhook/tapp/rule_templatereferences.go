@@ -1,0 +1,55 @@
+package tapp
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
+)
+
+// judgeTemplateReferences has every template that is named exist.
+func judgeTemplateReferences(t *tappv1.TApp) field.ErrorList {
+	s, path := &t.Spec, field.NewPath("spec")
+	var errs field.ErrorList
+	missing := func(at *field.Path, name string) {
+		if name == "" || templateOf(t, name) != nil {
+			return
+		}
+		e := field.NotFound(at, name)
+		e.Detail = "there is no such template; add it to spec.templatePool, or name another one (" + templateNames(t) + ")"
+		errs = append(errs, e)
+	}
+	missing(path.Child(fieldTemplateName), s.DefaultTemplateName)
+	if s.UpdateStrategy.Template != s.DefaultTemplateName { // else that has been said
+		missing(path.Child(fieldStrategy, "template"), s.UpdateStrategy.Template)
+	}
+	for _, id := range sortedIDs(s.Templates) {
+		if _, ok := plan.ParseID(id); !ok {
+			continue // an entry without effect, which another rule rejects
+		}
+		missing(path.Child("templates").Key(id), s.Templates[id])
+	}
+	return errs
+}
+
+// templateNames that exist, for messages.
+func templateNames(t *tappv1.TApp) string {
+	const most = 5
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(t.Spec.TemplatePool)), func(n string) bool { return n == tappv1.DefaultTemplateName })
+	if len(names) > most {
+		names = append(names[:most], "...")
+	}
+	return "there are: " + strings.Join(append([]string{tappv1.DefaultTemplateName}, names...), ", ")
+}
+
+// sortedIDs are the keys of a map of instances: short numbers before long ones.
+func sortedIDs[V any](m map[string]V) []string {
+	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+	})
+}

@@ -1,0 +1,66 @@
+// Package tapp completes TApps and judges them before the API server stores them,
+// and tells whoever changes one what will happen.
+//
+//	Mutate            writes the defaults, the selector and the template hashes
+//	Validate rules    what a TApp alone can tell: one rule, one file (rule_*.go)
+//	         dry runs whether the cluster takes its pods
+//	         overlap  whether another TApp selects its pods too
+//	         preview  what the update will do to the instances, by the planner
+//
+// Each rule has a name that is a label of metrics, and sentences that say what to
+// do. Nothing here is needed for safety: the controller is correct without it.
+package tapp
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"tkestack.io/tapp/crd/client"
+)
+
+// Options of New.
+type Options struct {
+	// API is how the API server is asked.
+	API *rest.Config
+	// DryRuns is how many pods of one review are tried at a time.
+	DryRuns int
+	// Reads from caches. Those that are nil are made live.
+	Reads Reads
+	// Registry takes the metric of the dry runs.
+	Registry prometheus.Registerer
+}
+
+// New makes a Validator. Nothing is asked of the API server before a review.
+func New(o Options) (*Validator, error) {
+	api := rest.CopyConfig(o.API)
+	api.WarningHandlerWithContext = collectWarnings{}
+	core, err := corev1client.NewForConfig(api)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	tapps, err := client.New(api)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of TApps: %w", err)
+	}
+	if o.Reads.Pods == nil {
+		o.Reads.Pods = livePods(core)
+	}
+	if o.Reads.TApps == nil {
+		o.Reads.TApps = liveTApps(tapps)
+	}
+	if o.Reads.Resize == nil {
+		o.Reads.Resize = liveResize(core.RESTClient())
+	}
+	return &Validator{dryRuns: dryRunner{pods: core, concurrency: o.DryRuns, results: newDryRunResults(o.Registry)}, reads: o.Reads}, nil
+}
+
+// newDryRunResults registers the metric of the dry runs.
+func newDryRunResults(registry prometheus.Registerer) *prometheus.CounterVec {
+	return promauto.With(registry).NewCounterVec(prometheus.CounterOpts{Name: "tapp_admission_dry_runs_total",
+		Help: "Pods that were tried by a dry-run create, by what the API server said: accepted, invalid, forbidden, or error."},
+		[]string{"result"})
+}
