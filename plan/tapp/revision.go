@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -76,9 +75,7 @@ func versionOf(defaulted *tappv1.TApp) Version {
 }
 
 func unstamped(t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
-	t.Labels = maps.Clone(t.Labels)
-	delete(t.Labels, tappv1.LabelTemplateHash)
-	delete(t.Labels, tappv1.LabelUniqHash)
+	t.Labels = tappv1.WithoutHashLabels(t.Labels)
 	return t
 }
 

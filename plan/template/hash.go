@@ -44,7 +44,7 @@ func Hash(t *corev1.PodTemplateSpec) (Hashes, error) {
 		return HashRaw(nil)
 	}
 	bare := *t
-	bare.Labels = withoutHashKeys(t.Labels)
+	bare.Labels = tappv1.WithoutHashLabels(t.Labels)
 	return hashesOf(canonicalTemplate(fromTypes(&bare)))
 }
 
@@ -135,7 +135,7 @@ func Digest(text []byte) string {
 func withoutHashLabels(template map[string]any) map[string]any {
 	metadata, _ := template["metadata"].(map[string]any)
 	labels, _ := metadata["labels"].(map[string]any)
-	bare := withoutHashKeys(labels)
+	bare := tappv1.WithoutHashLabels(labels)
 	if len(bare) == len(labels) {
 		return template
 	}
@@ -144,18 +144,6 @@ func withoutHashLabels(template map[string]any) map[string]any {
 	template = maps.Clone(template)
 	template["metadata"] = metadata
 	return template
-}
-
-func withoutHashKeys[V any](labels map[string]V) map[string]V {
-	_, hasTemplate := labels[tappv1.LabelTemplateHash]
-	_, hasUniq := labels[tappv1.LabelUniqHash]
-	if !hasTemplate && !hasUniq {
-		return labels
-	}
-	labels = maps.Clone(labels)
-	delete(labels, tappv1.LabelTemplateHash)
-	delete(labels, tappv1.LabelUniqHash)
-	return labels
 }
 
 // withoutResizable leaves out what a resize can change.

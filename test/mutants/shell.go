@@ -170,7 +170,7 @@ var types = []mutant{
 	{"zero-replicas", "defaults.go", "an explicit 0 replicas is 1",
 		"	setDefault(&s.Replicas, DefaultReplicas)\n", "	if s.Replicas != nil && *s.Replicas == 0 {\n		s.Replicas = nil\n	}\n	setDefault(&s.Replicas, DefaultReplicas)\n"},
 	{"hashes-select", "defaults.go", "the selector is taken with the stamped hashes",
-		"labels := withoutHashes(t.Spec.Template.Labels)", "labels := t.Spec.Template.Labels"},
+		"labels := WithoutHashLabels(t.Spec.Template.Labels)", "labels := t.Spec.Template.Labels"},
 	{"legacy-name-dropped", "defaults.go", "DefaultTemplateName of the tutorial is ignored",
 		"		s.DefaultTemplateName = s.LegacyDefaultTemplateName\n", ""},
 }

@@ -7,7 +7,7 @@ var templates = []mutant{
 	{"hash-counts-stamps", "hash.go", "the stamped hashes are part of the hash",
 		"fromTree(withoutHashLabels(template))", "fromTree(template)"},
 	{"typed-hash-counts-stamps", "hash.go", "the stamped hashes are part of the hash of a template in Go's types",
-		"	bare.Labels = withoutHashKeys(t.Labels)\n", ""},
+		"	bare.Labels = tappv1.WithoutHashLabels(t.Labels)\n", ""},
 	{"typed-hash-has-empty-structs", "tree.go", "a struct that sets nothing is part of a hash",
 		"written && (field.Kind() != reflect.Struct || string(w.buf[from:]) != \"{}\")", "written && from > 0"},
 	{"hash-without-init-images", "canonical.go", "the image of an init container is part of the uniq hash",

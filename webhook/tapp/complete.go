@@ -130,13 +130,13 @@ func (e *completer) setSelector() error {
 	stored := e.was.object("spec", fieldSelector)
 	if e.get(fieldSelector) != nil {
 		has := e.object(fieldSelector)
-		cleaned := withoutHashLabels(has)
+		cleaned := withoutHashes(has)
 		switch {
 		case has == nil:
 			return nil
 		case stored == nil:
 			return e.set(cleaned, fieldSelector)
-		case reflect.DeepEqual(cleaned, withoutHashLabels(stored)):
+		case reflect.DeepEqual(cleaned, withoutHashes(stored)):
 			return e.set(stored, fieldSelector)
 		}
 		return nil // the schema says that it is immutable
@@ -163,16 +163,15 @@ func (e *completer) setSelector() error {
 	return e.set(selector, fieldSelector)
 }
 
-// withoutHashLabels leaves out of a selector what tkestack/tapp stamped into it.
-func withoutHashLabels(selector map[string]any) map[string]any {
+// withoutHashes leaves out of a selector the hash labels that tkestack/tapp wrote
+// into it.
+func withoutHashes(selector map[string]any) map[string]any {
 	labels, ok := selector["matchLabels"].(map[string]any)
 	if !ok {
 		return selector
 	}
-	selector, labels = maps.Clone(selector), maps.Clone(labels)
-	delete(labels, tappv1.LabelTemplateHash)
-	delete(labels, tappv1.LabelUniqHash)
-	selector["matchLabels"] = labels
+	selector = maps.Clone(selector)
+	selector["matchLabels"] = tappv1.WithoutHashLabels(labels)
 	return selector
 }
 

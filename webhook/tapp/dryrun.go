@@ -166,23 +166,13 @@ func (m messages) texts() []string {
 
 // sameTemplate says whether two templates make the same pods.
 func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
-	return b != nil && same(a.Spec, b.Spec) && same(a.Annotations, b.Annotations) && same(withoutStamps(a), withoutStamps(b))
+	return b != nil && same(a.Spec, b.Spec) && same(a.Annotations, b.Annotations) && same(tappv1.WithoutHashLabels(a.Labels), tappv1.WithoutHashLabels(b.Labels))
 }
 
 // same says whether two values mean the same. Most do because they are equal in
 // every respect, which is found out several times as fast.
 func same[T any](a, b T) bool {
 	return reflect.DeepEqual(a, b) || equality.Semantic.DeepEqual(a, b)
-}
-
-func withoutStamps(t *corev1.PodTemplateSpec) map[string]string {
-	out := make(map[string]string, len(t.Labels))
-	for key, value := range t.Labels {
-		if key != tappv1.LabelTemplateHash && key != tappv1.LabelUniqHash {
-			out[key] = value
-		}
-	}
-	return out
 }
 
 // warnings that the API server sends beside its answer to one request.

@@ -65,7 +65,7 @@ func (v *Validator) findOverlap(ctx context.Context, c candidate, w *rule.Warnin
 func sameLabels(now, was *tappv1.TApp) bool {
 	for t := range templatesOf(now) {
 		before := templateOf(was, t.name)
-		if before == nil || !labels.Equals(withoutStamps(t.PodTemplateSpec), withoutStamps(before)) {
+		if before == nil || !labels.Equals(tappv1.WithoutHashLabels(t.Labels), tappv1.WithoutHashLabels(before.Labels)) {
 			return false
 		}
 	}

@@ -2,8 +2,6 @@ package tapp
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -37,7 +35,7 @@ func judgeSelector(t *tappv1.TApp) field.ErrorList {
 	var errs field.ErrorList
 	for template := range templatesOf(t) {
 		if has := labels.Set(template.Labels); !selector.Matches(has) {
-			errs = append(errs, field.Invalid(template.path.Child("metadata", "labels"), printed(has), fmt.Sprintf(
+			errs = append(errs, field.Invalid(template.path.Child("metadata", "labels"), labels.Set(tappv1.WithoutHashLabels(has)).String(), fmt.Sprintf(
 				"spec.selector (%s) does not match these labels, so that the template's pods would not belong to the TApp; give the template the labels of the selector", selector)))
 		}
 	}
@@ -57,12 +55,4 @@ func judgeSelectorKeys(path *field.Path, selector labels.Selector) field.ErrorLi
 		}
 	}
 	return errs
-}
-
-// printed labels, without those that were stamped.
-func printed(set labels.Set) string {
-	out := slices.DeleteFunc(strings.Split(set.String(), ","), func(s string) bool {
-		return strings.HasPrefix(s, tappv1.LabelTemplateHash+"=") || strings.HasPrefix(s, tappv1.LabelUniqHash+"=")
-	})
-	return strings.Join(out, ",")
 }

@@ -1,8 +1,6 @@
 package v1
 
 import (
-	"maps"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -64,7 +62,7 @@ func defaultSelector(t *TApp) {
 	if t.Spec.Selector == nil {
 		if set, err := metav1.ParseToLabelSelector(t.Status.ScaleLabelSelector); err == nil && t.Status.ScaleLabelSelector != "" {
 			t.Spec.Selector = set
-		} else if labels := withoutHashes(t.Spec.Template.Labels); len(labels) > 0 {
+		} else if labels := WithoutHashLabels(t.Spec.Template.Labels); len(labels) > 0 {
 			t.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 		}
 		return
@@ -72,15 +70,8 @@ func defaultSelector(t *TApp) {
 	// tkestack/tapp took the selector from labels that it had stamped already. The
 	// hashes change with every update, so that they can select nothing for long.
 	if len(t.Spec.Selector.MatchLabels) > 0 {
-		t.Spec.Selector.MatchLabels = withoutHashes(t.Spec.Selector.MatchLabels)
+		t.Spec.Selector.MatchLabels = WithoutHashLabels(t.Spec.Selector.MatchLabels)
 	}
-}
-
-func withoutHashes(labels map[string]string) map[string]string {
-	out := maps.Clone(labels)
-	delete(out, LabelTemplateHash)
-	delete(out, LabelUniqHash)
-	return out
 }
 
 func setDefault[T any](field **T, value T) {
