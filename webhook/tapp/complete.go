@@ -7,38 +7,36 @@ import (
 	"reflect"
 	"slices"
 
-	"tkestack.io/tapp/plan/template"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/template"
 )
 
-// completion is what is done to an object before it is judged.
+// completion is what complete does to an object.
 type completion struct {
 	// Patch is a JSON patch; empty: the object is complete.
 	Patch []edit
 	// Warnings for the user.
 	Warnings []string
-	// Denied is a contradiction that nothing can be made of.
+	// Denied are contradictions in the spec.
 	Denied field.ErrorList
 }
 
-// complete writes into the spec what its absence means: the defaults, the
-// selector, the hashes. The rules of it, which keep it quiet under tools that
-// apply the same manifest again and again:
+// complete writes the defaults, the selector and the hashes into the spec. Three
+// rules keep tools quiet that apply the same manifest again and again:
 //
-//   - it is idempotent, and the same manifest gives the same object, also when the
-//     object is stored already (what it added then is not in the manifest);
-//   - only what does not depend on other fields is written. The default of
-//     updateStrategy.template is not: it follows defaultTemplateName, and would
-//     not any more. The selector is, because it must not follow the labels;
-//   - an update that leaves the spec alone is left alone.
+//   - It is idempotent. The same manifest gives the same object, whether or not the
+//     object is stored already with what was added to it.
+//   - It writes only defaults that do not depend on other fields. It does not write
+//     updateStrategy.template, which has to follow defaultTemplateName. It writes the
+//     selector, which must not follow the labels.
+//   - It leaves an update alone that leaves the spec alone.
 //
-// What the schema will reject is passed over: its messages are good. old is nil
-// on creation. The object is edited on the way.
+// It ignores what the schema rejects, whose messages are good. old is nil on
+// creation. object is edited in place.
 func complete(object, old map[string]any) (completion, error) {
 	now, was := tree{root: object}, tree{root: old}
 	spec := now.object("spec")
@@ -75,9 +73,14 @@ const (
 	fieldSelector      = "selector"
 )
 
-// moveLegacyName moves the tutorial's spelling to the right field. A stored object
-// has only the right one, so that a manifest with the other one is merged with
-// what was moved earlier: while that is as it was stored, the manifest counts.
+// moveLegacyName moves the value of the tutorial's spelling to the right field. A
+// stored object has only the right field, and a manifest with the other spelling is
+// merged with it.
+//
+//	defaultTemplateName           DefaultTemplateName wins
+//	absent, or the same           yes
+//	as it is stored               yes: the manifest does not have this field
+//	anything else                 no: the two contradict each other
 func (e *completer) moveLegacyName() error {
 	legacy, ok := e.get(fieldLegacyName).(string)
 	if !ok {
@@ -97,7 +100,7 @@ func (e *completer) moveLegacyName() error {
 	return e.set(legacy, fieldTemplateName)
 }
 
-// setDefaults writes the defaults of the API, as far as they are constants.
+// setDefaults writes the defaults that are constants.
 func (e *completer) setDefaults() error {
 	var t tappv1.TApp
 	tappv1.Default(&t)
@@ -124,8 +127,14 @@ func (e *completer) setDefaults() error {
 	return nil
 }
 
-// setSelector writes the selector once. An update without one, or with another
-// spelling of it, means the stored one.
+// setSelector writes the selector once.
+//
+//	the spec's selector           the stored one    result
+//	absent                        absent            taken from the status or the labels
+//	absent                        there             the stored one
+//	there                         absent            without hash labels
+//	equal but for hash labels     there             the stored one
+//	another one                   there             stays; the schema rejects it
 func (e *completer) setSelector() error {
 	stored := e.was.object("spec", fieldSelector)
 	if e.get(fieldSelector) != nil {
@@ -139,7 +148,7 @@ func (e *completer) setSelector() error {
 		case reflect.DeepEqual(cleaned, withoutHashes(stored)):
 			return e.set(stored, fieldSelector)
 		}
-		return nil // the schema says that it is immutable
+		return nil
 	}
 	if stored != nil {
 		return e.set(stored, fieldSelector)
@@ -175,7 +184,7 @@ func withoutHashes(selector map[string]any) map[string]any {
 	return selector
 }
 
-// prune drops the templates that nothing names, where the spec asks for it.
+// prune removes the templates that nothing names, if the spec asks for it.
 func (e *completer) prune() error {
 	if e.get("autoDeleteUnusedTemplate") != true {
 		return nil
@@ -204,7 +213,7 @@ func (e *completer) stamp() error {
 	var all group
 	all.each(len(paths), func(i int) {
 		if raw := e.object(paths[i]...); raw != nil {
-			if h, err := template.HashRaw(raw); err == nil { // otherwise it has a value that the schema rejects
+			if h, err := template.HashRaw(raw); err == nil { // an error means that the schema rejects a value
 				hashes[i] = &h
 			}
 		}

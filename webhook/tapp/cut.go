@@ -6,19 +6,23 @@ import (
 )
 
 // pieces of a review: the templates of the pools of both objects by name, and the
-// text of all else, in which each of them is null. Decoding a large review is mostly
-// decoding these templates, and in pieces, that can be done beside each other, and
-// not at all where both objects have the same text. metadata.managedFields, which
-// names every field of every template again, is null too: nobody here reads it.
+// rest of the text, in which null stands for each of them. To decode a large review
+// is mostly to decode these templates. In pieces they are decoded concurrently, and
+// once if both objects have the same text. null stands for metadata.managedFields
+// too: it names every field of every template again, and nobody here reads it.
+//
+// An update of one template of 50 takes 5 ms and 9 ms of CPU in pieces, and 14 ms and
+// 18 ms of CPU as a whole. Pieces by json.RawMessage take more CPU than the whole:
+// each level is scanned again.
 type pieces struct {
 	rest     []byte
 	now, was map[string][]byte
 }
 
-// cut a review into pieces. The text is JSON exactly if all pieces are: what is cut
-// out may be anything that ends where a value would, and decoding it tells. False:
-// there is nothing to cut, or something unusual, such as a key that comes twice, and
-// the text has to be decoded as a whole.
+// cut a review into pieces. A piece may be anything that ends where a value would:
+// the text is JSON if and only if all pieces are. False: the text has to be decoded
+// as a whole, because there is nothing to cut or something is unusual, such as a key
+// that comes twice.
 func cut(text []byte) (pieces, bool) {
 	c := cutter{text: text}
 	var out pieces
@@ -54,8 +58,8 @@ func cut(text []byte) (pieces, bool) {
 	return out, !c.odd && c.done > 0
 }
 
-// cutter walks through a JSON text. It looks at no more than it takes to find where
-// values end.
+// cutter walks through a JSON text. It finds where values end, and checks nothing
+// else.
 type cutter struct {
 	text []byte
 	at   int
@@ -66,7 +70,7 @@ type cutter struct {
 	odd bool
 }
 
-// next is the byte that comes after white space, or 0 at the end.
+// next returns the next byte that is no white space, or 0 at the end.
 func (c *cutter) next() byte {
 	for ; c.at < len(c.text); c.at++ {
 		if b := c.text[c.at]; b != ' ' && b != '\n' && b != '\t' && b != '\r' {
@@ -76,7 +80,7 @@ func (c *cutter) next() byte {
 	return 0
 }
 
-// member goes to the value of that key in an object, and over all others.
+// member visits the value of one key of an object, and skips the others.
 func (c *cutter) member(key string, visit func()) {
 	c.members(func(k string) {
 		if k == key {
@@ -87,8 +91,8 @@ func (c *cutter) member(key string, visit func()) {
 	})
 }
 
-// members goes to each value of an object; visit has to go over it. Another value is
-// gone over.
+// members calls visit at each value of an object; visit has to skip or cut it. A value
+// that is no object is skipped.
 func (c *cutter) members(visit func(key string)) {
 	if c.next() != '{' {
 		c.skip()
@@ -118,7 +122,7 @@ func (c *cutter) members(visit func(key string)) {
 	c.at++
 }
 
-// cut the value out.
+// cut the value out, and return it.
 func (c *cutter) cut() []byte {
 	c.next()
 	from := c.at
@@ -128,7 +132,7 @@ func (c *cutter) cut() []byte {
 	return c.text[from:c.at]
 }
 
-// skip goes over a value.
+// skip a value.
 func (c *cutter) skip() {
 	c.next()
 	depth := 0
@@ -158,7 +162,7 @@ func (c *cutter) skip() {
 	}
 }
 
-// string goes over a string.
+// string skips a string.
 func (c *cutter) string() {
 	for c.at++; ; c.at++ {
 		length := bytes.IndexByte(c.text[c.at:], '"')

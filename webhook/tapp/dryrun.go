@@ -3,20 +3,12 @@ package tapp
 import (
 	"context"
 	"errors"
-	"fmt"
-	"reflect"
-	"slices"
-	"strings"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
@@ -130,77 +122,4 @@ func rewritten(path *field.Path, status metav1.Status) []rule.Finding {
 		out = append(out, rule.Finding{Rule: rulePods, Field: at, Type: c.Type, Message: c.Message})
 	}
 	return out
-}
-
-// messages about templates. Those with the same text become one.
-type messages []struct {
-	paths []string
-	text  string
-}
-
-func (m *messages) add(path *field.Path, text string) {
-	for i := range *m {
-		if (*m)[i].text == text {
-			(*m)[i].paths = append((*m)[i].paths, path.String())
-			return
-		}
-	}
-	*m = append(*m, struct {
-		paths []string
-		text  string
-	}{[]string{path.String()}, text})
-}
-
-func (m messages) texts() []string {
-	const most = 3
-	var out []string
-	for _, w := range m {
-		paths := strings.Join(w.paths, ", ")
-		if more := len(w.paths) - most; more > 0 {
-			paths = fmt.Sprintf("%s and %d more templates", strings.Join(w.paths[:most], ", "), more)
-		}
-		out = append(out, paths+": "+w.text)
-	}
-	return out
-}
-
-// sameTemplate says whether two templates make the same pods.
-func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
-	return b != nil && same(a.Spec, b.Spec) && same(a.Annotations, b.Annotations) && same(tappv1.WithoutHashLabels(a.Labels), tappv1.WithoutHashLabels(b.Labels))
-}
-
-// same says whether two values mean the same. Most do because they are equal in
-// every respect, which is found out several times as fast.
-func same[T any](a, b T) bool {
-	return reflect.DeepEqual(a, b) || equality.Semantic.DeepEqual(a, b)
-}
-
-// warnings that the API server sends beside its answer to one request.
-type warnings struct {
-	mu    sync.Mutex
-	texts []string
-}
-
-type warningsKey struct{}
-
-func (w *warnings) all() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.texts)
-}
-
-// collectWarnings gives the warnings of the API server to who made the request.
-type collectWarnings struct{}
-
-var _ rest.WarningHandlerWithContext = collectWarnings{}
-
-// HandleWarningHeaderWithContext takes one warning; 299 is the code of warnings
-// that persist, as Kubernetes sends them.
-func (collectWarnings) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
-	const persistent = 299
-	if w, ok := ctx.Value(warningsKey{}).(*warnings); ok && code == persistent && text != "" {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.texts = append(w.texts, text)
-	}
 }

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// group runs functions beside each other. A panic in one ends the request that it
-// works for, not the process: wait passes it on to where panics are contained.
+// group runs functions concurrently. A panic in one of them ends the request, not
+// the process: wait panics in its place, where panics are contained.
 type group struct {
 	running sync.WaitGroup
 
@@ -30,7 +30,7 @@ func (g *group) do(f func()) {
 	})
 }
 
-// each runs a function for every index below n, on as many processors as there are.
+// each runs a function for every index below n, on all processors.
 func (g *group) each(n int, f func(i int)) {
 	var taken atomic.Int64
 	for range min(n, runtime.GOMAXPROCS(0)) {
@@ -42,7 +42,7 @@ func (g *group) each(n int, f func(i int)) {
 	}
 }
 
-// wait for all of them.
+// wait until all functions have returned.
 func (g *group) wait() {
 	g.running.Wait()
 	if g.cause != nil {

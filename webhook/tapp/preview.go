@@ -2,25 +2,21 @@ package tapp
 
 import (
 	"context"
-	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/webhook/rule"
 )
 
-// preview tells whoever updates a TApp what will become of its instances.
+// preview tells the user what an update will do to the instances.
 func (v *Validator) preview(ctx context.Context, c candidate, w *rule.Warnings) {
 	if c.was == nil {
 		return
 	}
 	pods, err := v.reads.Pods(ctx, c.now)
 	if err != nil {
-		// Advice, for which no update has to wait.
+		// An update need not wait for advice.
 		klog.FromContext(ctx).V(2).Info("No preview", "tapp", klog.KObj(c.now), "reason", err.Error())
 		w.Add("Preview", "what this update will do to the instances cannot be told: their pods could not be read")
 		return
@@ -31,60 +27,12 @@ func (v *Validator) preview(ctx context.Context, c candidate, w *rule.Warnings) 
 	if c.now.Spec.UpdateStrategy.InPlaceUpdate.Resources {
 		in.Policy.Resize = v.reads.Resize(ctx)
 	}
-	for _, change := range plan.Preview(in) {
-		texts = append(texts, change.String())
-		updates = updates || change.Effect == plan.EffectUpdateInPlace || change.Effect == plan.EffectRecreate || change.Effect == plan.EffectResize || change.Effect == plan.EffectRelabel
+	for _, step := range plan.Preview(in) {
+		texts = append(texts, step.String())
+		updates = updates || step.Effect == plan.EffectUpdateInPlace || step.Effect == plan.EffectRecreate || step.Effect == plan.EffectResize || step.Effect == plan.EffectRelabel
 	}
 	if updates && c.now.Spec.Paused {
 		texts = append(texts, "spec.paused is true: updates start when it is false")
 	}
 	w.Add("Preview", texts...)
-}
-
-// findOverlap tells of other TApps whose pods the selector would select too, or
-// that select the pods of this one.
-func (v *Validator) findOverlap(ctx context.Context, c candidate, w *rule.Warnings) {
-	if c.was != nil && sameLabels(c.now, c.was) {
-		return
-	}
-	others, err := v.reads.TApps(ctx, c.now.Namespace)
-	if err != nil {
-		klog.FromContext(ctx).V(2).Info("No search for overlapping selectors", "tapp", klog.KObj(c.now), "reason", err.Error())
-		return
-	}
-	var texts []string
-	for _, other := range others {
-		if other.Name != c.now.Name && (selects(c.now, other) || selects(other, c.now)) {
-			texts = append(texts, fmt.Sprintf("spec.selector: it overlaps with that of TApp %s; Services and budgets that use it mean the pods of both. Give each a label of its own", other.Name))
-		}
-	}
-	w.Add("Overlap", texts...)
-}
-
-// sameLabels says whether an update leaves alone what overlaps depend on.
-func sameLabels(now, was *tappv1.TApp) bool {
-	for t := range templatesOf(now) {
-		before := templateOf(was, t.name)
-		if before == nil || !labels.Equals(tappv1.WithoutHashLabels(t.Labels), tappv1.WithoutHashLabels(before.Labels)) {
-			return false
-		}
-	}
-	return true
-}
-
-// selects says whether the selector of one TApp selects pods of another one.
-func selects(one, other *tappv1.TApp) bool {
-	if one.Spec.Selector == nil {
-		return false
-	}
-	selector, err := metav1.LabelSelectorAsSelector(one.Spec.Selector)
-	if err != nil || selector.Empty() {
-		return false
-	}
-	for t := range templatesOf(other) {
-		if selector.Matches(labels.Set(t.Labels)) {
-			return true
-		}
-	}
-	return false
 }

@@ -25,12 +25,12 @@ type Reads struct {
 	Resize func(context.Context) bool
 }
 
-// fromCache has the API server answer from its cache: a preview need not be newer
+// fromCache makes the API server answer from its cache: a preview need not be newer
 // than that.
 const fromCache = "0"
 
-// liveResize asks until there is an answer, which stays the same until the process
-// is replaced. Without one a resize is foretold: clusters have had it since 1.33.
+// liveResize asks the API server once, and keeps the answer. While there is none, the
+// answer is yes: clusters have had resize since 1.33.
 func liveResize(core rest.Interface) func(context.Context) bool {
 	var mu sync.Mutex
 	var known *bool

@@ -8,7 +8,7 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// judgeBudgets has updates be possible.
+// judgeBudgets rejects budgets with which no update could start.
 func judgeBudgets(t *tappv1.TApp) field.ErrorList {
 	path := field.NewPath("spec", fieldStrategy)
 	s := t.Spec.UpdateStrategy

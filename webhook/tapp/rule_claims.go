@@ -13,8 +13,8 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// judgeClaims has claim templates have names of volumes, each its own, and what
-// every claim needs.
+// judgeClaims rejects claim templates whose name is no name of a volume or comes
+// twice, and those that lack what every claim needs.
 func judgeClaims(t *tappv1.TApp) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[string]bool{}
@@ -45,9 +45,14 @@ func judgeClaims(t *tappv1.TApp) field.ErrorList {
 	return errs
 }
 
-// compareClaims has claim templates grow at most: the claims exist. (That none is
-// added, removed or renamed, the schema says.) A size that not all claims have got
-// may be taken back: the storage may be unable to provide it.
+// compareClaims rejects changes of claim templates, because the claims exist. (The
+// schema rejects that one is added, removed or renamed.)
+//
+//	change                                    verdict
+//	the size grows                            admitted
+//	it shrinks, some claim may lack the size  admitted: the storage may not have it
+//	it shrinks, all claims have the size      denied
+//	anything else                             denied
 func compareClaims(now, was *tappv1.TApp) field.ErrorList {
 	var errs field.ErrorList
 	for i := range min(len(now.Spec.VolumeClaimTemplates), len(was.Spec.VolumeClaimTemplates)) {
@@ -71,8 +76,8 @@ func compareClaims(now, was *tappv1.TApp) field.ErrorList {
 	return errs
 }
 
-// isGrowing says whether some claim may lack the size of its template: the TApp has
-// been looked at, and was not found Ready, or not since its last change.
+// isGrowing says whether some claim may lack the size of its template: the status
+// has the condition Ready, and it is not True or is older than the last change.
 func isGrowing(t *tappv1.TApp) bool {
 	ready := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionReady)
 	return ready != nil && (ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != t.Generation)

@@ -9,8 +9,8 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// adviseInitImages tells of new images of init containers: the pods get them in
-// place, and do not start anew for them. Sidecars do.
+// adviseInitImages warns of new images of init containers: the pods get them in
+// place, but init containers do not run again. Sidecars restart.
 func adviseInitImages(now, was *tappv1.TApp) []string {
 	if was == nil {
 		return nil

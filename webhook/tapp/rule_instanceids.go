@@ -9,8 +9,8 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// judgeInstanceIDs has the keys of templates and statuses be instance ids: others
-// would have no effect.
+// judgeInstanceIDs rejects keys of templates and statuses that are no instance ids:
+// they would have no effect.
 func judgeInstanceIDs(t *tappv1.TApp) field.ErrorList {
 	var errs field.ErrorList
 	judge := func(name string, ids []string) {
@@ -26,7 +26,7 @@ func judgeInstanceIDs(t *tappv1.TApp) field.ErrorList {
 	return errs
 }
 
-// adviseInstanceIDs tells of entries that wait for a scale-up.
+// adviseInstanceIDs warns of entries above spec.replicas.
 func adviseInstanceIDs(t, _ *tappv1.TApp) []string {
 	var out []string
 	advise := func(name string, ids []string) {

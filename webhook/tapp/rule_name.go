@@ -11,8 +11,9 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// judgeName has the name of every pod fit: it is a host name, and the value of
-// labels that Kubernetes and others put on what belongs to a pod.
+// judgeName rejects a name with which the names of pods would be too long: a pod's
+// name is its host name, and the value of labels on what belongs to the pod. With a
+// Service it is a DNS label too, which has no dots.
 func judgeName(t *tappv1.TApp) field.ErrorList {
 	path := field.NewPath("metadata", "name")
 	var errs field.ErrorList

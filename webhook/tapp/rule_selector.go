@@ -11,8 +11,8 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// judgeSelector has the selector be one that selects every pod of the TApp, from
-// its start to its end. (That it is immutable, the schema says.)
+// judgeSelector rejects a selector that does not select every pod of the TApp for
+// all of the pod's life. (The schema says that the selector is immutable.)
 func judgeSelector(t *tappv1.TApp) field.ErrorList {
 	path := field.NewPath("spec", "selector")
 	if t.Spec.Selector == nil {

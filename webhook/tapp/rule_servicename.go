@@ -7,7 +7,7 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// judgeServiceName has the name of the Service fit into the DNS names of pods.
+// judgeServiceName rejects a name that does not fit into the DNS names of pods.
 func judgeServiceName(t *tappv1.TApp) field.ErrorList {
 	name := t.Spec.ServiceName
 	if name == "" || len(validation.IsDNS1123Label(name)) == 0 {

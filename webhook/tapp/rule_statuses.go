@@ -10,14 +10,14 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// noEffect are the constants of tkestack/tapp's type that may stand in
-// spec.statuses, and do nothing there.
+// noEffect are the statuses of tkestack/tapp's type that spec.statuses admits, and
+// that do nothing there.
 var noEffect = []tappv1.InstanceStatus{
 	tappv1.InstanceNotCreated, tappv1.InstancePending, tappv1.InstanceUpdating, tappv1.InstancePodFailed, tappv1.InstancePodSucc,
 	tappv1.InstanceKilling, tappv1.InstanceFailed, tappv1.InstanceSucc, tappv1.InstanceUnknown,
 }
 
-// judgeStatuses has desired statuses be known. (So does the schema.)
+// judgeStatuses rejects unknown desired statuses. (So does the schema.)
 func judgeStatuses(t *tappv1.TApp) field.ErrorList {
 	var errs field.ErrorList
 	for _, id := range sortedIDs(t.Spec.Statuses) {
@@ -30,7 +30,7 @@ func judgeStatuses(t *tappv1.TApp) field.ErrorList {
 	return errs
 }
 
-// adviseStatuses tells of statuses that do nothing.
+// adviseStatuses warns of statuses that do nothing.
 func adviseStatuses(t, _ *tappv1.TApp) []string {
 	var out []string
 	for _, s := range noEffect {

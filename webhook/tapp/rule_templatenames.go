@@ -10,7 +10,7 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// judgeTemplateNames has templates be named by DNS labels.
+// judgeTemplateNames rejects template names that are no DNS labels.
 func judgeTemplateNames(t *tappv1.TApp) field.ErrorList {
 	var errs field.ErrorList
 	path := field.NewPath("spec", "templatePool")

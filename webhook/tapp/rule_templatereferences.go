@@ -12,7 +12,7 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// judgeTemplateReferences has every template that is named exist.
+// judgeTemplateReferences rejects names of templates that do not exist.
 func judgeTemplateReferences(t *tappv1.TApp) field.ErrorList {
 	s, path := &t.Spec, field.NewPath("spec")
 	var errs field.ErrorList
@@ -25,19 +25,19 @@ func judgeTemplateReferences(t *tappv1.TApp) field.ErrorList {
 		errs = append(errs, e)
 	}
 	missing(path.Child(fieldTemplateName), s.DefaultTemplateName)
-	if s.UpdateStrategy.Template != s.DefaultTemplateName { // else that has been said
+	if s.UpdateStrategy.Template != s.DefaultTemplateName { // otherwise it is reported already
 		missing(path.Child(fieldStrategy, "template"), s.UpdateStrategy.Template)
 	}
 	for _, id := range sortedIDs(s.Templates) {
 		if _, ok := plan.ParseID(id); !ok {
-			continue // an entry without effect, which another rule rejects
+			continue // rule InstanceIDs rejects the entry
 		}
 		missing(path.Child("templates").Key(id), s.Templates[id])
 	}
 	return errs
 }
 
-// templateNames that exist, for messages.
+// templateNames lists the templates that exist, for messages.
 func templateNames(t *tappv1.TApp) string {
 	const most = 5
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(t.Spec.TemplatePool)), func(n string) bool { return n == tappv1.DefaultTemplateName })

@@ -1,13 +1,6 @@
 package tapp
 
 import (
-	"iter"
-	"maps"
-	"slices"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/webhook/rule"
 )
@@ -31,38 +24,3 @@ func Rules() rule.Rules[tappv1.TApp] {
 
 // scaleRules are those that a change of replicas alone can break.
 func scaleRules() rule.Rules[tappv1.TApp] { return Rules().Named("Name", "Replicas", "InstanceIDs") }
-
-// namedTemplate is a template with its place.
-type namedTemplate struct {
-	name string
-	path *field.Path
-	*corev1.PodTemplateSpec
-}
-
-// templatesOf a TApp: the default one, then the pool by name. A pool entry with
-// the reserved name is left out; it is never used.
-func templatesOf(t *tappv1.TApp) iter.Seq[namedTemplate] {
-	return func(yield func(namedTemplate) bool) {
-		spec := field.NewPath("spec")
-		if !yield(namedTemplate{tappv1.DefaultTemplateName, spec.Child("template"), &t.Spec.Template}) {
-			return
-		}
-		for _, name := range slices.Sorted(maps.Keys(t.Spec.TemplatePool)) {
-			template := t.Spec.TemplatePool[name]
-			if name != tappv1.DefaultTemplateName && !yield(namedTemplate{name, spec.Child("templatePool").Key(name), &template}) {
-				return
-			}
-		}
-	}
-}
-
-// templateOf returns the template of that name, or nil.
-func templateOf(t *tappv1.TApp, name string) *corev1.PodTemplateSpec {
-	if name == tappv1.DefaultTemplateName {
-		return &t.Spec.Template
-	}
-	if template, ok := t.Spec.TemplatePool[name]; ok {
-		return &template
-	}
-	return nil
-}

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// tree is JSON decoded into maps, with the edits that were made to it as a JSON
-// patch (RFC 6902). The object itself is never rendered again: what our Go types
-// do not know, and how numbers are written, stays as the user has it. Each edit
-// is recorded where it is made, so that the patch is the least there is.
+// tree is JSON decoded into maps, and the edits that were made to it as a JSON
+// patch (RFC 6902). The object itself is never rendered again: fields that our Go
+// types do not know stay, and so does the spelling of numbers. Each edit is recorded
+// where it is made, so that the patch is as small as possible.
 type tree struct {
 	root  map[string]any
 	at    string // where root is in the object, as a JSON pointer
@@ -49,8 +49,8 @@ func (t *tree) object(path ...string) map[string]any {
 	return m
 }
 
-// set puts a value at a path, with the objects that lead to it. A parent that is
-// no object stays as it is: the schema has the say about it.
+// set puts a value at a path, and creates the objects that lead to it. A parent that
+// is no object stays as it is: the schema rejects it.
 func (t *tree) set(value any, path ...string) error {
 	node := t.root
 	for i, key := range path[:len(path)-1] {
@@ -72,7 +72,7 @@ func (t *tree) set(value any, path ...string) error {
 	return t.add(node, value, path)
 }
 
-// setDefault puts a value where there is none, or an empty string.
+// setDefault sets a value where there is none, or an empty string.
 func (t *tree) setDefault(value any, path ...string) error {
 	if has := t.get(path...); has != nil && has != "" {
 		return nil
@@ -90,7 +90,7 @@ func (t *tree) add(node map[string]any, value any, path []string) error {
 	return nil
 }
 
-// remove takes away what is at a path, if anything is.
+// remove deletes the value at a path, if there is one.
 func (t *tree) remove(path ...string) {
 	node := t.object(path[:len(path)-1]...)
 	last := path[len(path)-1]
