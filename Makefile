@@ -68,7 +68,7 @@ generate: need-go ## Generate deepcopy functions and CRDs from the types in crd/
 	  $(TOOL) controller-gen object crd:generateEmbeddedObjectMeta=true paths=./crd/... output:crd:dir="$$crds"; \
 	  (cd tools && go run ./crdgen "$$crds"/*.yaml); \
 	  rm -f crd/bases/*.yaml chart/files/crds/*.yaml; mv "$$crds"/*.yaml crd/bases/; cp crd/bases/*.yaml chart/files/crds/; \
-	  for page in metrics api; do go run ./docs/reference $$page >"$$crds"/$$page.md; done; mv "$$crds"/*.md docs/reference/
+	  for page in metrics api; do go run ./test/reference $$page >"$$crds"/$$page.md; done; mv "$$crds"/*.md docs/reference/
 
 .PHONY: verify
 verify: generate tidy lint ## Fail if anything generated, go.mod, go.sum or the formatting is not up to date.

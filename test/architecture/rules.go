@@ -60,9 +60,6 @@ var rooms = []room{
 		"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2",
 	}},
 
-	// Programs that write reference pages from what the product registers.
-	{name: "docs/reference", may: []string{"crd/bases", "controller", "webhook", "certs/...", "process"}},
-
 	// What tests on a real cluster share.
 	{name: "test/cluster", may: []string{"controller"}},
 	// Nothing of the product imports its tests: no other room may name test.

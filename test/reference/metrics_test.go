@@ -83,7 +83,7 @@ func TestPage(t *testing.T) {
 	}
 	got.Reset()
 	write(&got, families)
-	page, err := os.ReadFile("metrics.md")
+	page, err := os.ReadFile("../../docs/reference/metrics.md")
 	if err != nil || !bytes.Equal(page, got.Bytes()) {
 		t.Errorf("metrics.md is not up to date (%v): run `make generate`", err)
 	}

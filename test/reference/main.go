@@ -1,8 +1,12 @@
-// Command reference prints a page of docs/reference, so that it cannot lag behind:
-// metrics.md from the metrics that the program registers, api.md from its
-// CustomResourceDefinitions. `make generate` runs it.
+// Command reference writes the pages of docs/reference from the product itself, so that
+// they are never out of date: metrics.md from the metrics that the program registers,
+// api.md from its CustomResourceDefinitions. `make generate` runs it, and its tests fail
+// when a page has changed.
 //
 //	reference metrics|api
+//
+// It is no part of the module tools, because it imports the product, whose dependencies
+// would have other versions there and be compiled a second time.
 package main
 
 import (

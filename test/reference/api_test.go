@@ -46,7 +46,7 @@ func TestAPIPage(t *testing.T) {
 			t.Errorf("no meaning: %s", line)
 		}
 	}
-	page, err := os.ReadFile("api.md")
+	page, err := os.ReadFile("../../docs/reference/api.md")
 	if err != nil || !bytes.Equal(page, got.Bytes()) {
 		t.Errorf("api.md is not up to date (%v): run `make generate`", err)
 	}

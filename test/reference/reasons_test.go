@@ -13,7 +13,7 @@ var reasons = regexp.MustCompile(`(?:\.wait\(|Reason: |[rR]eason\w*(?:, why)? +:
 
 // TestReasons: operations.md says of every reason of the planner what to do.
 func TestReasons(t *testing.T) {
-	page, err := os.ReadFile("../operations.md")
+	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
