@@ -40,7 +40,7 @@ func (r *rig) startAdmission(kinds string) (stop func()) {
 	})
 	r.Cleanup(func() {
 		stop()
-		r.kubectl("delete", "--ignore-not-found", "mutatingwebhookconfigurations,validatingwebhookconfigurations", r.NS)
+		r.Kubectl("delete", "--ignore-not-found", "mutatingwebhookconfigurations,validatingwebhookconfigurations", r.NS)
 	})
 	return stop
 }
@@ -75,30 +75,30 @@ func registered(t *testing.T, list string) map[string]any {
 // without.
 func TestRegistration(t *testing.T) {
 	r := newRig(t, "")
-	rendered, err := chart(r.Cluster, "webhooks.yaml")
+	rendered, err := chart(t.Context(), r.Cluster, "webhooks.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "webhooks.yaml")
-	if err := os.WriteFile(path, rendered, 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(rendered), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// The API server fills in what both leave out.
-	want := registered(t, r.kubectl("apply", "--dry-run=server", "--output=json", "--filename", path))
+	want := registered(t, r.Kubectl("apply", "--dry-run=server", "--output=json", "--filename", path))
 	if len(want) != 3 || want["validate.app.tkestack.io"] == nil {
 		t.Fatalf("the chart has %v", want)
 	}
 	is := func(what string, want map[string]any) {
 		t.Helper()
-		r.Eventually(what, func() string {
-			out, err := r.tryKubectl("get", "--output=json", "mutatingwebhookconfigurations/"+r.NS, "validatingwebhookconfigurations/"+r.NS)
+		r.Eventually(what, func(context.Context) error {
+			out, err := r.TryKubectl("get", "--output=json", "mutatingwebhookconfigurations/"+r.NS, "validatingwebhookconfigurations/"+r.NS)
 			if err != nil {
-				return out
+				return fmt.Errorf("%w: %s", err, out)
 			}
 			if got := registered(t, out); !reflect.DeepEqual(got, want) {
-				return fmt.Sprintf("got %v, want %v", got, want)
+				return fmt.Errorf("got %v, want %v", got, want)
 			}
-			return ""
+			return nil
 		})
 	}
 	stop := r.startAdmission("tapp,app")
@@ -124,8 +124,8 @@ func TestAdmission(t *testing.T) {
 		return path
 	}
 	bad := manifest("bad", "{deploymentTemplate: {name: Web, ports: [{containerPort: 80}, {containerPort: 80}]}}")
-	r.Eventually("a bad App is refused", func() string {
-		out, err := r.tryKubectl("create", "--dry-run=server", "-f", bad)
+	r.Eventually("a bad App is refused", func(context.Context) error {
+		out, err := r.TryKubectl("create", "--dry-run=server", "-f", bad)
 		for _, want := range []string{
 			`The App "bad" is invalid:`,
 			`* spec.deploymentTemplate.name: Invalid value: "Web": it is no DNS label`,
@@ -133,19 +133,19 @@ func TestAdmission(t *testing.T) {
 			`* spec.deploymentTemplate.ports[1]: Duplicate value: "80/TCP"`,
 		} {
 			if err == nil || !strings.Contains(out, want) {
-				return fmt.Sprintf("%v, want %q: %s", err, want, out)
+				return fmt.Errorf("%s, want %q: %s", fmt.Sprint(err), want, out)
 			}
 		}
-		return ""
+		return nil
 	})
-	r.kubectl("create", "-f", manifest("first", "{deploymentTemplate: {name: web, image: nginx:1.25, replicas: 1}, serviceTemplate: {name: web}}"))
+	r.Kubectl("create", "-f", manifest("first", "{deploymentTemplate: {name: web, image: nginx:1.25, replicas: 1}, serviceTemplate: {name: web}}"))
 	r.ready("first")
-	out := r.kubectl("create", "-f", manifest("second", "{serviceTemplate: {name: web}}"))
+	out := r.Kubectl("create", "-f", manifest("second", "{serviceTemplate: {name: web}}"))
 	if want := `Warning: spec.serviceTemplate.name: the App "first" names the Service "web" too`; !strings.Contains(out, want) {
 		t.Errorf("want %q: %s", want, out)
 	}
 	r.stalled("second", `App "first" controls it`)
-	if out, err := r.tryKubectl("scale", "app", "first", "--replicas=2"); err != nil {
+	if out, err := r.TryKubectl("scale", "app", "first", "--replicas=2"); err != nil {
 		t.Errorf("scaling: %v: %s", err, out)
 	}
 	r.ready("first")

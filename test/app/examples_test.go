@@ -3,6 +3,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 // nodes the Service also answers.
 func TestExamples(t *testing.T) {
 	r := newRig(t, "tcs")
-	r.kubectl("apply", "-f", "testdata/test_app.yaml", "-f", "testdata/test_app_2.yaml")
+	r.Kubectl("apply", "-f", "testdata/test_app.yaml", "-f", "testdata/test_app_2.yaml")
 	r.ready("test-app")
 	r.ready("test-app-2")
 	for _, c := range []struct{ args, want string }{
@@ -23,32 +24,32 @@ func TestExamples(t *testing.T) {
 		{"get deployments -o custom-columns=N:.metadata.name,C:.spec.template.spec.containers[0].name",
 			"app-deploy app-deploy-container\napp-deploy-test app-deploy-container"},
 	} {
-		if got := table(r.kubectl(strings.Fields(c.args + " --no-headers")...)); got != c.want {
+		if got := table(r.Kubectl(strings.Fields(c.args + " --no-headers")...)); got != c.want {
 			t.Errorf("kubectl %s:\n%s\nwant\n%s", c.args, got, c.want)
 		}
 	}
-	if head := strings.Fields(r.kubectl("get", "app")); strings.Join(head[:5], " ") != "NAME DEPLOYMENT READY SERVICE AGE" {
+	if head := strings.Fields(r.Kubectl("get", "app")); strings.Join(head[:5], " ") != "NAME DEPLOYMENT READY SERVICE AGE" {
 		t.Errorf("the columns are %v", head)
 	}
 	r.hasEvent("test-app", synced)
 	r.hasEvent("test-app-2", synced)
 
 	// nginx listens on another port than the Service leads to, unless the App says so.
-	r.kubectl("patch", "app", "test-app", "--type=merge", "-p", `{"spec":{"deploymentTemplate":{"ports":[{"containerPort":80}]}}}`)
+	r.Kubectl("patch", "app", "test-app", "--type=merge", "-p", `{"spec":{"deploymentTemplate":{"ports":[{"containerPort":80}]}}}`)
 	r.ready("test-app")
-	if strings.Contains(r.kubectl("get", "nodes", "-o", "name"), "node/node1") {
+	if strings.Contains(r.Kubectl("get", "nodes", "-o", "name"), "node/node1") {
 		for service, want := range map[string]string{"app-service": "nginx", "app-service-test": "tomcat"} {
-			r.Eventually(service+" answers", func() string {
-				out, err := r.tryKubectl("exec", "deployment/app-deploy-test", "--", "demo", "get", "http://"+service+":8080/")
+			r.Eventually(service+" answers", func(context.Context) error {
+				out, err := r.TryKubectl("exec", "deployment/app-deploy-test", "--", "demo", "get", "http://"+service+":8080/")
 				if err != nil || !strings.HasPrefix(out, want+" latest ") {
-					return fmt.Sprintf("%v: %s", err, out)
+					return fmt.Errorf("%s: %s", fmt.Sprint(err), out)
 				}
-				return ""
+				return nil
 			})
 		}
 	}
-	r.kubectl("delete", "-f", "testdata/test_app.yaml", "-f", "testdata/test_app_2.yaml")
-	r.Eventually("all of it goes", func() string { return differs("left", r.names("deployments,services,pods"), "") })
+	r.Kubectl("delete", "-f", "testdata/test_app.yaml", "-f", "testdata/test_app_2.yaml")
+	r.Eventually("all of it goes", func(context.Context) error { return differs("left", r.names("deployments,services,pods"), "") })
 }
 
 // table is what kubectl prints, with its ages replaced and one space between cells.

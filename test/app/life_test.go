@@ -3,7 +3,9 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,59 +30,59 @@ const synced = "Normal Synced: App synced successfully"
 var transitions = []struct {
 	name   string
 	change func(*appv1.AppSpec)
-	holds  func(*rig) string
+	holds  func(*rig) error
 }{
-	{"image", func(s *appv1.AppSpec) { s.DeploymentTemplate.Image = "nginx:1.27" }, func(r *rig) string {
+	{"image", func(s *appv1.AppSpec) { s.DeploymentTemplate.Image = "nginx:1.27" }, func(r *rig) error {
 		return differs("image", r.container("web").Image, "nginx:1.27")
 	}},
-	{"more replicas", func(s *appv1.AppSpec) { *s.DeploymentTemplate.Replicas = 3 }, func(r *rig) string {
+	{"more replicas", func(s *appv1.AppSpec) { *s.DeploymentTemplate.Replicas = 3 }, func(r *rig) error {
 		return differs("ready pods", r.deployment("web").Status.ReadyReplicas, int32(3))
 	}},
-	{"no replicas", func(s *appv1.AppSpec) { *s.DeploymentTemplate.Replicas = 0 }, func(r *rig) string {
+	{"no replicas", func(s *appv1.AppSpec) { *s.DeploymentTemplate.Replicas = 0 }, func(r *rig) error {
 		return differs("pods", r.deployment("web").Status.Replicas, int32(0))
 	}},
 	{"ports", func(s *appv1.AppSpec) {
 		s.DeploymentTemplate.Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: 80}}
-	}, func(r *rig) string {
+	}, func(r *rig) error {
 		return differs("ports", fmt.Sprint(len(r.container("web").Ports), r.service("web").Spec.Ports[0].TargetPort.IntVal), "1 80")
 	}},
 	{"env", func(s *appv1.AppSpec) {
 		s.DeploymentTemplate.Env = []corev1.EnvVar{{Name: "A", Value: "b"}, {Name: "EMPTY"}, {Name: "NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}
-	}, func(r *rig) string { return differs("variables", len(r.container("web").Env), 3) }},
+	}, func(r *rig) error { return differs("variables", len(r.container("web").Env), 3) }},
 	{"resources", func(s *appv1.AppSpec) {
 		s.DeploymentTemplate.Resources = corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("0.1")}}
-	}, func(r *rig) string { return differs("cpu", r.cpu("web"), "100m") }},
-	{"port", func(s *appv1.AppSpec) { s.ServiceTemplate.Port = 80 }, func(r *rig) string {
+	}, func(r *rig) error { return differs("cpu", r.cpu("web"), "100m") }},
+	{"port", func(s *appv1.AppSpec) { s.ServiceTemplate.Port = 80 }, func(r *rig) error {
 		return differs("ports", fmt.Sprint(len(r.service("web").Spec.Ports), r.service("web").Spec.Ports[0].Port), "1 80")
 	}},
-	{"node port", func(s *appv1.AppSpec) { s.ServiceTemplate.Type = corev1.ServiceTypeNodePort }, func(r *rig) string {
+	{"node port", func(s *appv1.AppSpec) { s.ServiceTemplate.Type = corev1.ServiceTypeNodePort }, func(r *rig) error {
 		if s := r.service("web").Spec; s.Type != corev1.ServiceTypeNodePort || s.Ports[0].NodePort == 0 {
-			return fmt.Sprintf("%+v", s)
+			return fmt.Errorf("%+v", s)
 		}
-		return ""
+		return nil
 	}},
-	{"load balancer", func(s *appv1.AppSpec) { s.ServiceTemplate.Type = corev1.ServiceTypeLoadBalancer }, func(r *rig) string {
+	{"load balancer", func(s *appv1.AppSpec) { s.ServiceTemplate.Type = corev1.ServiceTypeLoadBalancer }, func(r *rig) error {
 		return differs("type", r.service("web").Spec.Type, corev1.ServiceTypeLoadBalancer)
 	}},
-	{"deployment renamed", func(s *appv1.AppSpec) { s.DeploymentTemplate.Name = "other" }, func(r *rig) string {
+	{"deployment renamed", func(s *appv1.AppSpec) { s.DeploymentTemplate.Name = "other" }, func(r *rig) error {
 		return differs("Deployments", r.names("deployments"), "other")
 	}},
-	{"deployment emptied", func(s *appv1.AppSpec) { s.DeploymentTemplate.Name = "" }, func(r *rig) string {
+	{"deployment emptied", func(s *appv1.AppSpec) { s.DeploymentTemplate.Name = "" }, func(r *rig) error {
 		return differs("Deployments", r.names("deployments"), "")
 	}},
-	{"service renamed", func(s *appv1.AppSpec) { s.ServiceTemplate.Name = "other" }, func(r *rig) string {
+	{"service renamed", func(s *appv1.AppSpec) { s.ServiceTemplate.Name = "other" }, func(r *rig) error {
 		return differs("Services", r.names("services"), "other")
 	}},
-	{"service emptied", func(s *appv1.AppSpec) { s.ServiceTemplate = appv1.ServiceTemplate{} }, func(r *rig) string {
+	{"service emptied", func(s *appv1.AppSpec) { s.ServiceTemplate = appv1.ServiceTemplate{} }, func(r *rig) error {
 		return differs("Services", r.names("services"), "")
 	}},
 }
 
-func differs[T comparable](what string, got, want T) string {
+func differs[T comparable](what string, got, want T) error {
 	if got != want {
-		return fmt.Sprintf("%s: %v, want %v", what, got, want)
+		return fmt.Errorf("%s: %v, want %v", what, got, want)
 	}
-	return ""
+	return nil
 }
 
 func (r *rig) container(deployment string) corev1.Container {
@@ -89,7 +91,7 @@ func (r *rig) container(deployment string) corev1.Container {
 
 func (r *rig) names(resource string) string {
 	r.Helper()
-	return strings.TrimSpace(r.kubectl("get", resource, "-o", "jsonpath={.items[*].metadata.name}"))
+	return strings.TrimSpace(r.Kubectl("get", resource, "-o", "jsonpath={.items[*].metadata.name}"))
 }
 
 // TestTransitions: every field changes and changes back.
@@ -101,20 +103,20 @@ func TestTransitions(t *testing.T) {
 	for _, c := range transitions {
 		r.edit("web", c.change)
 		r.ready("web")
-		r.Eventually(c.name, func() string { return c.holds(r) })
+		r.Eventually(c.name, func(context.Context) error { return c.holds(r) })
 		r.edit("web", func(s *appv1.AppSpec) { *s = simple("web", 1).Spec })
 		r.ready("web")
-		r.Eventually(c.name+", and back", func() string {
+		r.Eventually(c.name+", and back", func(context.Context) error {
 			d, s := r.deployment("web"), r.service("web")
 			switch {
 			case d == nil || s == nil || r.names("deployments")+r.names("services") != "webweb":
-				return r.names("deployments,services")
+				return errors.New(r.names("deployments,services"))
 			case !equality.Semantic.DeepEqual(d.Spec, deployment.Spec):
-				return fmt.Sprintf("the Deployment was %+v\nand is %+v", deployment.Spec, d.Spec)
+				return fmt.Errorf("the Deployment was %+v\nand is %+v", deployment.Spec, d.Spec)
 			case s.Spec.Type != service.Spec.Type || !equality.Semantic.DeepEqual(s.Spec.Ports, service.Spec.Ports) || !maps.Equal(s.Spec.Selector, service.Spec.Selector):
-				return fmt.Sprintf("the Service was %+v\nand is %+v", service.Spec, s.Spec)
+				return fmt.Errorf("the Service was %+v\nand is %+v", service.Spec, s.Spec)
 			}
-			return ""
+			return nil
 		})
 	}
 }
@@ -127,30 +129,32 @@ func TestDrift(t *testing.T) {
 	r.ready("web")
 	for name, c := range map[string]struct {
 		do    func()
-		right func() string
+		right func(context.Context) error
 	}{
-		"image": {func() { r.kubectl("set", "image", "deployment/web", "app-deploy-container=nginx:1.7.9") },
-			func() string { return differs("image", r.container("web").Image, "nginx:1.25") }},
-		"scale": {func() { r.kubectl("scale", "deployment/web", "--replicas=4") },
-			func() string { return differs("replicas", *r.deployment("web").Spec.Replicas, int32(1)) }},
-		"labels": {func() { r.kubectl("label", "deployment/web", "service/web", appv1.LabelApp+"-") }, func() string {
+		"image": {func() { r.Kubectl("set", "image", "deployment/web", "app-deploy-container=nginx:1.7.9") },
+			func(context.Context) error { return differs("image", r.container("web").Image, "nginx:1.25") }},
+		"scale": {func() { r.Kubectl("scale", "deployment/web", "--replicas=4") },
+			func(context.Context) error { return differs("replicas", *r.deployment("web").Spec.Replicas, int32(1)) }},
+		"labels": {func() { r.Kubectl("label", "deployment/web", "service/web", appv1.LabelApp+"-") }, func(context.Context) error {
 			return differs("labels", r.deployment("web").Labels[appv1.LabelApp]+r.service("web").Labels[appv1.LabelApp], "webweb")
 		}},
 		"selector": {func() {
-			r.kubectl("patch", "service", "web", "--type=merge", "-p", `{"spec":{"selector":{"app":"else"}}}`)
+			r.Kubectl("patch", "service", "web", "--type=merge", "-p", `{"spec":{"selector":{"app":"else"}}}`)
 		},
-			func() string { return differs("selector", r.service("web").Spec.Selector[appv1.LabelApp], "web") }},
-		"deleted": {func() { r.kubectl("delete", "deployment/web", "service/web") }, func() string {
+			func(context.Context) error {
+				return differs("selector", r.service("web").Spec.Selector[appv1.LabelApp], "web")
+			}},
+		"deleted": {func() { r.Kubectl("delete", "deployment/web", "service/web") }, func(context.Context) error {
 			if r.deployment("web") == nil || r.service("web") == nil {
-				return "not there"
+				return errors.New("not there")
 			}
-			return ""
+			return nil
 		}},
-		"deleted in the foreground": {func() { r.kubectl("delete", "deployment/web", "--cascade=foreground") }, func() string {
+		"deleted in the foreground": {func() { r.Kubectl("delete", "deployment/web", "--cascade=foreground") }, func(context.Context) error {
 			if d := r.deployment("web"); d == nil || d.DeletionTimestamp != nil {
-				return "not there"
+				return errors.New("not there")
 			}
-			return ""
+			return nil
 		}},
 	} {
 		c.do()
@@ -158,8 +162,8 @@ func TestDrift(t *testing.T) {
 		r.ready("web")
 	}
 
-	r.kubectl("annotate", "deployment/web", "note=theirs")
-	r.kubectl("set", "env", "deployment/web", "THEIRS=1")
+	r.Kubectl("annotate", "deployment/web", "note=theirs")
+	r.Kubectl("set", "env", "deployment/web", "THEIRS=1")
 	r.edit("web", func(s *appv1.AppSpec) {
 		s.DeploymentTemplate.Env = []corev1.EnvVar{{Name: "OURS", Value: "1"}}
 	})
@@ -176,23 +180,23 @@ func TestCascade(t *testing.T) {
 	for _, cascade := range []string{"background", "foreground"} {
 		r.create(simple("web", 1))
 		r.ready("web")
-		r.kubectl("delete", "app", "web", "--cascade="+cascade)
-		r.Eventually(cascade, func() string {
+		r.Kubectl("delete", "app", "web", "--cascade="+cascade)
+		r.Eventually(cascade, func(context.Context) error {
 			return differs("left", r.names("apps.appcontroller.k8s.io,deployments,services,pods"), "")
 		})
 	}
 	r.create(simple("web", 1))
 	r.ready("web")
 	deployment, service := r.deployment("web").UID, r.service("web").UID
-	r.kubectl("delete", "app", "web", "--cascade=orphan")
-	r.Eventually("the children are free", func() string {
+	r.Kubectl("delete", "app", "web", "--cascade=orphan")
+	r.Eventually("the children are free", func(context.Context) error {
 		return differs("owners", len(r.deployment("web").OwnerReferences)+len(r.service("web").OwnerReferences), 0)
 	})
-	r.never("orphans are left alone", 3*time.Second, func() string {
+	r.Never(3*time.Second, "orphans are left alone", func(context.Context) error {
 		if r.deployment("web").DeletionTimestamp != nil || len(r.deployment("web").OwnerReferences) > 0 {
-			return "not so"
+			return errors.New("not so")
 		}
-		return ""
+		return nil
 	})
 	r.create(simple("web", 2))
 	a := r.ready("web")
@@ -205,23 +209,23 @@ func TestCascade(t *testing.T) {
 // as soon as it is free.
 func TestConflict(t *testing.T) {
 	r := newRig(t, "")
-	r.kubectl("create", "deployment", "web", "--image=nginx:1.7.9")
-	r.kubectl("create", "service", "clusterip", "web", "--tcp=1:1")
+	r.Kubectl("create", "deployment", "web", "--image=nginx:1.7.9")
+	r.Kubectl("create", "service", "clusterip", "web", "--tcp=1:1")
 	const exists = `Resource "web" already exists and is not managed by App`
 	r.create(simple("web", 1))
 	r.stalled("web", exists+": there is a Deployment of this name, and nobody controls it; "+exists+": there is a Service of this name, and nobody controls it")
 	r.hasEvent("web", "Warning ErrResourceExists: "+exists)
-	r.never("it is not touched", 3*time.Second, func() string {
+	r.Never(3*time.Second, "it is not touched", func(context.Context) error {
 		fields := append(r.deployment("web").ManagedFields, r.service("web").ManagedFields...)
 		if slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == appv1.Component }) {
-			return fmt.Sprintf("it was written to: %v", fields)
+			return fmt.Errorf("it was written to: %v", fields)
 		}
-		return ""
+		return nil
 	})
 	if n := r.events("web")["Warning ErrResourceExists: "+exists]; n != 1 {
 		t.Errorf("the event was told %d times", n)
 	}
-	r.kubectl("delete", "deployment/web", "service/web")
+	r.Kubectl("delete", "deployment/web", "service/web")
 	a := r.ready("web")
 	if d, s := r.deployment("web"), r.service("web"); d.OwnerReferences[0].UID != a.UID || s.OwnerReferences[0].UID != a.UID {
 		t.Errorf("the App has not got them: %v, %v", d.OwnerReferences, s.OwnerReferences)
@@ -261,13 +265,13 @@ func TestScale(t *testing.T) {
 	r := newRig(t, "")
 	r.create(simple("web", 1))
 	r.ready("web")
-	r.kubectl("scale", "app", "web", "--replicas=3")
+	r.Kubectl("scale", "app", "web", "--replicas=3")
 	r.ready("web")
 	var scale *autoscalingv1.Scale
-	r.Eventually("the scale tells of three", func() string {
+	r.Eventually("the scale tells of three", func(ctx context.Context) error {
 		var err error
-		if scale, err = r.apps.GetScale(t.Context(), "web", metav1.GetOptions{}); err != nil {
-			return err.Error()
+		if scale, err = r.Apps.GetScale(ctx, "web", metav1.GetOptions{}); err != nil {
+			return err
 		}
 		return differs("scale", fmt.Sprintf("%d %d %s", scale.Spec.Replicas, scale.Status.Replicas, scale.Status.Selector), "3 3 appcontroller.k8s.io/app=web")
 	})
@@ -276,7 +280,7 @@ func TestScale(t *testing.T) {
 		t.Errorf("the selector matches %d pods, %v", len(pods.Items), err)
 	}
 	scale.Spec.Replicas = 0
-	if _, err := r.apps.UpdateScale(t.Context(), "web", scale, metav1.UpdateOptions{}); err != nil {
+	if _, err := r.Apps.UpdateScale(t.Context(), "web", scale, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if a := r.ready("web"); a.Status.Ready != "0/0" || *a.Spec.DeploymentTemplate.Replicas != 0 {
@@ -292,13 +296,13 @@ func TestTwoApps(t *testing.T) {
 	r.ready("a")
 	r.ready("b")
 	for name, want := range map[string]int{"a": 1, "b": 2} {
-		r.Eventually("the Service of "+name+" has its own endpoints", func() string {
-			out := r.kubectl("get", "endpointslices", "-l", "kubernetes.io/service-name="+name, "-o", "json")
+		r.Eventually("the Service of "+name+" has its own endpoints", func(context.Context) error {
+			out := r.Kubectl("get", "endpointslices", "-l", "kubernetes.io/service-name="+name, "-o", "json")
 			var list struct {
 				Items []struct{ Endpoints []any }
 			}
 			if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Items) != 1 {
-				return fmt.Sprint(err, len(list.Items))
+				return errors.New(fmt.Sprint(err, len(list.Items)))
 			}
 			return differs("endpoints", len(list.Items[0].Endpoints), want)
 		})
@@ -319,24 +323,24 @@ func TestOverruled(t *testing.T) {
 		if err := r.Kube.RESTClient().Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body([]byte(manifest)).Do(t.Context()).Error(); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { r.kubectl("delete", resource, r.NS) })
+		t.Cleanup(func() { r.Kubectl("delete", resource, r.NS) })
 	}
-	r.Eventually("the policy works", func() string {
+	r.Eventually("the policy works", func(ctx context.Context) error {
 		probe := simple("probe", 0)
 		d := map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": probe.Name, "namespace": r.NS},
 			"spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}, "template": map[string]any{
 				"metadata": map[string]any{"labels": map[string]any{"a": "b"}}, "spec": map[string]any{"containers": []any{map[string]any{"name": "a", "image": "a"}}}}}}
 		content, err := json.Marshal(d)
 		if err != nil {
-			return err.Error()
+			return err
 		}
-		out, err := r.Kube.AppsV1().Deployments(r.NS).Patch(t.Context(), probe.Name, types.ApplyPatchType, content, metav1.PatchOptions{FieldManager: "probe", DryRun: []string{metav1.DryRunAll}})
+		out, err := r.Kube.AppsV1().Deployments(r.NS).Patch(ctx, probe.Name, types.ApplyPatchType, content, metav1.PatchOptions{FieldManager: "probe", DryRun: []string{metav1.DryRunAll}})
 		if err != nil {
-			return err.Error()
+			return err
 		}
 		return differs("image", out.Spec.Template.Spec.Containers[0].Image, "mirror.example.com/nginx:1.25")
 	})
-	log := r.follow()
+	log := r.FollowAudit()
 	r.create(simple("web", 1))
 	a := r.ready("web")
 	if !strings.HasSuffix(a.Status.Conditions[0].Message, "image is mirror.example.com/nginx:1.25 instead of nginx:1.25") {

@@ -3,6 +3,8 @@
 package app
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -22,10 +24,10 @@ import (
 func TestMany(t *testing.T) {
 	const n = 500
 	r := newRig(t, "")
-	log := r.follow()
+	log := r.FollowAudit()
 	name := func(i int) string { return fmt.Sprintf("app-%03d", i) }
 	eachOf(n, func(i int) {
-		if _, err := r.apps.Create(t.Context(), simple(name(i), 1), metav1.CreateOptions{}); err != nil {
+		if _, err := r.Apps.Create(t.Context(), simple(name(i), 1), metav1.CreateOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -104,10 +106,10 @@ func eachOf(n int, f func(int)) {
 
 func (r *rig) allReady(n int) {
 	r.Helper()
-	r.Eventually(fmt.Sprintf("%d Apps are ready", n), func() string {
-		list, err := r.apps.List(r.Context(), metav1.ListOptions{})
+	r.Eventually(fmt.Sprintf("%d Apps are ready", n), func(ctx context.Context) error {
+		list, err := r.Apps.List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return err.Error()
+			return err
 		}
 		ready := 0
 		for i := range list.Items {
@@ -117,9 +119,9 @@ func (r *rig) allReady(n int) {
 			}
 		}
 		if ready != n {
-			return fmt.Sprintf("%d are", ready)
+			return fmt.Errorf("%d are", ready)
 		}
-		return ""
+		return nil
 	})
 }
 
@@ -130,15 +132,15 @@ func (r *rig) rest(log *audit.Log) map[string]int {
 	const quiet = 12 * time.Second // longer than a status is held back
 	out := map[string]int{}
 	last := time.Now()
-	r.Eventually("nothing is written any more", func() string {
+	r.Eventually("nothing is written any more", func(context.Context) error {
 		for _, w := range r.writes(log) {
 			out[fmt.Sprintf("%s %s/%s %d", w.Verb, w.Resource, w.Subresource, w.Code)]++
 			last = time.Now()
 		}
 		if time.Since(last) < quiet {
-			return fmt.Sprint(out)
+			return errors.New(fmt.Sprint(out))
 		}
-		return ""
+		return nil
 	})
 	return out
 }

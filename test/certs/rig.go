@@ -36,11 +36,11 @@ const (
 )
 
 // rig is a namespace with a CA, and webhooks for its ConfigMaps.
-type rig struct{ *cluster.Space }
+type rig struct{ *cluster.Rig }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{cluster.NewSpace(t, "certs")}
+	r := &rig{cluster.New(t, "certs")}
 	t.Cleanup(func() {
 		ctx, api := context.Background(), r.Kube.AdmissionregistrationV1()
 		for _, err := range []error{
@@ -173,12 +173,7 @@ func (r *rig) load(clients int) (stop func() (int64, error)) {
 
 func (r *rig) wait(what string, check func() bool) {
 	r.Helper()
-	r.Eventually(what, func() string {
-		if !check() {
-			return "not yet"
-		}
-		return ""
-	})
+	r.Eventually(what, func(context.Context) error { return cluster.When(!check(), "not yet") })
 }
 
 // ca is the one in the Secret, nil if there is none.

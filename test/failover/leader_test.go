@@ -3,6 +3,8 @@
 package failover
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -34,10 +36,7 @@ func TestLeaderFailover(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	r := newRig(t)
-	requests, err := audit.Follow(r.LogFile("audit.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	requests := r.FollowAudit()
 	f := newFleet(r, 3)
 	others := strangers(r)
 	o := begin(r, instances, budget)
@@ -92,7 +91,7 @@ func newFleet(r *rig, n int) *fleet {
 // start one more; it has no time to become ready before the test goes on.
 func (f *fleet) start() {
 	f.rig.Helper()
-	f.replicas = append(f.replicas, launch(f.rig.T, "controller", "--leader-elect-resource-namespace", f.rig.NS, "--namespace", f.rig.NS))
+	f.replicas = append(f.replicas, f.rig.launch("controller", "--leader-elect-resource-namespace", f.rig.NS, "--namespace", f.rig.NS))
 }
 
 // replace one that went.
@@ -105,14 +104,14 @@ func (f *fleet) replace(was *replica) {
 // leads waits until one leads that is not the one before.
 func (f *fleet) leads(before *replica) {
 	f.rig.Helper()
-	f.rig.Eventually("another one leads", func() string {
+	f.rig.Eventually("another one leads", func(context.Context) error {
 		for _, r := range f.replicas {
 			if r != before && r.isLeader() {
 				f.leader = r
-				return ""
+				return nil
 			}
 		}
-		return "nobody does"
+		return errors.New("nobody does")
 	})
 }
 
@@ -147,11 +146,7 @@ func strangers(r *rig) []string {
 // touched is S7: nobody of us wrote to the strangers.
 func touched(r *rig, log *audit.Log, strangers []string) {
 	r.Helper()
-	requests, err := log.Read()
-	if err != nil {
-		r.Fatal(err)
-	}
-	ours := audit.Select(requests, audit.Filter{Agent: "tapp/", Resource: "pods", Subresource: "*", Namespace: r.NS})
+	ours := r.Requests(log, audit.Filter{Agent: "tapp/", Resource: "pods", Subresource: "*", Namespace: r.NS})
 	if len(ours) < instances {
 		r.Errorf("the audit log has %d of our requests about pods", len(ours))
 	}

@@ -16,46 +16,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 
-	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 	"tkestack.io/tapp/test/witness"
 )
 
-// rig is a namespace of its own on the cluster, with TApps.
-type rig struct {
-	*cluster.Space
-	tapps client.TAppInterface
-}
+// rig is a namespace on simulated nodes.
+type rig struct{ *cluster.Rig }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{Space: cluster.NewSpace(t, "failover")}
-	r.Forceful()
-	tapps, err := client.New(r.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.tapps = tapps.TApps(r.NS)
+	r := &rig{cluster.New(t, "failover")}
+	r.ForceDeletePods()
 	return r
-}
-
-// settled waits until the TApp is as its spec wants it.
-func (r *rig) settled(name string) {
-	r.Helper()
-	r.Eventually(name+" settles", func() string {
-		t, err := r.tapps.Get(r.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			return err.Error()
-		}
-		for _, c := range t.Status.Conditions {
-			if c.Type == tappv1.ConditionReady && c.Status == metav1.ConditionTrue && c.ObservedGeneration == t.Generation && t.Status.ObservedGeneration == t.Generation {
-				return ""
-			}
-		}
-		return fmt.Sprintf("generation %d, status %+v", t.Generation, t.Status.Conditions)
-	})
 }
 
 // marker is the annotation that says which rollout a pod belongs to.
@@ -87,10 +61,10 @@ func begin(r *rig, replicas, budget int) *rollout {
 			second := int64(1)
 			p.Spec.TerminationGracePeriodSeconds = &second
 		}))
-	if _, err := r.tapps.Create(r.Context(), t, metav1.CreateOptions{}); err != nil {
+	if _, err := r.TApps.Create(r.Context(), t, metav1.CreateOptions{}); err != nil {
 		r.Fatal(err)
 	}
-	r.settled("a")
+	r.WaitReady("a")
 	o.witness = witness.Watch(r.T, r.Kube.CoreV1().Pods(r.NS))
 	o.witness.Expect(budget)
 	o.witness.Follow(o.see)
@@ -142,7 +116,7 @@ func (o *rollout) next() {
 	clear(o.updated)
 	o.mu.Unlock()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		t, err := o.rig.tapps.Get(o.rig.Context(), "a", metav1.GetOptions{})
+		t, err := o.rig.TApps.Get(o.rig.Context(), "a", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -152,7 +126,7 @@ func (o *rollout) next() {
 		} else {
 			gen.Default(gen.Env("VERSION", n))(t)
 		}
-		_, err = o.rig.tapps.Update(o.rig.Context(), t, metav1.UpdateOptions{})
+		_, err = o.rig.TApps.Update(o.rig.Context(), t, metav1.UpdateOptions{})
 		return err
 	})
 	if err != nil {
@@ -203,7 +177,7 @@ func (o *rollout) await(what string, reached func() bool) {
 // recreated but by updates that do that.
 func (o *rollout) ends() {
 	o.rig.Helper()
-	o.rig.settled("a")
+	o.rig.WaitReady("a")
 	o.reaches(o.replicas)
 	for i := range o.replicas {
 		if name := fmt.Sprint("a-", i); o.witness.Lives(name) > 1+o.recreated {

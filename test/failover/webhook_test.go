@@ -4,6 +4,7 @@ package failover
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,19 +13,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 
-	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
 // scale changes the spec, which the webhooks judge.
 func (r *rig) scale(name string, replicas int32) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		t, err := r.tapps.Get(r.Context(), name, metav1.GetOptions{})
+		t, err := r.TApps.Get(r.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		gen.Replicas(replicas)(t)
-		_, err = r.tapps.Update(r.Context(), t, metav1.UpdateOptions{})
+		_, err = r.TApps.Update(r.Context(), t, metav1.UpdateOptions{})
 		return err
 	})
 }
@@ -50,12 +50,12 @@ func (r *rig) registering() []string {
 func TestWebhooksGone(t *testing.T) {
 	r := newRig(t)
 	flags := r.registering()
-	controller := startReplica(t, "controller", "--leader-elect=false", "--namespace", r.NS)
-	admission := startReplica(t, "webhook", flags...)
-	if _, err := r.tapps.Create(r.Context(), gen.TApp("a", gen.Default(gen.Simulated())), metav1.CreateOptions{}); err != nil {
+	controller := r.startReplica("controller", "--leader-elect=false", "--namespace", r.NS)
+	admission := r.startReplica("webhook", flags...)
+	if _, err := r.TApps.Create(r.Context(), gen.TApp("a", gen.Default(gen.Simulated())), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r.settled("a")
+	r.WaitReady("a")
 	if err := r.scale("a", -1); !apierrors.IsInvalid(err) {
 		t.Errorf("a bad edit: got error %v, want one of the webhook", err)
 	}
@@ -71,21 +71,21 @@ func TestWebhooksGone(t *testing.T) {
 	if err := r.Kube.CoreV1().Pods(r.NS).Delete(r.Context(), "a-1", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	controller.eventually("the pod is replaced", func() string {
-		p, err := r.Kube.CoreV1().Pods(r.NS).Get(r.Context(), "a-1", metav1.GetOptions{})
+	controller.eventually("the pod is replaced", func(ctx context.Context) error {
+		p, err := r.Kube.CoreV1().Pods(r.NS).Get(ctx, "a-1", metav1.GetOptions{})
 		if err != nil {
-			return err.Error()
+			return err
 		}
 		if p.UID == before.UID {
-			return "it is the old one"
+			return errors.New("it is the old one")
 		}
-		return ""
+		return nil
 	})
-	r.settled("a") // the status is written too
+	r.WaitReady("a") // the status is written too
 
-	startReplica(t, "webhook", flags...)
-	controller.eventually("edits are taken again", func() string { return cluster.Words(r.scale("a", 5)) })
-	r.settled("a")
+	r.startReplica("webhook", flags...)
+	controller.eventually("edits are taken again", func(context.Context) error { return r.scale("a", 5) })
+	r.WaitReady("a")
 	if err := r.scale("a", -1); !apierrors.IsInvalid(err) {
 		t.Errorf("a bad edit: got error %v, want one of the webhook", err)
 	}
@@ -99,13 +99,13 @@ func TestRun(t *testing.T) {
 	flags := append(r.registering(), "--namespace", r.NS, "--leader-elect-resource-namespace", r.NS)
 	// A load balancer is what the replicas lack here: the last one to start has the
 	// reviews, and the first one leads.
-	leader := startReplica(t, "run", flags...)
-	leader.eventually("it leads", func() string { return map[bool]string{false: "not yet"}[leader.isLeader()] })
-	other := startReplica(t, "run", flags...)
-	if _, err := r.tapps.Create(r.Context(), gen.TApp("a", gen.Default(gen.Simulated())), metav1.CreateOptions{}); err != nil {
+	leader := r.startReplica("run", flags...)
+	leader.becomesLeader()
+	other := r.startReplica("run", flags...)
+	if _, err := r.TApps.Create(r.Context(), gen.TApp("a", gen.Default(gen.Simulated())), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r.settled("a")
+	r.WaitReady("a")
 	if other.isLeader() || !leader.isLeader() {
 		t.Error("not one of them leads, but none or both")
 	}
@@ -116,9 +116,9 @@ func TestRun(t *testing.T) {
 		}
 	}
 	leader.hasEnded()
-	other.eventually("it leads", func() string { return map[bool]string{false: "not yet"}[other.isLeader()] })
-	r.settled("a")
-	page, err := other.get("/metrics")
+	other.becomesLeader()
+	r.WaitReady("a")
+	page, err := other.Get(t.Context(), "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}

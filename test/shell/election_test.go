@@ -3,6 +3,8 @@
 package shell
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 
 	"tkestack.io/tapp/controller"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -35,20 +38,20 @@ func TestStopReleasesTheLease(t *testing.T) {
 	r := newRig(t)
 	w := r.watchPods()
 	first := r.start(r.elected)
-	r.Eventually("the first leads", func() string { return when(r.holder() == "", "nobody does") })
+	r.Eventually("the first leads", func(context.Context) error { return cluster.When(r.holder() == "", "nobody does") })
 	leader := r.holder()
 	second := r.start(r.elected)
-	r.create(app("a", gen.Replicas(30)))
-	r.settled("a")
+	r.Create(app("a", gen.Replicas(30)))
+	r.WaitReady("a")
 	w.Expect(10)
-	r.edit("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t); gen.MaxUnavailable("10")(t) })
-	r.Eventually("the update is under way", func() string {
-		for _, p := range r.pods() {
+	r.Change("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t); gen.MaxUnavailable("10")(t) })
+	r.Eventually("the update is under way", func(context.Context) error {
+		for _, p := range r.Pods() {
 			if p.Spec.Containers[0].Image == "demo:v2" {
-				return ""
+				return nil
 			}
 		}
-		return "nothing is updated yet"
+		return errors.New("nothing is updated yet")
 	})
 	began := time.Now()
 	first.Stop()
@@ -58,7 +61,7 @@ func TestStopReleasesTheLease(t *testing.T) {
 	if h := r.holder(); h == leader {
 		t.Errorf("the lease is still held by %s", h)
 	}
-	r.settled("a")
+	r.WaitReady("a")
 	for i := range 30 {
 		if name := fmt.Sprint("a-", i); w.Lives(name) != 1 {
 			t.Errorf("pod %s had %d lives", name, w.Lives(name))
@@ -78,30 +81,30 @@ func TestAPIServerAway(t *testing.T) {
 	w := r.watchPods()
 	l := newLink()
 	c := r.start(r.elected, wrapped(l.wrap))
-	r.create(app("a", gen.Replicas(10)))
-	r.settled("a")
+	r.Create(app("a", gen.Replicas(10)))
+	r.WaitReady("a")
 	l.set(true)
-	r.edit("a", func(t *tappv1.TApp) { gen.Replicas(20)(t); gen.Default(gen.Image("demo:v2"))(t) })
-	r.create(app("b"))
-	r.Eventually("it stops working", func() string { return when(c.Metric("tapp_leader", nil) != 0, "it still leads") })
-	r.Eventually("the lease expires", func() string {
-		lease, err := r.Kube.CoordinationV1().Leases(r.NS).Get(r.Context(), "lease", metav1.GetOptions{})
+	r.Change("a", func(t *tappv1.TApp) { gen.Replicas(20)(t); gen.Default(gen.Image("demo:v2"))(t) })
+	r.Create(app("b"))
+	r.Eventually("it stops working", func(context.Context) error { return cluster.When(c.Metric("tapp_leader", nil) != 0, "it still leads") })
+	r.Eventually("the lease expires", func(ctx context.Context) error {
+		lease, err := r.Kube.CoordinationV1().Leases(r.NS).Get(ctx, "lease", metav1.GetOptions{})
 		if err != nil {
-			return err.Error()
+			return err
 		}
-		return when(time.Since(lease.Spec.RenewTime.Time) < 10*time.Second, "not yet")
+		return cluster.When(time.Since(lease.Spec.RenewTime.Time) < 10*time.Second, "not yet")
 	})
-	if len(r.pods()) != 10 {
-		t.Errorf("%d pods while the API server is away", len(r.pods()))
+	if len(r.Pods()) != 10 {
+		t.Errorf("%d pods while the API server is away", len(r.Pods()))
 	}
 	l.set(false)
 	back := time.Now()
-	r.Eventually("the new TApp gets its pods", func() string { return when(r.pods()["b-0"] == nil, "it has none") })
+	r.Eventually("the new TApp gets its pods", func(context.Context) error { return cluster.When(r.Pods()["b-0"] == nil, "it has none") })
 	if took := time.Since(back); took > 15*time.Second {
 		t.Errorf("it went on after %v", took)
 	}
-	r.settled("a")
-	r.settled("b")
+	r.WaitReady("a")
+	r.WaitReady("b")
 	for i := range 20 {
 		if name := fmt.Sprint("a-", i); w.Lives(name) != 1 {
 			t.Errorf("pod %s had %d lives", name, w.Lives(name))
@@ -120,25 +123,18 @@ func TestLeaseLostToAnother(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	c := r.start(r.elected)
-	r.create(app("a"))
-	r.settled("a")
+	r.Create(app("a"))
+	r.WaitReady("a")
 	theft := fmt.Sprintf(`{"spec":{"holderIdentity":"thief","leaseDurationSeconds":12,"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro))
 	if _, err := r.Kube.CoordinationV1().Leases(r.NS).Patch(r.Context(), "lease", types.MergePatchType, []byte(theft), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	stolen := time.Now()
-	r.Eventually("it stops working", func() string { return when(c.Metric("tapp_leader", nil) != 0, "it still leads") })
-	r.edit("a", func(t *tappv1.TApp) { gen.Replicas(5)(t) })
-	r.Eventually("it works again", func() string { return when(len(r.pods()) < 5, "not yet") })
+	r.Eventually("it stops working", func(context.Context) error { return cluster.When(c.Metric("tapp_leader", nil) != 0, "it still leads") })
+	r.Change("a", func(t *tappv1.TApp) { gen.Replicas(5)(t) })
+	r.Eventually("it works again", func(context.Context) error { return cluster.When(len(r.Pods()) < 5, "not yet") })
 	if took := time.Since(stolen); took < 11*time.Second {
 		t.Errorf("it worked %v after the lease was another's for 12 s", took)
 	}
-	r.settled("a")
-}
-
-func when(is bool, what string) string {
-	if is {
-		return what
-	}
-	return ""
+	r.WaitReady("a")
 }

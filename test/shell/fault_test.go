@@ -3,6 +3,8 @@
 package shell
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 	"tkestack.io/tapp/test/witness"
 )
@@ -56,11 +59,11 @@ func TestWritesThatFail(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	}))
-	r.create(app("a", gen.Replicas(20), gen.MaxUnavailable("5")))
-	r.settled("a")
+	r.Create(app("a", gen.Replicas(20), gen.MaxUnavailable("5")))
+	r.WaitReady("a")
 	w.Expect(5)
-	r.edit("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t) })
-	r.settled("a")
+	r.Change("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t) })
+	r.WaitReady("a")
 	for i := range 20 {
 		if name := fmt.Sprint("a-", i); w.Lives(name) != 1 {
 			t.Errorf("pod %s had %d lives", name, w.Lives(name))
@@ -74,8 +77,8 @@ func TestConflicts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	c := r.start()
-	r.create(app("a", gen.Replicas(10), gen.MaxUnavailable("100%")))
-	r.settled("a")
+	r.Create(app("a", gen.Replicas(10), gen.MaxUnavailable("100%")))
+	r.WaitReady("a")
 	stop := make(chan struct{})
 	written := make(chan int)
 	go func() {
@@ -97,11 +100,11 @@ func TestConflicts(t *testing.T) {
 			n++
 		}
 	}()
-	r.edit("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"), gen.Label("color", "blue"))(t) })
-	r.settled("a")
+	r.Change("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"), gen.Label("color", "blue"))(t) })
+	r.WaitReady("a")
 	close(stop)
 	last := fmt.Sprint(<-written - 1)
-	for name, p := range r.pods() {
+	for name, p := range r.Pods() {
 		if p.Annotations["other"] != last || p.Labels["color"] != "blue" || p.Spec.Containers[0].Image != "demo:v2" {
 			t.Errorf("pod %s: annotation %q, label %q, image %s", name, p.Annotations["other"], p.Labels["color"], p.Spec.Containers[0].Image)
 		}
@@ -128,18 +131,18 @@ func TestNameTakenByAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.create(app("a"))
-	r.Eventually("the others run, and an event tells", func() string {
-		pods, events := r.pods(), r.events("FailedCreate")
+	r.Create(app("a"))
+	r.Eventually("the others run, and an event tells", func(context.Context) error {
+		pods, events := r.Pods(), r.events("FailedCreate")
 		if pods["a-0"] == nil || pods["a-2"] == nil {
-			return "the others are missing"
+			return errors.New("the others are missing")
 		}
 		if !slices.ContainsFunc(events, func(m string) bool { return strings.Contains(m, "belongs to ConfigMap someone") }) {
-			return fmt.Sprintf("events %q", events)
+			return fmt.Errorf("events %q", events)
 		}
-		return ""
+		return nil
 	})
-	if now := r.pods()["a-1"]; now == nil || now.UID != other.UID || now.DeletionTimestamp != nil {
+	if now := r.Pods()["a-1"]; now == nil || now.UID != other.UID || now.DeletionTimestamp != nil {
 		t.Error("the other pod was touched")
 	}
 }
@@ -154,25 +157,25 @@ func TestQuota(t *testing.T) {
 	if _, err := r.Kube.CoreV1().ResourceQuotas(r.NS).Create(r.Context(), quota, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r.Eventually("the quota is known", func() string {
-		q, err := r.Kube.CoreV1().ResourceQuotas(r.NS).Get(r.Context(), "few", metav1.GetOptions{})
+	r.Eventually("the quota is known", func(ctx context.Context) error {
+		q, err := r.Kube.CoreV1().ResourceQuotas(r.NS).Get(ctx, "few", metav1.GetOptions{})
 		if err != nil || len(q.Status.Hard) == 0 {
-			return fmt.Sprint("no status: ", err)
+			return errors.New(fmt.Sprint("no status: ", err))
 		}
-		return ""
+		return nil
 	})
-	r.create(app("a", gen.Replicas(200)))
-	r.Eventually("two pods run, and an event tells", func() string {
-		if n := len(r.pods()); n != 2 {
-			return fmt.Sprintf("%d pods", n)
+	r.Create(app("a", gen.Replicas(200)))
+	r.Eventually("two pods run, and an event tells", func(context.Context) error {
+		if n := len(r.Pods()); n != 2 {
+			return fmt.Errorf("%d pods", n)
 		}
 		if m := r.events("FailedCreate"); !slices.ContainsFunc(m, func(m string) bool { return strings.Contains(m, "exceeded quota: few") }) {
-			return fmt.Sprintf("events %q", m)
+			return fmt.Errorf("events %q", m)
 		}
-		return ""
+		return nil
 	})
-	r.Eventually("it tried some times", func() string {
-		return when(c.Metric("tapp_sync_errors_total", nil) < 9, "not yet")
+	r.Eventually("it tried some times", func(context.Context) error {
+		return cluster.When(c.Metric("tapp_sync_errors_total", nil) < 9, "not yet")
 	})
 	tries := c.Metric("tapp_api_requests_total", map[string]string{"verb": "create", "resource": "pods", "code": "403"})
 	rounds := c.Metric("tapp_sync_errors_total", nil)
@@ -182,7 +185,7 @@ func TestQuota(t *testing.T) {
 	if _, err := r.Kube.CoreV1().ResourceQuotas(r.NS).Patch(r.Context(), "few", types.MergePatchType, []byte(`{"spec":{"hard":{"pods":"1000"}}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r.settled("a")
+	r.WaitReady("a")
 }
 
 // TestStaleCache: the watch of pods stalls without an error. The controller does
@@ -194,13 +197,13 @@ func TestStaleCache(t *testing.T) {
 	w := r.watchPods()
 	s := newStall()
 	c := r.start(wrapped(s.wrap))
-	r.create(app("a"))
-	r.settled("a")
+	r.Create(app("a"))
+	r.WaitReady("a")
 	s.set(true)
-	r.edit("a", func(t *tappv1.TApp) { gen.Replicas(6)(t) })
-	r.Eventually("six instances run", func() string { return missing(r, 6) })
-	r.edit("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t); gen.MaxUnavailable("100%")(t) })
-	r.settled("a")
+	r.Change("a", func(t *tappv1.TApp) { gen.Replicas(6)(t) })
+	r.Eventually("six instances run", func(context.Context) error { return missing(r, 6) })
+	r.Change("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t); gen.MaxUnavailable("100%")(t) })
+	r.WaitReady("a")
 	if n := c.Metric("tapp_stale_cache_repairs_total", nil); n < 2 {
 		t.Errorf("%v repairs, want some", n)
 	}
@@ -208,8 +211,8 @@ func TestStaleCache(t *testing.T) {
 		t.Errorf("%v conflicts: it acted on what it knew to be old", n)
 	}
 	s.set(false)
-	r.edit("a", func(t *tappv1.TApp) { gen.Replicas(5)(t) })
-	r.settled("a")
+	r.Change("a", func(t *tappv1.TApp) { gen.Replicas(5)(t) })
+	r.WaitReady("a")
 	for i := range 6 {
 		if name := fmt.Sprint("a-", i); w.Lives(name) != 1 {
 			t.Errorf("pod %s had %d lives", name, w.Lives(name))
@@ -217,17 +220,17 @@ func TestStaleCache(t *testing.T) {
 	}
 }
 
-func missing(r *rig, n int) string {
+func missing(r *rig, n int) error {
 	ready := 0
-	for _, p := range r.pods() {
+	for _, p := range r.Pods() {
 		if witness.InService(p) {
 			ready++
 		}
 	}
 	if ready != n {
-		return fmt.Sprintf("%d run", ready)
+		return fmt.Errorf("%d run", ready)
 	}
-	return ""
+	return nil
 }
 
 // TestClaimsFoundAgain: claims that are there already are taken as they are, also
@@ -246,22 +249,22 @@ func TestClaimsFoundAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.create(app("a", func(t *tappv1.TApp) { t.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim} }))
-	r.Eventually("claims and pods are there", func() string {
-		claims, err := r.Kube.CoreV1().PersistentVolumeClaims(r.NS).List(r.Context(), metav1.ListOptions{LabelSelector: tappv1.LabelInstanceID})
+	r.Create(app("a", func(t *tappv1.TApp) { t.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim} }))
+	r.Eventually("claims and pods are there", func(ctx context.Context) error {
+		claims, err := r.Kube.CoreV1().PersistentVolumeClaims(r.NS).List(ctx, metav1.ListOptions{LabelSelector: tappv1.LabelInstanceID})
 		if err != nil {
-			return err.Error()
+			return err
 		}
-		if len(claims.Items) != 3 || len(r.pods()) != 3 {
-			return fmt.Sprintf("%d labelled claims, %d pods", len(claims.Items), len(r.pods()))
+		if len(claims.Items) != 3 || len(r.Pods()) != 3 {
+			return fmt.Errorf("%d labelled claims, %d pods", len(claims.Items), len(r.Pods()))
 		}
-		return ""
+		return nil
 	})
 	now, err := r.Kube.CoreV1().PersistentVolumeClaims(r.NS).Get(r.Context(), "data-a-1", metav1.GetOptions{})
 	if err != nil || now.UID != old.UID || now.Labels[tappv1.LabelInstanceID] != "1" {
 		t.Errorf("got %+v and error %v, want the old claim with its label", now, err)
 	}
-	if v := r.pods()["a-1"].Spec.Volumes; !slices.ContainsFunc(v, func(v corev1.Volume) bool {
+	if v := r.Pods()["a-1"].Spec.Volumes; !slices.ContainsFunc(v, func(v corev1.Volume) bool {
 		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == "data-a-1"
 	}) {
 		t.Errorf("the pod has the volumes %+v", v)

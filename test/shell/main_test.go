@@ -3,7 +3,7 @@
 package shell
 
 import (
-	"fmt"
+	"context"
 	"os"
 	"testing"
 
@@ -11,11 +11,8 @@ import (
 	"tkestack.io/tapp/test/cluster"
 )
 
-// TestMain has a first controller apply the CustomResourceDefinitions.
 func TestMain(m *testing.M) {
-	if err := cluster.ApplyCRDs("shell-test", controller.KindTApp); err != nil {
-		fmt.Fprintln(os.Stderr, "shell tests:", err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
+	os.Exit(cluster.Main(m, "shell", func(ctx context.Context) (func(context.Context) error, error) {
+		return nil, cluster.ApplyCRDs(ctx, "shell-test", controller.KindTApp)
+	}))
 }

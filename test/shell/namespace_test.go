@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -30,8 +31,8 @@ func TestNamespaceGoes(t *testing.T) {
 	})
 	r = newRig(t)
 	c := r.start()
-	r.create(app("a", gen.Replicas(n)))
-	r.settled("a")
+	r.Create(app("a", gen.Replicas(n)))
+	r.WaitReady("a")
 	// Pods go before what owns them: while this one stays, the TApp does.
 	if err := finalizers(t.Context(), `["example.com/stays"]`); err != nil {
 		t.Fatal(err)
@@ -39,23 +40,25 @@ func TestNamespaceGoes(t *testing.T) {
 	if err := r.Kube.CoreV1().Namespaces().Delete(t.Context(), r.NS, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r.Eventually("the other pods go", func() string {
-		if left := len(r.pods()); left != 1 {
-			return fmt.Sprintf("%d are left", left)
+	r.Eventually("the other pods go", func(context.Context) error {
+		if left := len(r.Pods()); left != 1 {
+			return fmt.Errorf("%d are left", left)
 		}
-		return ""
+		return nil
 	})
 	for i := range 200 { // events
 		if _, err := r.Kube.CoreV1().Pods(r.NS).Patch(t.Context(), "a-0", types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"i":"%d"}}}`, i), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	tapp, err := r.tapps.Get(t.Context(), "a", metav1.GetOptions{})
+	tapp, err := r.TApps.Get(t.Context(), "a", metav1.GetOptions{})
 	if err != nil || tapp.DeletionTimestamp != nil {
 		t.Fatalf("the TApp should be there: %v", err)
 	}
 	refused := map[string]string{"verb": "create", "code": "403"}
-	r.Eventually("it was told that the namespace goes", func() string { return when(c.Metric("tapp_api_requests_total", refused) == 0, "not yet") })
+	r.Eventually("it was told that the namespace goes", func(context.Context) error {
+		return cluster.When(c.Metric("tapp_api_requests_total", refused) == 0, "not yet")
+	})
 	if tries := c.Metric("tapp_api_requests_total", refused); tries > n {
 		t.Errorf("%v tries to create something, want no more than one for each instance", tries)
 	}

@@ -5,12 +5,8 @@ package shell
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -59,20 +55,6 @@ func (r *rig) electedByDefault(c *controller.Config) {
 	c.Election.Namespace, c.Election.Name = r.NS, "lease"
 }
 
-// devcluster runs a command of the cluster's program on the cluster.
-func (r *rig) devcluster(args ...string) string {
-	r.Helper()
-	bin, kubeconfig := os.Getenv("TAPP_DEVCLUSTER"), os.Getenv("TAPP_KUBECONFIG")
-	if bin == "" {
-		r.Fatal("TAPP_DEVCLUSTER names no program: run these tests by `make shell-test`")
-	}
-	out, err := exec.Command(bin, append(args, "--dir", filepath.Dir(kubeconfig))...).CombinedOutput()
-	if err != nil {
-		r.Fatalf("devcluster %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return string(out)
-}
-
 // stop a component; what this returns starts it again, as the test's end does.
 func (r *rig) stop(component string) (start func()) {
 	r.Helper()
@@ -80,19 +62,19 @@ func (r *rig) stop(component string) (start func()) {
 	start = func() {
 		r.Helper()
 		if stopped {
-			r.devcluster("start", component)
+			r.Devcluster("start", component)
 			stopped = false
 		}
 	}
 	r.Cleanup(start)
-	r.devcluster("stop", component)
+	r.Devcluster("stop", component)
 	return start
 }
 
 // freeze a component; what this returns lets it go on, as the test's end does.
 func (r *rig) freeze(component string) (thaw func()) {
 	r.Helper()
-	status := r.devcluster("status")
+	status := r.Devcluster("status")
 	m := regexp.MustCompile(`(?m)^` + component + ` +runs, process (\d+)$`).FindStringSubmatch(status)
 	if m == nil {
 		r.Fatalf("%s does not run:\n%s", component, status)
@@ -116,23 +98,23 @@ func (r *rig) freeze(component string) (thaw func()) {
 // updated and others are not.
 func (r *rig) underWay() {
 	r.Helper()
-	r.edit("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t) })
-	r.Eventually("the update is under way", func() string {
+	r.Change("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t) })
+	r.Eventually("the update is under way", func(context.Context) error {
 		updated := 0
-		for _, p := range r.pods() {
+		for _, p := range r.Pods() {
 			if p.Spec.Containers[0].Image == "demo:v2" {
 				updated++
 			}
 		}
-		return when(updated < 3, fmt.Sprintf("%d are updated", updated))
+		return cluster.When(updated < 3, fmt.Sprintf("%d are updated", updated))
 	})
 }
 
 // updatedInPlace checks how the update ended.
 func (r *rig) updatedInPlace(lives func(string) int, replicas int) {
 	r.Helper()
-	r.settled("a")
-	pods := r.pods()
+	r.WaitReady("a")
+	pods := r.Pods()
 	for i := range replicas {
 		name := fmt.Sprint("a-", i)
 		if p := pods[name]; p == nil || p.Spec.Containers[0].Image != "demo:v2" || lives(name) != 1 {
@@ -156,20 +138,20 @@ func (r *rig) goesOn(c *cluster.Controller) {
 func apiServerRestarts(r *rig) {
 	w := r.watchPods()
 	c := r.start(r.electedByDefault)
-	r.create(app("a", gen.Replicas(60), gen.MaxUnavailable("2")))
-	r.settled("a")
+	r.Create(app("a", gen.Replicas(60), gen.MaxUnavailable("2")))
+	r.WaitReady("a")
 	w.Expect(2)
 	r.underWay()
 	start := r.stop("kube-apiserver")
 	away := time.Now()
-	r.Eventually("it stops working", func() string { return when(c.Metric("tapp_leader", nil) != 0, "it still leads") })
+	r.Eventually("it stops working", func(context.Context) error { return cluster.When(c.Metric("tapp_leader", nil) != 0, "it still leads") })
 	if took, most := time.Since(away), controller.Defaults().Election.LeaseDuration; took > most {
 		r.Errorf("it went on for %v after its last renewal; another one may begin after %v", took, most)
 	}
 	r.goesOn(c)
 	start()
 	back := time.Now()
-	r.Eventually("it leads again", func() string { return when(c.Metric("tapp_leader", nil) != 1, "not yet") })
+	r.Eventually("it leads again", func(context.Context) error { return cluster.When(c.Metric("tapp_leader", nil) != 1, "not yet") })
 	if took := time.Since(back); took > 15*time.Second {
 		r.Errorf("it went on after %v", took)
 	}
@@ -181,26 +163,29 @@ func apiServerRestarts(r *rig) {
 func startsMeanwhile(r *rig, createCRD bool) {
 	start := r.stop("kube-apiserver")
 	c := r.start(r.electedByDefault, func(c *controller.Config) { c.CreateCRD = createCRD })
-	r.Eventually("it tries, again and again", func() string {
+	r.Eventually("it tries, again and again", func(context.Context) error {
 		r.goesOn(c)
 		n := c.Metric("tapp_api_requests_total", map[string]string{"code": ""})
-		return when(n < 5, fmt.Sprintf("%v requests", n))
+		return cluster.When(n < 5, fmt.Sprintf("%v requests", n))
 	})
 	start()
 	back := time.Now()
-	r.Eventually("it leads", func() string { r.goesOn(c); return when(c.Metric("tapp_leader", nil) != 1, "not yet") })
+	r.Eventually("it leads", func(context.Context) error {
+		r.goesOn(c)
+		return cluster.When(c.Metric("tapp_leader", nil) != 1, "not yet")
+	})
 	if took := time.Since(back); took > 10*time.Second {
 		r.Errorf("it leads after %v", took)
 	}
-	r.create(app("a"))
+	r.Create(app("a"))
 	// Not that they run: the simulated nodes may take a minute to come back.
-	r.Eventually("it makes pods", func() string { return when(len(r.pods()) != 3, "they are not all there") })
+	r.Eventually("it makes pods", func(context.Context) error { return cluster.When(len(r.Pods()) != 3, "they are not all there") })
 }
 
 // stopsMeanwhile: it does not hang.
 func stopsMeanwhile(r *rig) {
 	c := r.start(r.electedByDefault)
-	r.Eventually("it leads", func() string { return when(c.Metric("tapp_leader", nil) != 1, "not yet") })
+	r.Eventually("it leads", func(context.Context) error { return cluster.When(c.Metric("tapp_leader", nil) != 1, "not yet") })
 	r.stop("kube-apiserver")
 	began := time.Now()
 	c.Stop()
@@ -214,8 +199,8 @@ func etcdStalls(r *rig) {
 	const lasts = 10 * time.Second
 	w := r.watchPods()
 	c := r.start(r.electedByDefault)
-	r.create(app("a", gen.Replicas(60), gen.MaxUnavailable("2")))
-	r.settled("a")
+	r.Create(app("a", gen.Replicas(60), gen.MaxUnavailable("2")))
+	r.WaitReady("a")
 	w.Expect(2)
 	r.underWay()
 	thaw, began, stalled := r.freeze("etcd"), time.Now(), false

@@ -3,11 +3,14 @@
 package shell
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 
 	"tkestack.io/tapp/controller"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 	"tkestack.io/tapp/test/witness"
 )
@@ -57,14 +60,14 @@ func tell(t *testing.T, k int) int64 {
 }
 
 func story(r *rig, w *witness.Witness) {
-	r.create(app("a"))
-	r.settled("a")
+	r.Create(app("a"))
+	r.WaitReady("a")
 
 	w.Expect(1)
-	r.edit("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t) })
-	r.settled("a")
+	r.Change("a", func(t *tappv1.TApp) { gen.Default(gen.Image("demo:v2"))(t) })
+	r.WaitReady("a")
 	w.Expect(-1)
-	for name, p := range r.pods() {
+	for name, p := range r.Pods() {
 		if p.Spec.Containers[0].Image != "demo:v2" {
 			r.Errorf("pod %s runs %s", name, p.Spec.Containers[0].Image)
 		}
@@ -74,21 +77,21 @@ func story(r *rig, w *witness.Witness) {
 	}
 
 	w.Expect(0, "a-1")
-	r.edit("a", func(t *tappv1.TApp) { gen.Killed(1)(t) })
-	r.Eventually("a-1 is killed", func() string {
-		if t := r.settled("a"); t.Status.Statuses["1"] != tappv1.InstanceKilled || r.pods()["a-1"] != nil {
-			return fmt.Sprint(t.Status.Statuses)
+	r.Change("a", func(t *tappv1.TApp) { gen.Killed(1)(t) })
+	r.Eventually("a-1 is killed", func(context.Context) error {
+		if t := r.WaitReady("a"); t.Status.Statuses["1"] != tappv1.InstanceKilled || r.Pods()["a-1"] != nil {
+			return errors.New(fmt.Sprint(t.Status.Statuses))
 		}
-		return ""
+		return nil
 	})
-	r.edit("a", func(t *tappv1.TApp) { t.Spec.Statuses = nil })
-	r.settled("a")
+	r.Change("a", func(t *tappv1.TApp) { t.Spec.Statuses = nil })
+	r.WaitReady("a")
 
 	w.Expect(0, "a-2")
-	r.edit("a", func(t *tappv1.TApp) { gen.Replicas(2)(t) })
-	r.settled("a")
-	r.Eventually("two pods are left, and only a-1 was made anew", func() string { // the witness is a watch of its own
-		got := fmt.Sprint(len(r.pods()), w.Lives("a-0"), w.Lives("a-1"), w.Lives("a-2"))
-		return when(got != "2 1 2 1", got)
+	r.Change("a", func(t *tappv1.TApp) { gen.Replicas(2)(t) })
+	r.WaitReady("a")
+	r.Eventually("two pods are left, and only a-1 was made anew", func(context.Context) error { // the witness is a watch of its own
+		got := fmt.Sprint(len(r.Pods()), w.Lives("a-0"), w.Lives("a-1"), w.Lives("a-2"))
+		return cluster.When(got != "2 1 2 1", got)
 	})
 }

@@ -7,35 +7,23 @@
 package shell
 
 import (
-	"fmt"
 	"net/http"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tkestack.io/tapp/controller"
-	"tkestack.io/tapp/crd/client"
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/witness"
 )
 
-// rig is a namespace of its own on the cluster, with TApps.
-type rig struct {
-	*cluster.Space
-	tapps client.TAppInterface
-}
+// rig is a namespace on simulated nodes.
+type rig struct{ *cluster.Rig }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{Space: cluster.NewSpace(t, "shell")}
-	r.Forceful()
-	tapps, err := client.New(r.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.tapps = tapps.TApps(r.NS)
+	r := &rig{cluster.New(t, "shell")}
+	r.ForceDeletePods()
 	return r
 }
 
@@ -55,66 +43,7 @@ func (r *rig) watchPods() *witness.Witness {
 	return witness.Watch(r.T, r.Kube.CoreV1().Pods(r.NS))
 }
 
-// create a TApp.
-func (r *rig) create(t *tappv1.TApp) *tappv1.TApp {
-	r.Helper()
-	out, err := r.tapps.Create(r.Context(), t, metav1.CreateOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
-	return out
-}
-
-// edit changes a TApp's spec, whoever else writes to it.
-func (r *rig) edit(name string, change func(*tappv1.TApp)) {
-	r.Helper()
-	r.Eventually("edit "+name, func() string {
-		t, err := r.tapps.Get(r.Context(), name, metav1.GetOptions{})
-		if err == nil {
-			change(t)
-			_, err = r.tapps.Update(r.Context(), t, metav1.UpdateOptions{})
-		}
-		if err != nil {
-			return err.Error()
-		}
-		return ""
-	})
-}
-
-// settled waits until the controller says that all is as the spec wants it.
-func (r *rig) settled(name string) *tappv1.TApp {
-	r.Helper()
-	var t *tappv1.TApp
-	r.Eventually(name+" settles", func() string {
-		var err error
-		if t, err = r.tapps.Get(r.Context(), name, metav1.GetOptions{}); err != nil {
-			return err.Error()
-		}
-		for _, c := range t.Status.Conditions {
-			if c.Type == tappv1.ConditionReady && c.Status == metav1.ConditionTrue && c.ObservedGeneration == t.Generation && t.Status.ObservedGeneration == t.Generation {
-				return ""
-			}
-		}
-		return fmt.Sprintf("generation %d, status %+v", t.Generation, t.Status)
-	})
-	return t
-}
-
-// pods of the namespace by name.
-func (r *rig) pods() map[string]*corev1.Pod {
-	r.Helper()
-	list, err := r.Kube.CoreV1().Pods(r.NS).List(r.Context(), metav1.ListOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
-	out := map[string]*corev1.Pod{}
-	for i := range list.Items {
-		out[list.Items[i].Name] = &list.Items[i]
-	}
-	return out
-}
-
-// events about a TApp with a reason.
+// events about TApps with a reason.
 func (r *rig) events(reason string) []string {
 	r.Helper()
 	list, err := r.Kube.CoreV1().Events(r.NS).List(r.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=TApp,reason=" + reason})
