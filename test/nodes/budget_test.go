@@ -23,7 +23,7 @@ func TestDisruptionBudget(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.create(gen.TApp("web", gen.Replicas(2), gen.Default(gen.Probe(), on(refuge))))
-	_, err := suite.Kube.PolicyV1().PodDisruptionBudgets(r.ns).Create(t.Context(), &policyv1.PodDisruptionBudget{
+	_, err := r.Kube.PolicyV1().PodDisruptionBudgets(r.NS).Create(t.Context(), &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MaxUnavailable: new(intstr.FromInt32(1)),
@@ -35,7 +35,7 @@ func TestDisruptionBudget(t *testing.T) {
 	}
 	r.budgetIs(2, 2, 1)
 
-	first, second := r.pods()["web-0"], r.pods()["web-1"]
+	first, second := r.Pods()["web-0"], r.Pods()["web-1"]
 	r.post(second, "/unready")
 	r.budgetIs(2, 1, 0)
 	if err := r.evict(first.Name); !apierrors.IsTooManyRequests(err) {
@@ -47,21 +47,21 @@ func TestDisruptionBudget(t *testing.T) {
 		t.Errorf("evict: %v", err)
 	}
 	r.podIs(first.Name, "is back", func(p *corev1.Pod) bool { return p.UID != first.UID && isReady(p) })
-	if p := r.pods()[second.Name]; p == nil || p.UID != second.UID {
+	if p := r.Pods()[second.Name]; p == nil || p.UID != second.UID {
 		t.Errorf("the other pod was replaced: %v", p)
 	}
 
-	r.runKubectl("scale", "tapp/web", "--replicas=3")
-	r.settles("web")
+	r.Kubectl("scale", "tapp/web", "--replicas=3")
+	r.WaitReady("web")
 	r.budgetIs(3, 3, 1)
-	r.change("web", gen.Killed(2))
+	r.Change("web", gen.Killed(2))
 	r.budgetIs(3, 2, 0)
 	if err := r.evict(second.Name); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("evicted while the budget is spent: %v", err)
 	}
-	r.runKubectl("scale", "tapp/web", "--replicas=2", "--current-replicas=3")
+	r.Kubectl("scale", "tapp/web", "--replicas=2", "--current-replicas=3")
 	r.budgetIs(2, 2, 1)
-	if p := r.pods()[second.Name]; p == nil || p.UID != second.UID {
+	if p := r.Pods()[second.Name]; p == nil || p.UID != second.UID {
 		t.Errorf("scaling replaced a pod: %v", p)
 	}
 }
@@ -69,8 +69,8 @@ func TestDisruptionBudget(t *testing.T) {
 // budgetIs waits until the budget counts so.
 func (r *rig) budgetIs(expected, healthy, allowed int32) {
 	r.Helper()
-	r.eventually(fmt.Sprintf("the budget allows %d", allowed), func(ctx context.Context) error {
-		b, err := suite.Kube.PolicyV1().PodDisruptionBudgets(r.ns).Get(ctx, "web", metav1.GetOptions{})
+	r.Eventually(fmt.Sprintf("the budget allows %d", allowed), func(ctx context.Context) error {
+		b, err := r.Kube.PolicyV1().PodDisruptionBudgets(r.NS).Get(ctx, "web", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (r *rig) budgetIs(expected, healthy, allowed int32) {
 }
 
 func (r *rig) evict(pod string) error {
-	return suite.Kube.PolicyV1().Evictions(r.ns).Evict(r.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: r.ns}})
+	return r.Kube.PolicyV1().Evictions(r.NS).Evict(r.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: r.NS}})
 }
 
 // post tells the demo server in a pod something.

@@ -34,26 +34,26 @@ func TestAutoscaler(t *testing.T) {
 		}
 	})))
 	r.autoscale("web", 3)
-	first := r.pods()["web-0"]
+	first := r.Pods()["web-0"]
 	rest := burn(t, first.Status.PodIP)
 	r.scaledTo("web", 3)
-	r.settles("web")
+	r.WaitReady("web")
 
 	// 5 times the request on 1 of 3 pods is more than they are to have. So it is on 1 of 2.
 	killed := time.Now()
-	r.change("web", gen.Killed(1))
-	r.eventually("the metrics are of the pods that are left", func(ctx context.Context) error {
+	r.Change("web", gen.Killed(1))
+	r.Eventually("the metrics are of the pods that are left", func(ctx context.Context) error {
 		return r.measured(ctx, killed.Add(15*time.Second), "web-0", "web-2")
 	})
-	r.settles("web")
-	if s := r.tapp("web").Status; s.Replicas != 2 || s.Statuses["1"] != tappv1.InstanceKilled {
+	r.WaitReady("web")
+	if s := r.Get("web").Status; s.Replicas != 2 || s.Statuses["1"] != tappv1.InstanceKilled {
 		t.Errorf("replicas %d, %v", s.Replicas, s.Statuses)
 	}
 
 	rest()
 	r.scaledTo("web", 1)
-	r.settles("web")
-	if p := r.pods()["web-0"]; p == nil || p.UID != first.UID {
+	r.WaitReady("web")
+	if p := r.Pods()["web-0"]; p == nil || p.UID != first.UID {
 		t.Error("the first instance should be the one that stays, untouched")
 	}
 	scales := r.told.scales("web")
@@ -68,7 +68,7 @@ func TestAutoscaler(t *testing.T) {
 // autoscale a TApp between 1 and most, without the usual minutes of hesitation.
 func (r *rig) autoscale(tapp string, most int32) {
 	r.Helper()
-	_, err := suite.Kube.AutoscalingV2().HorizontalPodAutoscalers(r.ns).Create(r.Context(), &autoscalingv2.HorizontalPodAutoscaler{
+	_, err := r.Kube.AutoscalingV2().HorizontalPodAutoscalers(r.NS).Create(r.Context(), &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Name: tapp},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: tappv1.SchemeGroupVersion.String(), Kind: tappv1.Kind, Name: tapp},
@@ -89,15 +89,15 @@ func (r *rig) autoscale(tapp string, most int32) {
 // scaledTo waits until the autoscaler has set spec.replicas.
 func (r *rig) scaledTo(tapp string, n int32) {
 	r.Helper()
-	r.eventually(fmt.Sprintf("TApp %s is scaled to %d", tapp, n), func(ctx context.Context) error {
-		t, err := suite.tapps.TApps(r.ns).Get(ctx, tapp, metav1.GetOptions{})
+	r.Eventually(fmt.Sprintf("TApp %s is scaled to %d", tapp, n), func(ctx context.Context) error {
+		t, err := r.TApps.Get(ctx, tapp, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		if *t.Spec.Replicas == n {
 			return nil
 		}
-		hpa, err := suite.Kube.AutoscalingV2().HorizontalPodAutoscalers(r.ns).Get(ctx, tapp, metav1.GetOptions{})
+		hpa, err := r.Kube.AutoscalingV2().HorizontalPodAutoscalers(r.NS).Get(ctx, tapp, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (r *rig) scaledTo(tapp string, n int32) {
 
 // measured says whether there are metrics of exactly these pods, not older than that.
 func (r *rig) measured(ctx context.Context, since time.Time, want ...string) error {
-	data, err := suite.Kube.RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/namespaces/" + r.ns + "/pods").DoRaw(ctx)
+	data, err := r.Kube.RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/namespaces/" + r.NS + "/pods").DoRaw(ctx)
 	if err != nil {
 		return err
 	}

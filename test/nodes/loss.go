@@ -7,11 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strconv"
-	"strings"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,20 +47,20 @@ type loss struct {
 
 var silent = fmt.Sprintf("has not been ready for %s", lostAfter)
 
-func stop(r *rig, node string)  { r.runDevcluster("stop", node) }
-func start(r *rig, node string) { r.runDevcluster("start", node) }
-func cut(r *rig, node string)   { r.runDevcluster("cut", node) }
+func stop(r *rig, node string)  { r.Devcluster("stop", node) }
+func start(r *rig, node string) { r.Devcluster("start", node) }
+func cut(r *rig, node string)   { r.Devcluster("cut", node) }
 
 // erase stops the node, deletes its Node object, and has somebody delete the pods,
 // which are not being deleted because of that. (Kubernetes deletes them after 40 s,
 // by force, whatever TApp does; that is not waited for.)
 func erase(r *rig, node string) {
 	stop(r, node)
-	if err := suite.Kube.CoreV1().Nodes().Delete(r.Context(), node, metav1.DeleteOptions{}); err != nil {
+	if err := r.Kube.CoreV1().Nodes().Delete(r.Context(), node, metav1.DeleteOptions{}); err != nil {
 		r.Fatal(err)
 	}
-	for name := range r.pods() {
-		if err := suite.Kube.CoreV1().Pods(r.ns).Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
+	for name := range r.Pods() {
+		if err := r.Kube.CoreV1().Pods(r.NS).Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
 			r.Fatal(err)
 		}
 	}
@@ -85,8 +81,8 @@ func putIntoService(r *rig, node string) {
 // taint replaces what was tainted by a test; others' taints come and go by themselves.
 func (r *rig) taint(node string, taints ...corev1.Taint) {
 	r.Helper()
-	r.eventually("the taints of "+node+" change", func(ctx context.Context) error {
-		n, err := suite.Kube.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	r.Eventually("the taints of "+node+" change", func(ctx context.Context) error {
+		n, err := r.Kube.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -100,7 +96,7 @@ func (r *rig) taint(node string, taints ...corev1.Taint) {
 		if err != nil {
 			return err
 		}
-		_, err = suite.Kube.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
+		_, err = r.Kube.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
 		return err
 	})
 }
@@ -138,30 +134,11 @@ func forceDelete(t *tappv1.TApp)  { t.Spec.ForceDeletePod = true }
 func neverMigrate(t *tappv1.TApp) { t.Spec.NeverMigrate = true }
 func mayMigrate(t *tappv1.TApp)   { t.Spec.NeverMigrate = false }
 
-// hasEvent waits for an event of the TApp with these words.
-func (r *rig) hasEvent(tapp, reason, words string) {
-	r.Helper()
-	r.eventually("event "+reason+" of TApp "+tapp, func(ctx context.Context) error {
-		list, err := suite.Kube.CoreV1().Events(r.ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=TApp,involvedObject.name=" + tapp})
-		if err != nil {
-			return err
-		}
-		var said []string
-		for _, e := range list.Items {
-			if e.Reason == reason && strings.Contains(e.Message, words) {
-				return nil
-			}
-			said = append(said, e.Reason+": "+e.Message)
-		}
-		return fmt.Errorf("no %q in %q", words, said)
-	})
-}
-
 // statusesAre waits until status.statuses has these, by id.
 func (r *rig) statusesAre(tapp string, want ...tappv1.InstanceStatus) {
 	r.Helper()
-	r.eventually(fmt.Sprintf("the instances of TApp %s are %v", tapp, want), func(ctx context.Context) error {
-		t, err := suite.tapps.TApps(r.ns).Get(ctx, tapp, metav1.GetOptions{})
+	r.Eventually(fmt.Sprintf("the instances of TApp %s are %v", tapp, want), func(ctx context.Context) error {
+		t, err := r.TApps.Get(ctx, tapp, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -181,9 +158,9 @@ func (r *rig) statusesAre(tapp string, want ...tappv1.InstanceStatus) {
 // cleanNode waits until no pod runs on a node of which the API server knows nothing.
 func (r *rig) cleanNode(c *containers) {
 	r.Helper()
-	r.eventually("only pods that exist run", func(context.Context) error {
+	r.Eventually("only pods that exist run", func(context.Context) error {
 		there := map[types.UID]bool{}
-		for _, p := range r.pods() {
+		for _, p := range r.Pods() {
 			there[p.UID] = true
 		}
 		c.mu.Lock()
@@ -201,14 +178,14 @@ func (r *rig) cleanNode(c *containers) {
 // saysOf waits until the status of the TApp has said something.
 func (r *rig) saysOf(tapp, words string) {
 	r.Helper()
-	r.eventually("the status of TApp "+tapp+" tells of the node", func(context.Context) error { return r.told.said(tapp, words) })
+	r.Eventually("the status of TApp "+tapp+" tells of the node", func(context.Context) error { return r.told.said(tapp, words) })
 }
 
 // repair brings a node back that a failed test has left behind.
-func (l loss) repair(t *testing.T) {
-	if t.Failed() {
-		// The test's context has ended; the next test needs the node.
-		out, err := exec.Command(suite.devcluster, "start", l.node, "--dir", filepath.Dir(suite.Kubeconfig)).CombinedOutput()
-		t.Logf("start %s: %v\n%s", l.node, err, out)
+func (l loss) repair(r *rig) {
+	if r.Failed() {
+		// The next test needs the node.
+		out, err := r.Cluster.Devcluster(context.WithoutCancel(r.Context()), "start", l.node)
+		r.Logf("start %s: %v\n%s", l.node, err, out)
 	}
 }

@@ -58,7 +58,7 @@ func (l loss) test(t *testing.T) {
 		tapps = append(tapps, gen.TApp(enduring, gen.Replicas(2), template, gen.Default(endure), forceDelete))
 	}
 	r.create(tapps...)
-	before := r.pods()
+	before := r.Pods()
 	for name, p := range before {
 		if p.Spec.NodeName != l.node {
 			t.Fatalf("pod %s is on %s, and not on %s", name, p.Spec.NodeName, l.node)
@@ -69,13 +69,10 @@ func (l loss) test(t *testing.T) {
 		opted = append(opted, unforced+"-0", unforced+"-1")
 	}
 	running := watchContainers(r, opted...)
-	requests, err := audit.Follow(suite.LogFile("audit.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	requests := r.FollowAudit()
 
 	l.lose(r, l.node)
-	t.Cleanup(func() { l.repair(t) })
+	t.Cleanup(func() { l.repair(r) })
 	evidence := "node " + l.node + " " + l.evidence
 	l.isForced(r, before, evidence)
 	l.staysTied(r, before, evidence)
@@ -90,9 +87,9 @@ func (l loss) test(t *testing.T) {
 		l.isEndured(r)
 	}
 	if l.untie {
-		r.change(tied, mayMigrate)
+		r.Change(tied, mayMigrate)
 		r.podIs(tied+"-0", "migrates", func(p *corev1.Pod) bool { return p.Spec.NodeName == refuge && isReady(p) })
-		r.hasEvent(tied, "SuccessfulDelete", "which it need not wait for any more")
+		r.WaitEvent(tied, "", "SuccessfulDelete", "which it need not wait for any more")
 	}
 
 	if !running.ranTwice(forced + "-0") {
@@ -101,19 +98,19 @@ func (l loss) test(t *testing.T) {
 
 	l.restore(r, l.node)
 	for _, t := range tapps {
-		r.settles(t.Name)
+		r.WaitReady(t.Name)
 	}
 	if l.endured {
 		r.statusesAre(enduring, tappv1.InstanceRunning, tappv1.InstanceRunning)
 	}
 	r.cleanNode(running)
 	for _, name := range []string{forced, tied} {
-		c := meta.FindStatusCondition(r.tapp(name).Status.Conditions, tappv1.ConditionForceDeleted)
+		c := meta.FindStatusCondition(r.Get(name).Status.Conditions, tappv1.ConditionForceDeleted)
 		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != "Recovered" || c.Message != evidence {
 			t.Errorf("TApp %s: the condition ForceDeleted should keep the evidence: %+v", name, c)
 		}
 	}
-	after := r.pods()
+	after := r.Pods()
 	for name, p := range after {
 		if same := before[name].UID == p.UID; same != strings.HasPrefix(name, enduring) {
 			t.Errorf("pod %s is the one that it was: %v; those that are evicted should be others, and no more", name, same)
@@ -133,8 +130,8 @@ func (l loss) isForced(r *rig, before map[string]*corev1.Pod, evidence string) {
 			return p.UID != before[name].UID && p.Spec.NodeName == refuge && isReady(p)
 		})
 	}
-	r.hasEvent(forced, "SuccessfulDelete", "deleted by force")
-	r.hasEvent(forced, "SuccessfulDelete", evidence)
+	r.WaitEvent(forced, "", "SuccessfulDelete", "deleted by force")
+	r.WaitEvent(forced, "", "SuccessfulDelete", evidence)
 }
 
 // staysTied: with neverMigrate the next pod waits for the node.
@@ -144,8 +141,8 @@ func (l loss) staysTied(r *rig, before map[string]*corev1.Pod, evidence string) 
 	p := r.podIs(name, "waits for its node", func(p *corev1.Pod) bool {
 		return p.UID != before[name].UID && isUnschedulable(p)
 	})
-	r.hasEvent(tied, "SuccessfulDelete", evidence)
-	if nodes := r.tapp(tied).Status.Nodes; nodes["0"] != l.node {
+	r.WaitEvent(tied, "", "SuccessfulDelete", evidence)
+	if nodes := r.Get(tied).Status.Nodes; nodes["0"] != l.node {
 		r.Errorf("status.nodes is %v", nodes)
 	}
 	if p.Spec.NodeName != "" {
@@ -160,7 +157,7 @@ func (l loss) isPatient(r *rig, before map[string]*corev1.Pod, evidence string) 
 	r.saysOf(unforced, words)
 	r.statusesAre(unforced, tappv1.InstanceKilling, tappv1.InstanceKilling)
 	for _, name := range []string{unforced + "-0", unforced + "-1"} {
-		if p := r.pods()[name]; p == nil || p.UID != before[name].UID || p.DeletionTimestamp == nil {
+		if p := r.Pods()[name]; p == nil || p.UID != before[name].UID || p.DeletionTimestamp == nil {
 			r.Errorf("%s should be dying, and be the same pod: %v", name, p)
 		}
 		if runningPods()[before[name].UID] != l.node {
@@ -176,7 +173,7 @@ func (l loss) isPatient(r *rig, before map[string]*corev1.Pod, evidence string) 
 func (l loss) isEndured(r *rig) {
 	r.Helper()
 	r.statusesAre(enduring, tappv1.InstancePending, tappv1.InstancePending)
-	_, err := suite.Kube.CoreV1().Pods(r.ns).Patch(r.Context(), enduring+"-0", types.MergePatchType, []byte(`{"status":{"phase":"Unknown"}}`), metav1.PatchOptions{}, "status")
+	_, err := r.Kube.CoreV1().Pods(r.NS).Patch(r.Context(), enduring+"-0", types.MergePatchType, []byte(`{"status":{"phase":"Unknown"}}`), metav1.PatchOptions{}, "status")
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -186,11 +183,7 @@ func (l loss) isEndured(r *rig) {
 // nothingForced: TApp itself has deleted no pod of a TApp that did not opt in.
 func (l loss) nothingForced(r *rig, requests *audit.Log) {
 	r.Helper()
-	all, err := requests.Read()
-	if err != nil {
-		r.Fatal(err)
-	}
-	deletes := audit.Select(all, audit.Filter{Agent: "tapp/", Verbs: []string{"delete"}, Resource: "pods", Namespace: r.ns})
+	deletes := r.Requests(requests, audit.Filter{Agent: "tapp/", Verbs: []string{"delete"}, Resource: "pods", Namespace: r.NS})
 	if len(deletes) == 0 {
 		r.Error("the audit log has no delete of TApp's at all")
 	}

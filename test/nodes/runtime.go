@@ -41,7 +41,7 @@ func watchContainers(r *rig, opted ...string) *containers {
 			c.names[after.UID] = after.Name
 		}
 	})
-	for _, p := range r.pods() {
+	for _, p := range r.Pods() {
 		c.mu.Lock()
 		c.names[p.UID] = p.Name
 		c.mu.Unlock()

@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 )
 
 // told is all that the status of the TApps in a namespace ever said, and what their
@@ -23,24 +24,24 @@ type told struct {
 	replicas map[string][]int32
 }
 
-func listen(t *testing.T, ns string) *told {
-	t.Helper()
+func listen(r *cluster.Rig) *told {
+	r.Helper()
 	out := &told{messages: map[string][]string{}, replicas: map[string][]int32{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			out.follow(ctx, ns)
+			out.follow(ctx, r.TApps)
 		}
 	}()
-	t.Cleanup(func() { cancel(); <-done })
+	r.Cleanup(func() { cancel(); <-done })
 	return out
 }
 
 // follow the TApps until the watch ends.
-func (o *told) follow(ctx context.Context, ns string) {
-	events, err := suite.tapps.TApps(ns).Watch(ctx, metav1.ListOptions{})
+func (o *told) follow(ctx context.Context, tapps client.TAppInterface) {
+	events, err := tapps.Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		select { // the API server is away
 		case <-ctx.Done():
