@@ -32,15 +32,15 @@ func TestBadManifests(t *testing.T) {
 			want, manifest := split(string(content))
 			documents := strings.Split(manifest, "---\n")
 			last := len(documents) - 1
-			ns := namespace(t, nil)
+			r := newRig(t, nil)
 			for _, good := range documents[:last] {
-				mustKubectl(t, ns, good, "apply", "--filename", "-")
+				r.KubectlWith(good, "apply", "--filename", "-")
 			}
-			out, err := kubectl(t, ns, documents[last], "apply", "--filename", "-")
+			out, err := r.TryKubectlWith(documents[last], "apply", "--filename", "-")
 			if err == nil {
 				t.Fatalf("it is admitted: %s", out)
 			}
-			got := tidy(strings.ReplaceAll(out, ns, "NAMESPACE"))
+			got := tidy(strings.ReplaceAll(out, r.NS, "NAMESPACE"))
 			if *update {
 				if err := os.WriteFile(file, []byte(comment(got)+manifest), 0o644); err != nil {
 					t.Fatal(err)

@@ -3,16 +3,13 @@
 package admission
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"tkestack.io/tapp/test/gen"
 )
@@ -48,32 +45,32 @@ func TestForbiddenPods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ns := namespace(t, c.labels)
+			r := newRig(t, c.labels)
 			if c.quota != "" {
-				setQuota(t, ns, c.quota)
+				r.setQuota(c.quota)
 			}
-			out := mustKubectl(t, ns, text(t, manifest("web", c.opts...)), "apply", "--filename", "-")
-			expect(t, strings.ReplaceAll(out, ns, "NAMESPACE"), append(c.want, "tapp.apps.tkestack.io/web created")...)
+			out := r.KubectlWith(text(t, manifest("web", c.opts...)), "apply", "--filename", "-")
+			expect(t, strings.ReplaceAll(out, r.NS, "NAMESPACE"), append(c.want, "tapp.apps.tkestack.io/web created")...)
 			// What did not change is not tried again.
-			expect(t, mustKubectl(t, ns, "", "patch", "tapp", "web", "--type=merge", "--patch", `{"spec":{"minReadySeconds":1,"replicas":0}}`),
+			expect(t, r.Kubectl("patch", "tapp", "web", "--type=merge", "--patch", `{"spec":{"minReadySeconds":1,"replicas":0}}`),
 				"tapp.apps.tkestack.io/web patched")
 		})
 	}
 }
 
 // setQuota of pods, and wait until it is in force.
-func setQuota(t *testing.T, ns, pods string) {
-	t.Helper()
-	quotas := suite.Kube.CoreV1().ResourceQuotas(ns)
-	_, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
+func (r *rig) setQuota(pods string) {
+	r.Helper()
+	quotas := r.Kube.CoreV1().ResourceQuotas(r.NS)
+	_, err := quotas.Create(r.Context(), &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "pods"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse(pods)}},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		t.Fatal(err)
+		r.Fatal(err)
 	}
-	eventually(t, "the quota is in force", func() bool {
-		q, err := quotas.Get(t.Context(), "pods", metav1.GetOptions{})
+	r.eventually("the quota is in force", func() bool {
+		q, err := quotas.Get(r.Context(), "pods", metav1.GetOptions{})
 		return err == nil && len(q.Status.Hard) > 0
 	})
 }
@@ -81,12 +78,12 @@ func setQuota(t *testing.T, ns, pods string) {
 // TestScale: the subresource is judged as the field is.
 func TestScale(t *testing.T) {
 	t.Parallel()
-	ns := namespace(t, nil)
+	r := newRig(t, nil)
 	long := strings.Repeat("w", 61)
-	mustKubectl(t, ns, text(t, manifest(long, gen.Replicas(2))), "apply", "--filename", "-")
+	r.KubectlWith(text(t, manifest(long, gen.Replicas(2))), "apply", "--filename", "-")
 	scale := func(replicas string) string {
 		t.Helper()
-		out, err := kubectl(t, ns, "", "scale", "--replicas="+replicas, "tapp/"+long)
+		out, err := r.TryKubectl("scale", "--replicas="+replicas, "tapp/"+long)
 		if err == nil {
 			t.Errorf("%s replicas are admitted: %s", replicas, out)
 		}
@@ -94,21 +91,21 @@ func TestScale(t *testing.T) {
 	}
 	expect(t, scale("11"), `The TApp "`+long+`" is invalid: metadata.name: Invalid value: "`+long+
 		`": instance 10 would have a pod name of 64 characters, and 63 are allowed; give the TApp a name of at most 60`)
-	mustKubectl(t, ns, "", "scale", "--replicas=10", "tapp/"+long)
-	mustKubectl(t, ns, text(t, manifest("web", gen.Killed(1))), "apply", "--filename", "-")
-	out, err := kubectl(t, ns, "", "scale", "--replicas=50001", "tapp/web")
+	r.Kubectl("scale", "--replicas=10", "tapp/"+long)
+	r.KubectlWith(text(t, manifest("web", gen.Killed(1))), "apply", "--filename", "-")
+	out, err := r.TryKubectl("scale", "--replicas=50001", "tapp/web")
 	if err == nil {
 		t.Error("50,001 replicas are admitted")
 	}
 	expect(t, out, `The TApp "web" is invalid: spec.replicas: Invalid value: 50001: one TApp can have 50000 instances; split it into several`)
-	expect(t, mustKubectl(t, ns, "", "scale", "--replicas=1", "tapp/web"),
+	expect(t, r.Kubectl("scale", "--replicas=1", "tapp/web"),
 		"Warning: spec.statuses: instance 1 has an entry, and does not exist while spec.replicas is 1",
 		"Warning: 1 instance is created (0): the instance has no pod",
 		"tapp.apps.tkestack.io/web scaled")
-	expect(t, mustKubectl(t, ns, "", "scale", "--replicas=0", "tapp/web"),
+	expect(t, r.Kubectl("scale", "--replicas=0", "tapp/web"),
 		"Warning: spec.statuses: instance 1 has an entry, and does not exist while spec.replicas is 0",
 		"tapp.apps.tkestack.io/web scaled")
-	if n := *stored(t, ns, "web").Spec.Replicas; n != 0 {
+	if n := *r.Get("web").Spec.Replicas; n != 0 {
 		t.Errorf("spec.replicas is %d", n)
 	}
 }
@@ -117,17 +114,17 @@ func TestScale(t *testing.T) {
 // alone, and can be deleted.
 func TestRatchet(t *testing.T) {
 	t.Parallel()
-	ns := namespace(t, map[string]string{bypassed: ""})
+	r := newRig(t, map[string]string{bypassed: ""})
 	broken := text(t, manifest("web", gen.Use("gone", 1), gen.MaxUnavailable("0")))
-	mustKubectl(t, ns, broken, "create", "--filename", "-")
-	mustKubectl(t, ns, "", "patch", "tapp", "web", "--type=merge", "--patch", `{"metadata":{"finalizers":["admission-test/wait"]}}`)
-	mustKubectl(t, ns, "", "label", "namespace", ns, bypassed+"-")
+	r.KubectlWith(broken, "create", "--filename", "-")
+	r.Kubectl("patch", "tapp", "web", "--type=merge", "--patch", `{"metadata":{"finalizers":["admission-test/wait"]}}`)
+	r.Kubectl("label", "namespace", r.NS, bypassed+"-")
 	patch := func(patch string) (string, error) {
 		t.Helper()
-		return kubectl(t, ns, "", "patch", "tapp", "web", "--type=merge", "--patch", patch)
+		return r.TryKubectl("patch", "tapp", "web", "--type=merge", "--patch", patch)
 	}
-	eventually(t, "the webhooks are asked", func() bool {
-		_, err := kubectl(t, ns, "", "patch", "tapp", "web", "--dry-run=server", "--type=merge", "--patch", `{"spec":{"templates":{"2":"nowhere"}}}`)
+	r.eventually("the webhooks are asked", func() bool {
+		_, err := r.TryKubectl("patch", "tapp", "web", "--dry-run=server", "--type=merge", "--patch", `{"spec":{"templates":{"2":"nowhere"}}}`)
 		return err != nil
 	})
 	out, err := patch(`{"spec":{"templates":{"2":"nowhere"},"replicas":4}}`)
@@ -151,14 +148,14 @@ func TestRatchet(t *testing.T) {
 		"Warning: 2 instances are created (0,2): the instance has no pod",
 		"tapp.apps.tkestack.io/web patched")
 
-	if err := suite.tapps.TApps(ns).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+	if err := r.TApps.Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := suite.tapps.TApps(ns).Patch(t.Context(), "web", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := r.TApps.Patch(t.Context(), "web", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
 		t.Errorf("the finalizer cannot be removed: %v", err)
 	}
-	eventually(t, "the TApp goes", func() bool {
-		list, err := suite.tapps.TApps(ns).List(t.Context(), metav1.ListOptions{})
+	r.eventually("the TApp goes", func() bool {
+		list, err := r.TApps.List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0
 	})
 }
@@ -166,18 +163,10 @@ func TestRatchet(t *testing.T) {
 // TestPoolOfFifty: fifty templates are tried within the deadline.
 func TestPoolOfFifty(t *testing.T) {
 	t.Parallel()
-	ns := namespace(t, nil)
+	r := newRig(t, nil)
 	var opts []gen.Option
 	for i := range 50 {
 		opts = append(opts, gen.Pool("t"+string(rune('a'+i/26))+string(rune('a'+i%26)), gen.Env("NUMBER", string(rune('a'+i%26)))))
 	}
-	expect(t, mustKubectl(t, ns, text(t, manifest("web", opts...)), "create", "--filename", "-"), "tapp.apps.tkestack.io/web created")
-}
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patient, true, func(context.Context) (bool, error) { return holds(), nil })
-	if err != nil {
-		t.Fatalf("%s: it does not", what)
-	}
+	expect(t, r.KubectlWith(text(t, manifest("web", opts...)), "create", "--filename", "-"), "tapp.apps.tkestack.io/web created")
 }

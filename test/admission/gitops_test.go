@@ -75,9 +75,9 @@ func named(spec string) string {
 }
 
 // apply by server-side apply, as Argo CD and Flux do.
-func applyAs(t *testing.T, ns, manager, manifest string, flags ...string) string {
-	t.Helper()
-	return mustKubectl(t, ns, manifest, append([]string{"apply", "--server-side", "--field-manager", manager, "--filename", "-"}, flags...)...)
+func (r *rig) applyAs(manager, manifest string, flags ...string) string {
+	r.Helper()
+	return r.KubectlWith(manifest, append([]string{"apply", "--server-side", "--field-manager", manager, "--filename", "-"}, flags...)...)
 }
 
 // rewritten are those manifests of which admission changes what they say, rather
@@ -92,14 +92,14 @@ func TestOneFieldManager(t *testing.T) {
 	for name, spec := range stable {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ns := namespace(t, nil)
-			applyAs(t, ns, "argocd-controller", named(spec))
-			look(t, ns, "web") // until then the status is a default, which is stored with the next write
-			first := stored(t, ns, "web")
+			r := newRig(t, nil)
+			r.applyAs("argocd-controller", named(spec))
+			r.observe("web") // until then the status is a default, which is stored with the next write
+			first := r.Get("web")
 			for range 2 {
-				applyAs(t, ns, "argocd-controller", named(spec))
+				r.applyAs("argocd-controller", named(spec))
 			}
-			if last := stored(t, ns, "web"); last.ResourceVersion != first.ResourceVersion {
+			if last := r.Get("web"); last.ResourceVersion != first.ResourceVersion {
 				t.Errorf("applying again made version %s of %s:\n%s\nfrom\n%s", last.ResourceVersion, first.ResourceVersion, text(t, last), text(t, first))
 			}
 		})
@@ -113,21 +113,21 @@ func TestTwoFieldManagers(t *testing.T) {
 	for name, spec := range stable {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ns := namespace(t, nil)
+			r := newRig(t, nil)
 			var flags []string
 			if rewritten[name] {
 				flags = []string{"--force-conflicts"}
 			}
-			applyAs(t, ns, "argocd-controller", named(spec), flags...)
-			first := stored(t, ns, "web")
-			applyAs(t, ns, "kustomize-controller", named(spec), flags...)
-			both := stored(t, ns, "web")
+			r.applyAs("argocd-controller", named(spec), flags...)
+			first := r.Get("web")
+			r.applyAs("kustomize-controller", named(spec), flags...)
+			both := r.Get("web")
 			for range 2 {
 				for _, manager := range []string{"argocd-controller", "kustomize-controller"} {
-					applyAs(t, ns, manager, named(spec), flags...)
+					r.applyAs(manager, named(spec), flags...)
 				}
 			}
-			last := stored(t, ns, "web")
+			last := r.Get("web")
 			if last.Generation != 1 || !equality.Semantic.DeepEqual(first.Spec, both.Spec) || !equality.Semantic.DeepEqual(first.Spec, last.Spec) {
 				t.Errorf("generation %d is\n%s\nand was\n%s", last.Generation, text(t, last), text(t, first))
 			}
@@ -145,13 +145,13 @@ func TestOtherWaysToApply(t *testing.T) {
 		for _, verb := range []string{"apply", "replace"} {
 			t.Run(verb+" "+name, func(t *testing.T) {
 				t.Parallel()
-				ns := namespace(t, nil)
-				mustKubectl(t, ns, named(spec), "create", "--save-config", "--filename", "-")
-				first := stored(t, ns, "web")
+				r := newRig(t, nil)
+				r.KubectlWith(named(spec), "create", "--save-config", "--filename", "-")
+				first := r.Get("web")
 				for range 2 {
-					mustKubectl(t, ns, named(spec), verb, "--filename", "-")
+					r.KubectlWith(named(spec), verb, "--filename", "-")
 				}
-				last := stored(t, ns, "web")
+				last := r.Get("web")
 				if last.Generation != 1 || !equality.Semantic.DeepEqual(first.Spec, last.Spec) {
 					t.Errorf("%s made generation %d:\n%s\nfrom\n%s", verb, last.Generation, text(t, last), text(t, first))
 				}
@@ -164,14 +164,14 @@ func TestOtherWaysToApply(t *testing.T) {
 // what the first one takes out of the manifest gets its default again.
 func TestManagersShareATApp(t *testing.T) {
 	t.Parallel()
-	ns := namespace(t, nil)
+	r := newRig(t, nil)
 	const template = "\n  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: \"web:%\"}]}}\n"
 	at := func(image string) string { return strings.ReplaceAll(template, "%", image) }
-	applyAs(t, ns, "git", named("\nspec:\n  updateStrategy: {maxUnavailable: 3}"+at("1")))
-	applyAs(t, ns, "autoscaler", named("\nspec:\n  replicas: 7\n"), "--force-conflicts")
-	before := stored(t, ns, "web")
-	applyAs(t, ns, "git", named("\nspec:"+at("2")))
-	after := stored(t, ns, "web")
+	r.applyAs("git", named("\nspec:\n  updateStrategy: {maxUnavailable: 3}"+at("1")))
+	r.applyAs("autoscaler", named("\nspec:\n  replicas: 7\n"), "--force-conflicts")
+	before := r.Get("web")
+	r.applyAs("git", named("\nspec:"+at("2")))
+	after := r.Get("web")
 	if *after.Spec.Replicas != 7 || after.Spec.Template.Spec.Containers[0].Image != "web:2" || *after.Spec.UpdateStrategy.MaxUnavailable != intstr.FromInt32(1) {
 		t.Errorf("it is\n%s", text(t, after))
 	}
@@ -179,8 +179,8 @@ func TestManagersShareATApp(t *testing.T) {
 		before.Spec.Template.Labels[tappv1.LabelUniqHash] != after.Spec.Template.Labels[tappv1.LabelUniqHash] {
 		t.Errorf("a new image has to change the template hash alone: from %v to %v", before.Spec.Template.Labels, after.Spec.Template.Labels)
 	}
-	applyAs(t, ns, "autoscaler", named("\nspec:\n  replicas: 7\n"))
-	if last := stored(t, ns, "web"); last.ResourceVersion != after.ResourceVersion {
+	r.applyAs("autoscaler", named("\nspec:\n  replicas: 7\n"))
+	if last := r.Get("web"); last.ResourceVersion != after.ResourceVersion {
 		t.Errorf("the autoscaler changed it:\n%s", text(t, last))
 	}
 }
@@ -191,13 +191,13 @@ func TestLegacySpellingFollowsTheManifest(t *testing.T) {
 	for _, flags := range [][]string{{"apply", "--server-side"}, {"apply"}, {"replace"}} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
 			t.Parallel()
-			ns := namespace(t, nil)
+			r := newRig(t, nil)
 			spec := stable["the tutorial's spelling"]
-			mustKubectl(t, ns, named(spec), "apply", "--server-side", "--field-manager=kubectl", "--filename", "-")
+			r.KubectlWith(named(spec), "apply", "--server-side", "--field-manager=kubectl", "--filename", "-")
 			edited := strings.Replace(spec, "DefaultTemplateName: canary", "DefaultTemplateName: default", 1)
 			for range 2 {
-				mustKubectl(t, ns, named(edited), append(slices.Clone(flags), "--filename", "-")...)
-				if got := stored(t, ns, "web").Spec; got.DefaultTemplateName != "default" || got.LegacyDefaultTemplateName != "" {
+				r.KubectlWith(named(edited), append(slices.Clone(flags), "--filename", "-")...)
+				if got := r.Get("web").Spec; got.DefaultTemplateName != "default" || got.LegacyDefaultTemplateName != "" {
 					t.Errorf("defaultTemplateName is %q, DefaultTemplateName %q", got.DefaultTemplateName, got.LegacyDefaultTemplateName)
 				}
 			}
@@ -209,10 +209,10 @@ func TestLegacySpellingFollowsTheManifest(t *testing.T) {
 // extended, does not change which pods are the TApp's.
 func TestSelectorStays(t *testing.T) {
 	t.Parallel()
-	ns := namespace(t, nil)
-	mustKubectl(t, ns, text(t, manifest("web")), "create", "--filename", "-")
-	mustKubectl(t, ns, text(t, manifest("web", gen.Default(gen.Label("tier", "front")))), "replace", "--filename", "-")
-	got := stored(t, ns, "web").Spec.Selector.MatchLabels
+	r := newRig(t, nil)
+	r.KubectlWith(text(t, manifest("web")), "create", "--filename", "-")
+	r.KubectlWith(text(t, manifest("web", gen.Default(gen.Label("tier", "front")))), "replace", "--filename", "-")
+	got := r.Get("web").Spec.Selector.MatchLabels
 	if len(got) != 1 || got["app"] != "web" {
 		t.Errorf("the selector is %v", got)
 	}
@@ -229,18 +229,18 @@ func TestTutorial(t *testing.T) {
 	if err != nil || len(files) < 8 {
 		t.Fatalf("%v, error %v", files, err)
 	}
-	ns := namespace(t, nil)
+	r := newRig(t, nil)
 	var said []string
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		manifest := strings.ReplaceAll(string(content), "namespace: test", "namespace: "+ns)
+		manifest := strings.ReplaceAll(string(content), "namespace: test", "namespace: "+r.NS)
 		if filepath.Base(file) >= "tutorial-3.7" { // from there on services and claims differ, which are immutable
-			mustKubectl(t, ns, "", "delete", "tapp", "example-tapp")
+			r.Kubectl("delete", "tapp", "example-tapp")
 		}
-		out := mustKubectl(t, ns, manifest, "apply", "--validate=strict", "--filename", "-")
+		out := r.KubectlWith(manifest, "apply", "--validate=strict", "--filename", "-")
 		for line := range strings.Lines(out) {
 			if strings.HasPrefix(line, "Warning: ") && !strings.Contains(line, "created (") {
 				said = append(said, filepath.Base(file)+": "+strings.TrimSpace(line))

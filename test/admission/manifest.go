@@ -34,28 +34,18 @@ func text(t *testing.T, tapp *tappv1.TApp) string {
 	return string(out)
 }
 
-// stored TApp.
-func stored(t *testing.T, ns, name string) *tappv1.TApp {
-	t.Helper()
-	out, err := suite.tapps.TApps(ns).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-// look writes a status, as the controller would.
-func look(t *testing.T, ns, name string) {
-	t.Helper()
+// observe writes a status, as the controller would.
+func (r *rig) observe(name string) {
+	r.Helper()
 	seen := []byte(`{"status":{"observedGeneration":1}}`)
-	if _, err := suite.tapps.TApps(ns).Patch(t.Context(), name, types.MergePatchType, seen, metav1.PatchOptions{}, "status"); err != nil {
-		t.Fatal(err)
+	if _, err := r.TApps.Patch(r.Context(), name, types.MergePatchType, seen, metav1.PatchOptions{}, "status"); err != nil {
+		r.Fatal(err)
 	}
 }
 
-// running makes the pods of a TApp, as the controller would.
-func running(t *testing.T, tapp *tappv1.TApp) {
-	t.Helper()
+// createPods creates the pods of a TApp, as the controller would.
+func (r *rig) createPods(tapp *tappv1.TApp) {
+	r.Helper()
 	for id := range int(*tapp.Spec.Replicas) {
 		name := tapp.Spec.DefaultTemplateName
 		if own := tapp.Spec.Templates[string(rune('0'+id))]; own != "" {
@@ -63,8 +53,8 @@ func running(t *testing.T, tapp *tappv1.TApp) {
 		}
 		pod := plan.PodOf(tapp, name, id)
 		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(tapp, tappv1.GroupVersionKind())}
-		if _, err := suite.Kube.CoreV1().Pods(tapp.Namespace).Create(context.Background(), pod, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
+		if _, err := r.Kube.CoreV1().Pods(tapp.Namespace).Create(context.Background(), pod, metav1.CreateOptions{}); err != nil {
+			r.Fatal(err)
 		}
 	}
 }

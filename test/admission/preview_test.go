@@ -26,14 +26,14 @@ func expect(t *testing.T, out string, want ...string) {
 // only tried.
 func TestPreview(t *testing.T) {
 	t.Parallel()
-	ns := namespace(t, nil)
+	r := newRig(t, nil)
 	base := []gen.Option{gen.Replicas(6), gen.Pool("canary", gen.Image("demo:v2")), gen.Use("canary", 5)}
 	apply := func(flag string, opts ...gen.Option) string {
 		t.Helper()
-		return mustKubectl(t, ns, text(t, manifest("web", append(base, opts...)...)), "apply", flag, "--filename", "-")
+		return r.KubectlWith(text(t, manifest("web", append(base, opts...)...)), "apply", flag, "--filename", "-")
 	}
 	expect(t, apply("--dry-run=none"), "tapp.apps.tkestack.io/web created")
-	running(t, stored(t, ns, "web"))
+	r.createPods(r.Get("web"))
 
 	for name, c := range map[string]struct {
 		opts []gen.Option
@@ -76,20 +76,20 @@ func TestPreview(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := stored(t, ns, "web")
+			before := r.Get("web")
 			last := "tapp.apps.tkestack.io/web configured (server dry run)"
 			if name == "nothing" {
 				last = "tapp.apps.tkestack.io/web unchanged (server dry run)"
 			}
 			expect(t, apply("--dry-run=server", c.opts...), append(c.want, last)...)
-			if after := stored(t, ns, "web"); !equality.Semantic.DeepEqual(before, after) {
+			if after := r.Get("web"); !equality.Semantic.DeepEqual(before, after) {
 				t.Errorf("the dry run changed it")
 			}
 		})
 	}
 	expect(t, apply("--dry-run=none", gen.Default(gen.Image("demo:v3"))),
 		"Warning: 5 instances are updated in place (0-4): image of main from demo:v1 to demo:v3", "tapp.apps.tkestack.io/web configured")
-	expect(t, mustKubectl(t, ns, "", "scale", "--replicas=7", "tapp/web"),
+	expect(t, r.Kubectl("scale", "--replicas=7", "tapp/web"),
 		// What the last update began is still to be done.
 		"Warning: 5 instances are updated in place (0-4): image of main from demo:v1 to demo:v3",
 		"Warning: 1 instance is created (6): the instance has no pod",
@@ -99,13 +99,13 @@ func TestPreview(t *testing.T) {
 // TestInitImages: they are patched, and wait.
 func TestInitImages(t *testing.T) {
 	t.Parallel()
-	ns := namespace(t, nil)
+	r := newRig(t, nil)
 	at := func(image string) string {
 		return text(t, manifest("web", gen.Replicas(2), gen.Default(initContainer(image))))
 	}
-	mustKubectl(t, ns, at("setup:1"), "apply", "--filename", "-")
-	running(t, stored(t, ns, "web"))
-	expect(t, mustKubectl(t, ns, at("setup:2"), "apply", "--filename", "-"),
+	r.KubectlWith(at("setup:1"), "apply", "--filename", "-")
+	r.createPods(r.Get("web"))
+	expect(t, r.KubectlWith(at("setup:2"), "apply", "--filename", "-"),
 		"Warning: spec.template.spec.initContainers[setup].image: an init container's new image takes effect when an instance's pod starts next; updating in place does not start it",
 		"Warning: 2 instances are updated in place (0-1): image of setup from setup:1 to setup:2",
 		"tapp.apps.tkestack.io/web configured")
@@ -114,10 +114,10 @@ func TestInitImages(t *testing.T) {
 // TestOverlap: two TApps whose selectors mean the pods of both.
 func TestOverlap(t *testing.T) {
 	t.Parallel()
-	ns := namespace(t, nil)
-	mustKubectl(t, ns, text(t, manifest("web")), "apply", "--filename", "-")
-	expect(t, mustKubectl(t, ns, text(t, manifest("web-two", gen.Default(gen.Label("app", "web"), gen.Label("tier", "two")))), "apply", "--filename", "-"),
+	r := newRig(t, nil)
+	r.KubectlWith(text(t, manifest("web")), "apply", "--filename", "-")
+	expect(t, r.KubectlWith(text(t, manifest("web-two", gen.Default(gen.Label("app", "web"), gen.Label("tier", "two")))), "apply", "--filename", "-"),
 		"Warning: spec.selector: it overlaps with that of TApp web; Services and budgets that use it mean the pods of both. Give each a label of its own",
 		"tapp.apps.tkestack.io/web-two created")
-	expect(t, mustKubectl(t, ns, text(t, manifest("other")), "apply", "--filename", "-"), "tapp.apps.tkestack.io/other created")
+	expect(t, r.KubectlWith(text(t, manifest("other")), "apply", "--filename", "-"), "tapp.apps.tkestack.io/other created")
 }

@@ -5,7 +5,6 @@
 package admission
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -17,64 +16,51 @@ import (
 	"fmt"
 	"math/big"
 	"net"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
-	"tkestack.io/tapp/crd/client"
+	"tkestack.io/tapp/controller"
 	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/webhook"
 )
 
-// patient is how long anything may take. The machine may be busy; nothing waits
-// longer than it has to.
+// patient is how long anything may take here.
 const patient = 2 * time.Minute
 
 // suite is the cluster, with the webhooks in front.
-var suite struct {
-	*cluster.Cluster
-	tapps    client.Interface
-	registry *prometheus.Registry
-}
+type suite struct{ *cluster.Cluster }
 
-// connect finds the cluster.
-func connect() (err error) {
-	if suite.Cluster, err = cluster.Connect("admission-test"); err != nil {
-		return err
-	}
-	suite.tapps, err = client.New(suite.Config)
-	return err
-}
-
-// applyCRDs applies the CustomResourceDefinitions, and waits until they are served.
-func applyCRDs(ctx context.Context) error {
-	out, err := exec.CommandContext(ctx, suite.Program("kubectl"), "--kubeconfig", suite.Kubeconfig,
-		"apply", "--server-side", "--force-conflicts", "--filename", filepath.Join("..", "..", "crd", "bases")).CombinedOutput()
+// begin puts the webhooks in front of the cluster, until end is called.
+func begin(ctx context.Context) (end func(context.Context) error, err error) {
+	c, err := cluster.Connect("admission-test")
 	if err != nil {
-		return fmt.Errorf("kubectl apply: %w: %s", err, out)
+		return nil, err
 	}
-	var last error
-	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		_, last = suite.tapps.TApps(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
-		return last == nil, nil
-	})
+	if err := cluster.ApplyCRDs(ctx, "admission-test", controller.Kinds()...); err != nil {
+		return nil, err
+	}
+	s := suite{c}
+	serving, stop := context.WithCancel(ctx)
+	ended, err := s.serve(serving)
 	if err != nil {
-		return fmt.Errorf("waiting until TApps are served: %w: %w", err, last)
+		stop()
+		return nil, err
 	}
-	return nil
+	return func(ctx context.Context) error {
+		s.unregister(ctx)
+		stop()
+		return ended()
+	}, nil
 }
 
 // serve runs the webhooks until ctx ends, and registers them.
-func serve(ctx context.Context) (wait func() error, err error) {
+func (s suite) serve(ctx context.Context) (wait func() error, err error) {
 	certificate, err := selfSigned()
 	if err != nil {
 		return nil, err
@@ -83,13 +69,12 @@ func serve(ctx context.Context) (wait func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	suite.registry = prometheus.NewRegistry()
 	c := webhook.Defaults()
 	c.ShutdownDelay = 0
-	c.REST, c.Listener, c.Registry, c.Certificates, c.Version = suite.Config, listener, suite.registry, certificate, "admission-test"
+	c.REST, c.Listener, c.Registry, c.Certificates, c.Version = s.Config, listener, prometheus.NewRegistry(), certificate, "admission-test"
 	ended := make(chan error, 1)
 	go func() { ended <- webhook.Run(ctx, c) }()
-	if err := register(ctx, "https://"+listener.Addr().String(), certificate.authority); err != nil {
+	if err := s.register(ctx, "https://"+listener.Addr().String(), certificate.authority); err != nil {
 		return nil, err
 	}
 	return func() error { return <-ended }, nil
@@ -135,7 +120,7 @@ const bypassed = "admission-test/bypassed"
 const configurationName = "tapp"
 
 // register has the API server call the webhooks, and waits until it does.
-func register(ctx context.Context, url string, authority []byte) error {
+func (s suite) register(ctx context.Context, url string, authority []byte) error {
 	at := func(path string) admissionregistrationv1.WebhookClientConfig {
 		url := url + path
 		return admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: authority}
@@ -163,73 +148,41 @@ func register(ctx context.Context, url string, authority []byte) error {
 			NamespaceSelector: where, SideEffects: &none, TimeoutSeconds: &seconds, AdmissionReviewVersions: versions,
 		}},
 	}
-	unregister(ctx)
-	api := suite.Kube.AdmissionregistrationV1()
+	s.unregister(ctx)
+	api := s.Kube.AdmissionregistrationV1()
 	if _, err := api.MutatingWebhookConfigurations().Create(ctx, mutating, metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	if _, err := api.ValidatingWebhookConfigurations().Create(ctx, validating, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patient, true, func(ctx context.Context) (bool, error) {
+	return cluster.Poll(ctx, patient, func(ctx context.Context) error {
 		t := manifest("probe")
 		t.Name = strings.Repeat("a", 80) // which is too long
-		_, err := suite.tapps.TApps(metav1.NamespaceDefault).Create(ctx, t, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return apierrors.IsInvalid(err) && strings.Contains(err.Error(), "validate.tapp.tkestack.io"), nil
+		_, err := s.TApps(metav1.NamespaceDefault).Create(ctx, t, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "validate.tapp.tkestack.io") {
+			return fmt.Errorf("the webhooks are not asked: %s", fmt.Sprint(err))
+		}
+		return nil
 	})
 }
 
-func unregister(ctx context.Context) {
-	api := suite.Kube.AdmissionregistrationV1()
+func (s suite) unregister(ctx context.Context) {
+	api := s.Kube.AdmissionregistrationV1()
 	_ = api.MutatingWebhookConfigurations().Delete(ctx, configurationName, metav1.DeleteOptions{})   // there may be none
 	_ = api.ValidatingWebhookConfigurations().Delete(ctx, configurationName, metav1.DeleteOptions{}) // there may be none
 }
 
-// namespace makes one for a test.
-func namespace(t *testing.T, labels map[string]string) string {
+// rig is a namespace behind the webhooks.
+type rig struct{ *cluster.Rig }
+
+func newRig(t *testing.T, labels map[string]string) *rig {
 	t.Helper()
-	ns, err := suite.Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "admission-", Labels: labels}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := suite.Kube.CoreV1().Namespaces().Delete(context.Background(), ns.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
-	serviceAccount(t, ns.Name)
-	return ns.Name
+	return &rig{cluster.New(t, "admission", cluster.Labels(labels))}
 }
 
-// serviceAccount waits until pods can be created.
-func serviceAccount(t *testing.T, ns string) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patient, true, func(ctx context.Context) (bool, error) {
-		_, err := suite.Kube.CoreV1().ServiceAccounts(ns).Get(ctx, "default", metav1.GetOptions{})
-		return err == nil, nil
-	})
-	if err != nil {
-		t.Fatal("the namespace gets no service account: ", err)
-	}
-}
-
-// kubectl runs the real kubectl, and returns all that it prints, also when it
-// fails.
-func kubectl(t *testing.T, ns, stdin string, args ...string) (string, error) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), suite.Program("kubectl"), append([]string{"--kubeconfig", suite.Kubeconfig, "--namespace", ns}, args...)...)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr, cmd.Stdin = &out, &out, strings.NewReader(stdin)
-	err := cmd.Run()
-	return out.String(), err
-}
-
-// mustKubectl runs kubectl, which must succeed.
-func mustKubectl(t *testing.T, ns, stdin string, args ...string) string {
-	t.Helper()
-	out, err := kubectl(t, ns, stdin, args...)
-	if err != nil {
-		t.Fatalf("kubectl %s: %v: %s", strings.Join(args, " "), err, out)
-	}
-	return out
+// eventually is Eventually with the patience of this suite.
+func (r *rig) eventually(what string, holds func() bool) {
+	r.Helper()
+	cluster.Within(r.T, patient, what, func(context.Context) error { return cluster.When(!holds(), "it does not") })
 }
