@@ -22,41 +22,41 @@ spec:
 // TestApp: the kind App is turned on by an upgrade, and does its work with the rights
 // that the chart then gives.
 func TestApp(t *testing.T) {
-	ns := namespace(t)
+	r := newRig(t)
 	install(t)
 	rolledOut(t)
 	helm(t, append([]string{"upgrade", releaseName, chartDir}, set([]string{"controllers.app.enabled=true"})...)...)
 	rolledOut(t)
-	answers(t, ns)
-	appAnswers(t, ns)
+	r.answers()
+	appAnswers(r)
 
 	// Somebody else's objects are in the way, and go.
-	kubectl(t, "--namespace", ns, "create", "service", "clusterip", "shop", "--tcp=80")
-	kubectl(t, "--namespace", ns, "create", "deployment", "shop", "--image=nginx:1.25")
-	mustApply(t, ns, fmt.Sprintf(app, "shop"))
-	kubectl(t, "--namespace", ns, "wait", "app", "shop", "--for=condition=Stalled", "--timeout="+patience.String())
-	kubectl(t, "--namespace", ns, "delete", "service,deployment", "shop")
-	kubectl(t, "--namespace", ns, "wait", "app", "shop", "--for=condition=Ready", "--timeout="+patience.String())
-	if out := kubectl(t, "--namespace", ns, "get", "app", "shop", "--no-headers"); strings.Join(strings.Fields(out)[:4], " ") != "shop shop 2/2 shop" {
+	r.Kubectl("create", "service", "clusterip", "shop", "--tcp=80")
+	r.Kubectl("create", "deployment", "shop", "--image=nginx:1.25")
+	r.apply(fmt.Sprintf(app, "shop"))
+	r.Kubectl("wait", "app", "shop", "--for=condition=Stalled", "--timeout="+patience.String())
+	r.Kubectl("delete", "service,deployment", "shop")
+	r.Kubectl("wait", "app", "shop", "--for=condition=Ready", "--timeout="+patience.String())
+	if out := r.Kubectl("get", "app", "shop", "--no-headers"); strings.Join(strings.Fields(out)[:4], " ") != "shop shop 2/2 shop" {
 		t.Errorf("kubectl get app: %s", out)
 	}
 
 	// Other names, another number; children left behind and taken up again.
-	mustApply(t, ns, strings.Replace(fmt.Sprintf(app, "front"), "replicas: 2", "replicas: 1", 1))
-	eventually(t, "the Service has its new name", func(ctx context.Context) error { return services(ctx, ns, "front") })
-	kubectl(t, "--namespace", ns, "delete", "app", "shop", "--cascade=orphan")
-	mustApply(t, ns, fmt.Sprintf(app, "front"))
-	kubectl(t, "--namespace", ns, "wait", "app", "shop", "--for=condition=Ready", "--timeout="+patience.String())
-	kubectl(t, "--namespace", ns, "delete", "app", "shop", "--cascade=foreground", "--timeout="+patience.String())
-	eventually(t, "both children are gone", func(ctx context.Context) error { return services(ctx, ns) })
+	r.apply(strings.Replace(fmt.Sprintf(app, "front"), "replicas: 2", "replicas: 1", 1))
+	r.Eventually("the Service has its new name", func(ctx context.Context) error { return r.services(ctx, "front") })
+	r.Kubectl("delete", "app", "shop", "--cascade=orphan")
+	r.apply(fmt.Sprintf(app, "front"))
+	r.Kubectl("wait", "app", "shop", "--for=condition=Ready", "--timeout="+patience.String())
+	r.Kubectl("delete", "app", "shop", "--cascade=foreground", "--timeout="+patience.String())
+	r.Eventually("both children are gone", func(ctx context.Context) error { return r.services(ctx) })
 }
 
 // appAnswers: the webhook for Apps judges, and says what is wrong.
-func appAnswers(t *testing.T, ns string) {
-	t.Helper()
+func appAnswers(r *rig) {
+	r.Helper()
 	const want = "spec.deploymentTemplate.image"
-	eventually(t, "the webhook judges Apps", func(ctx context.Context) error {
-		out, err := apply(ctx, ns, strings.Replace(fmt.Sprintf(app, "shop"), "nginx:1.25", "", 1), "--dry-run=server")
+	r.Eventually("the webhook judges Apps", func(context.Context) error {
+		out, err := r.tryApply(strings.Replace(fmt.Sprintf(app, "shop"), "nginx:1.25", "", 1), "--dry-run=server")
 		if err == nil || !strings.Contains(out+err.Error(), want) {
 			return fmt.Errorf("an App without an image: %w %s", err, out)
 		}
@@ -64,8 +64,8 @@ func appAnswers(t *testing.T, ns string) {
 	})
 }
 
-func services(ctx context.Context, ns string, want ...string) error {
-	list, err := suite.kube.CoreV1().Services(ns).List(ctx, metav1.ListOptions{})
+func (r *rig) services(ctx context.Context, want ...string) error {
+	list, err := r.Kube.CoreV1().Services(r.NS).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}

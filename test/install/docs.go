@@ -28,12 +28,12 @@ func goThrough(t *testing.T, page, section, namespace string) {
 	for _, name := range []string{"chart", "docs", "test"} {
 		link(t, filepath.Join(root, name), filepath.Join(dir, name))
 	}
-	link(t, suite.program, filepath.Join(bin, "kubectl-tapp"))
+	link(t, suite.Program("tapp"), filepath.Join(bin, "kubectl-tapp"))
 	chartImage(t, bin)
 	w := walk.Walk{
 		Page: filepath.Join(root, "docs", page), Section: section, Dir: dir, Namespace: namespace, Patience: patience, Record: *update, Log: t.Logf,
 		Env: append(os.Environ(), "KUBECONFIG="+kubeconfig(t, namespace), "NO_COLOR=1",
-			"PATH="+bin+string(filepath.ListSeparator)+suite.bin+string(filepath.ListSeparator)+os.Getenv("PATH")),
+			"PATH="+bin+string(filepath.ListSeparator)+filepath.Dir(suite.Program("helm"))+string(filepath.ListSeparator)+os.Getenv("PATH")),
 	}
 	if err := w.Go(t.Context()); err != nil {
 		t.Error(err)
@@ -54,7 +54,7 @@ func link(t *testing.T, from, to string) {
 // kubeconfig of a user who works in the namespace.
 func kubeconfig(t *testing.T, namespace string) string {
 	t.Helper()
-	config, err := clientcmd.LoadFromFile(suite.kubeconfig)
+	config, err := clientcmd.LoadFromFile(suite.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func kubeconfig(t *testing.T, namespace string) string {
 func chartImage(t *testing.T, bin string) {
 	t.Helper()
 	script := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = install ]; then set -- \"$@\" --set image.repository=%s --set-string image.tag=%s; fi\nexec %s \"$@\"\n",
-		suite.repository, suite.tag, filepath.Join(suite.bin, "helm"))
+		suite.repository, suite.tag, suite.Program("helm"))
 	if err := os.WriteFile(filepath.Join(bin, "helm"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -11,23 +11,25 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tkestack.io/tapp/test/cluster"
 )
 
 // TestUpgrade: no admission request fails while all pods of the release are replaced,
 // and TApps do not notice.
 func TestUpgrade(t *testing.T) {
-	ns := namespace(t)
+	r := newRig(t)
 	install(t)
 	rolledOut(t)
-	answers(t, ns)
-	mustApply(t, ns, goodTApp("web", 3, "nginx:1.25"))
-	settled(t, ns, "web")
-	before, old := pods(t, ns, "web"), names(t)
+	r.answers()
+	r.apply(goodTApp("web", 3, "nginx:1.25"))
+	r.WaitReady("web")
+	before, old := r.pods("web"), names(t)
 
-	load := startLoad(t, ns)
+	load := startLoad(r.Rig)
 	helm(t, append([]string{"upgrade", releaseName, chartDir}, set([]string{"controller.workers=7"})...)...)
 	rolledOut(t)
-	eventually(t, "the old pods are gone", func(ctx context.Context) error {
+	cluster.Eventually(t, "the old pods are gone", func(ctx context.Context) error {
 		for name := range names(t) {
 			if old[name] {
 				return fmt.Errorf("%s is there", name)
@@ -36,12 +38,12 @@ func TestUpgrade(t *testing.T) {
 		return ctx.Err()
 	})
 	load.end(t, 100)
-	if after := pods(t, ns, "web"); !maps.Equal(before, after) {
+	if after := r.pods("web"); !maps.Equal(before, after) {
 		t.Errorf("the pods of a TApp were %v, and are %v", before, after)
 	}
 	// The new ones work.
-	mustApply(t, ns, goodTApp("web", 4, "nginx:1.25"))
-	settled(t, ns, "web")
+	r.apply(goodTApp("web", 4, "nginx:1.25"))
+	r.WaitReady("web")
 }
 
 // names of the release's pods.
@@ -61,36 +63,36 @@ func names(t *testing.T) map[string]bool {
 // TestUninstall: without the release TApps and their pods stay, and can be changed;
 // the next one takes them up, and restarts nothing.
 func TestUninstall(t *testing.T) {
-	ns := namespace(t)
+	r := newRig(t)
 	install(t)
 	rolledOut(t)
-	answers(t, ns)
-	mustApply(t, ns, goodTApp("web", 3, "nginx:1.25"))
-	tapp := settled(t, ns, "web")
-	before := pods(t, ns, "web")
+	r.answers()
+	r.apply(goodTApp("web", 3, "nginx:1.25"))
+	tapp := r.WaitReady("web")
+	before := r.pods("web")
 
 	if err := uninstall(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	kubectl(t, "get", "crd", "tapps.apps.tkestack.io")
-	if _, err := suite.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), releaseName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := suite.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), releaseName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the webhook configuration is left: %v", err)
 	}
-	kubectl(t, "--namespace", ns, "annotate", "tapp", "web", "note=uninstalled")
-	left, err := suite.tapps.TApps(ns).Get(t.Context(), "web", metav1.GetOptions{})
+	r.Kubectl("annotate", "tapp", "web", "note=uninstalled")
+	left, err := r.TApps.Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil || left.UID != tapp.UID {
 		t.Fatalf("the TApp is not what it was: %v", err)
 	}
-	if now := pods(t, ns, "web"); !maps.Equal(before, now) {
+	if now := r.pods("web"); !maps.Equal(before, now) {
 		t.Errorf("without a release the pods are %v, and were %v", now, before)
 	}
 
 	install(t)
 	rolledOut(t)
-	answers(t, ns)
-	mustApply(t, ns, goodTApp("web", 4, "nginx:1.25")) // a sign that the new release works on it
-	settled(t, ns, "web")
-	after := pods(t, ns, "web")
+	r.answers()
+	r.apply(goodTApp("web", 4, "nginx:1.25")) // a sign that the new release works on it
+	r.WaitReady("web")
+	after := r.pods("web")
 	delete(after, "web-3")
 	if !maps.Equal(before, after) {
 		t.Errorf("with a new release the pods are %v, and were %v", after, before)
@@ -99,7 +101,7 @@ func TestUninstall(t *testing.T) {
 
 // TestUsers: the cluster's roles for users take in TApps.
 func TestUsers(t *testing.T) {
-	ns := namespace(t)
+	r := newRig(t)
 	install(t)
 	for _, c := range []struct{ role, verb, resource, want string }{
 		{"view", "list", "tapps.apps.tkestack.io", "yes"},
@@ -112,12 +114,12 @@ func TestUsers(t *testing.T) {
 		{"admin", "watch", "tapps.apps.tkestack.io", "yes"},
 	} {
 		user := "user-" + c.role
-		if out, err := command(t.Context(), "", "kubectl", "--namespace", ns, "get", "rolebinding", user); err != nil && strings.Contains(out, "NotFound") {
-			kubectl(t, "--namespace", ns, "create", "rolebinding", user, "--clusterrole="+c.role, "--user="+user)
+		if out, err := r.TryKubectl("get", "rolebinding", user); err != nil && strings.Contains(out, "NotFound") {
+			r.Kubectl("create", "rolebinding", user, "--clusterrole="+c.role, "--user="+user)
 		}
-		eventually(t, fmt.Sprint(c), func(ctx context.Context) error { // the aggregation takes a moment
+		r.Eventually(fmt.Sprint(c), func(context.Context) error { // the aggregation takes a moment
 			resource, sub, _ := strings.Cut(c.resource, "/")
-			out, _ := command(ctx, "", "kubectl", "--namespace", ns, "auth", "can-i", c.verb, resource, "--subresource="+sub, "--as="+user) // says no by its exit code
+			out, _ := r.TryKubectl("auth", "can-i", c.verb, resource, "--subresource="+sub, "--as="+user) // says no by its exit code
 			if got := strings.TrimSpace(out); got != c.want {
 				return fmt.Errorf("got %q", got)
 			}

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -23,17 +24,17 @@ type load struct {
 	failed []string
 }
 
-// startLoad in a namespace.
-func startLoad(t *testing.T, namespace string) *load {
-	t.Helper()
+// startLoad in the namespace of a test.
+func startLoad(r *cluster.Rig) *load {
+	r.Helper()
 	const clients = 3
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, stop := context.WithCancel(r.Context())
 	l := &load{stop: stop}
 	for i := range clients {
 		l.group.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				tapp := gen.TApp(fmt.Sprintf("load-%d-%d", i, n))
-				_, err := suite.tapps.TApps(namespace).Create(ctx, tapp, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+				_, err := r.TApps.Create(ctx, tapp, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 				l.note(ctx, err)
 			}
 		})

@@ -11,38 +11,40 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"tkestack.io/tapp/test/cluster"
 )
 
 // TestMetrics: a real Prometheus scrapes both pods, has the series that alerts and
 // dashboards ask for, takes the rules, and raises an alert for a TApp that is stuck.
 func TestMetrics(t *testing.T) {
-	ns := namespace(t)
+	r := newRig(t)
 	rules := ruleFile(t)
 	if out, err := exec.CommandContext(t.Context(), need(t, "promtool"), "check", "rules", rules).CombinedOutput(); err != nil {
 		t.Errorf("promtool: %v\n%s", err, out)
 	}
 	install(t)
 	rolledOut(t)
-	answers(t, ns)
+	r.answers()
 	p := startPrometheus(t, rules)
-	mustApply(t, ns, goodTApp("web", 2, "nginx:1.25"))
-	mustApply(t, ns, stuckTApp)
-	settled(t, ns, "web")
+	r.apply(goodTApp("web", 2, "nginx:1.25"))
+	r.apply(stuckTApp)
+	r.WaitReady("web")
 
 	for _, c := range []struct{ query, want string }{
 		{`sum(up{job="tapp", namespace="tapp-system"})`, "2"},
 		{`sum(tapp_leader{job="tapp", namespace="tapp-system"})`, "1"},
 		{`count(tapp_build_info{job="tapp", namespace="tapp-system"})`, "2"},
 		// The TApp's namespace, not the pod's.
-		{fmt.Sprintf(`sum(tapp_instances{namespace=%q, tapp="web", state="Running"})`, ns), "2"},
-		{fmt.Sprintf(`max(tapp_condition{namespace=%q, tapp="stuck", condition="Stalled"})`, ns), "1"},
+		{fmt.Sprintf(`sum(tapp_instances{namespace=%q, tapp="web", state="Running"})`, r.NS), "2"},
+		{fmt.Sprintf(`max(tapp_condition{namespace=%q, tapp="stuck", condition="Stalled"})`, r.NS), "1"},
 		{`sum(tapp_admission_verdicts_total{job="tapp", verdict="denied", rule="TemplateReferences"}) > bool 0`, "1"},
 		{`min(tapp_certificate_expiry_timestamp_seconds{job="tapp"}) - time() > bool 3600`, "1"},
 		{`sum(rate(tapp_api_requests_total{job="tapp"}[1m])) > bool 0`, "1"},
-		{fmt.Sprintf(`count(ALERTS{alertname="TAppStalled", alertstate="pending", namespace=%q, tapp="stuck"})`, ns), "1"},
+		{fmt.Sprintf(`count(ALERTS{alertname="TAppStalled", alertstate="pending", namespace=%q, tapp="stuck"})`, r.NS), "1"},
 		{`count(ALERTS{alertname!="TAppStalled"}) or vector(0)`, "0"},
 	} {
-		eventually(t, c.query, func(ctx context.Context) error {
+		cluster.Eventually(t, c.query, func(ctx context.Context) error {
 			samples, err := p.query(ctx, c.query)
 			if err != nil {
 				return err
@@ -59,7 +61,7 @@ func TestMetrics(t *testing.T) {
 // healthyRules: Prometheus can evaluate every rule.
 func healthyRules(t *testing.T, p *prometheus) {
 	t.Helper()
-	eventually(t, "the rules are evaluated", func(ctx context.Context) error {
+	cluster.Eventually(t, "the rules are evaluated", func(ctx context.Context) error {
 		var data struct {
 			Groups []struct {
 				Rules []struct{ Name, Health, LastError string }

@@ -34,17 +34,17 @@ func TestModes(t *testing.T) {
 		{"provided", provided, "The webhooks' certificate: provided."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ns, values := namespace(t), c.values(t)
+			r, values := newRig(t), c.values(t)
 			began := time.Now()
 			if out := install(t, values...); !strings.Contains(out, c.notes) {
 				t.Errorf("helm says nothing of %q:\n%s", c.notes, out)
 			}
-			answers(t, ns)
+			r.answers()
 			t.Logf("from helm install to the first answer of admission: %s", since(began))
 
-			mustApply(t, ns, goodTApp("web", 3, "nginx:1.25"))
-			settled(t, ns, "web")
-			if n := len(pods(t, ns, "web")); n != 3 {
+			r.apply(goodTApp("web", 3, "nginx:1.25"))
+			r.WaitReady("web")
+			if n := len(r.pods("web")); n != 3 {
 				t.Errorf("%d pods run, want 3", n)
 			}
 			rolledOut(t)
@@ -75,7 +75,7 @@ func provided(t *testing.T) []string {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "provided"}, Type: corev1.SecretTypeTLS, Data: map[string][]byte{
 		corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
 	}}
-	secrets := suite.kube.CoreV1().Secrets(releaseSpace)
+	secrets := suite.Kube.CoreV1().Secrets(releaseSpace)
 	if _, err := secrets.Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,8 @@ func TestEverything(t *testing.T) {
 	file := filepath.Join("..", "chart", "testdata", "values", "everything.yaml")
 	manifest := helm(t, "template", releaseName, chartDir, "--values", file, "--api-versions", "cert-manager.io/v1",
 		"--set", "metrics.serviceMonitor.enabled=false,metrics.prometheusRule.enabled=false,crds.install=false") // the first two are the Prometheus Operator's kinds
-	if out, err := apply(t.Context(), releaseSpace, manifest, "--dry-run=server", "--server-side", "--validate=strict"); err != nil {
+	if out, err := suite.Command(t.Context(), manifest, "kubectl", "apply", "--namespace", releaseSpace, "--filename", "-",
+		"--dry-run=server", "--server-side", "--validate=strict"); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -19,6 +19,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"tkestack.io/tapp/test/cluster"
 )
 
 // prometheus is a real one, which scrapes what the chart's ServiceMonitor says and
@@ -28,7 +30,7 @@ type prometheus struct{ address string }
 // need returns the path of one of Prometheus' programs.
 func need(t *testing.T, program string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), suite.devcluster, "need", program)
+	cmd := exec.CommandContext(t.Context(), suite.Program("devcluster"), "need", program)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -85,7 +87,7 @@ func startPrometheus(t *testing.T, rules string) *prometheus {
 			t.Logf("Prometheus says:\n%s", out)
 		}
 	})
-	eventually(t, "Prometheus answers", func(ctx context.Context) error {
+	cluster.Eventually(t, "Prometheus answers", func(ctx context.Context) error {
 		_, err := p.query(ctx, "vector(1)")
 		return err
 	})
@@ -96,7 +98,7 @@ func startPrometheus(t *testing.T, rules string) *prometheus {
 // labels that the ServiceMonitor gives them.
 func targets(t *testing.T) []any {
 	t.Helper()
-	slices, err := suite.kube.DiscoveryV1().EndpointSlices(releaseSpace).List(t.Context(), metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + releaseName})
+	slices, err := suite.Kube.DiscoveryV1().EndpointSlices(releaseSpace).List(t.Context(), metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + releaseName})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 )
 
 // ofRelease selects the pods of the chart.
@@ -22,9 +21,9 @@ const ofRelease = "app.kubernetes.io/instance=" + releaseName
 // helm must succeed.
 func helm(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := command(t.Context(), "", "helm", append(args, "--namespace", releaseSpace)...)
+	out, err := suite.Command(t.Context(), "", "helm", append(args, "--namespace", releaseSpace)...)
 	if err != nil {
-		t.Fatalf("helm %s: %v\n%s\n%s", strings.Join(args, " "), err, out, describe(releaseSpace))
+		t.Fatalf("%v\n%s\n%s", err, out, suite.Describe(t.Context(), releaseSpace))
 	}
 	return out
 }
@@ -60,10 +59,10 @@ func set(values []string) []string {
 
 // uninstall removes the release, if there is one, and waits for its pods to be gone.
 func uninstall(ctx context.Context) error {
-	if out, err := command(ctx, "", "helm", "uninstall", releaseName, "--namespace", releaseSpace, "--ignore-not-found"); err != nil {
+	if out, err := suite.Command(ctx, "", "helm", "uninstall", releaseName, "--namespace", releaseSpace, "--ignore-not-found"); err != nil {
 		return fmt.Errorf("helm uninstall: %w\n%s", err, out)
 	}
-	return poll(ctx, func(ctx context.Context) error {
+	return cluster.Poll(ctx, patience, func(ctx context.Context) error {
 		pods, err := releasePods(ctx)
 		if err == nil && len(pods) > 0 {
 			err = fmt.Errorf("%d pods of the release are left", len(pods))
@@ -73,7 +72,7 @@ func uninstall(ctx context.Context) error {
 }
 
 func releasePods(ctx context.Context) ([]corev1.Pod, error) {
-	list, err := suite.kube.CoreV1().Pods(releaseSpace).List(ctx, metav1.ListOptions{LabelSelector: ofRelease})
+	list, err := suite.Kube.CoreV1().Pods(releaseSpace).List(ctx, metav1.ListOptions{LabelSelector: ofRelease})
 	if err != nil {
 		return nil, fmt.Errorf("list the pods of the release: %w", err)
 	}
@@ -83,15 +82,15 @@ func releasePods(ctx context.Context) ([]corev1.Pod, error) {
 // rolledOut waits until all replicas of the release are as the chart says.
 func rolledOut(t *testing.T) {
 	t.Helper()
-	out, err := command(t.Context(), "", "kubectl", "--namespace", releaseSpace, "rollout", "status", "deployment/tapp", "--timeout="+patience.String())
+	out, err := suite.Command(t.Context(), "", "kubectl", "--namespace", releaseSpace, "rollout", "status", "deployment/tapp", "--timeout="+patience.String())
 	if err != nil {
-		t.Fatalf("the release does not come up: %v\n%s\n%s\n%s", err, out, describe(releaseSpace), logs(t.Context()))
+		t.Fatalf("the release does not come up: %v\n%s\n%s\n%s", err, out, suite.Describe(t.Context(), releaseSpace), logs(t.Context()))
 	}
 }
 
 // logs of the release's pods.
 func logs(ctx context.Context) string {
-	out, err := command(ctx, "", "kubectl", "--namespace", releaseSpace, "logs", "--selector", ofRelease, "--prefix", "--tail=20")
+	out, err := suite.Command(ctx, "", "kubectl", "--namespace", releaseSpace, "logs", "--selector", ofRelease, "--prefix", "--tail=20")
 	if err != nil {
 		return out + err.Error()
 	}
@@ -100,12 +99,12 @@ func logs(ctx context.Context) string {
 
 // answers waits until admission is answered: a bad TApp is refused by the rules, and
 // not for want of an answer.
-func answers(t *testing.T, namespace string) {
-	t.Helper()
+func (r *rig) answers() {
+	r.Helper()
 	var out string
-	eventually(t, "admission is answered", func(ctx context.Context) error {
+	r.Eventually("admission is answered", func(context.Context) error {
 		var err error
-		if out, err = apply(ctx, namespace, badTApp, "--dry-run=server"); err == nil {
+		if out, err = r.tryApply(badTApp, "--dry-run=server"); err == nil {
 			return fmt.Errorf("a bad TApp passed: %s", out)
 		}
 		if !strings.Contains(out, "is invalid: ") {
@@ -114,7 +113,7 @@ func answers(t *testing.T, namespace string) {
 		return nil
 	})
 	if strings.TrimSpace(out) != badTAppSays {
-		t.Fatalf("kubectl says\n%swant\n%s", out, badTAppSays)
+		r.Fatalf("kubectl says\n%swant\n%s", out, badTAppSays)
 	}
 }
 
@@ -151,29 +150,12 @@ spec:
 `, name, replicas, image)
 }
 
-// settled waits until the TApp is Ready at its present generation.
-func settled(t *testing.T, namespace, name string) *tappv1.TApp {
-	t.Helper()
-	var tapp *tappv1.TApp
-	eventually(t, "TApp "+name+" is Ready", func(ctx context.Context) error {
-		var err error
-		if tapp, err = suite.tapps.TApps(namespace).Get(ctx, name, metav1.GetOptions{}); err != nil {
-			return err
-		}
-		if tapp.Status.ObservedGeneration != tapp.Generation || !meta.IsStatusConditionTrue(tapp.Status.Conditions, tappv1.ConditionReady) {
-			return fmt.Errorf("generation %d, status %+v", tapp.Generation, tapp.Status)
-		}
-		return nil
-	})
-	return tapp
-}
-
 // pods of a TApp: name to UID and restarts.
-func pods(t *testing.T, namespace, name string) map[string]string {
-	t.Helper()
-	list, err := suite.kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
+func (r *rig) pods(name string) map[string]string {
+	r.Helper()
+	list, err := r.Kube.CoreV1().Pods(r.NS).List(r.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
 	if err != nil {
-		t.Fatal(err)
+		r.Fatal(err)
 	}
 	out := map[string]string{}
 	for _, p := range list.Items {

@@ -14,22 +14,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"tkestack.io/tapp/test/cluster"
 )
 
 // TestRenewal: the certificate is renewed again and again while requests come in, and
 // none fails.
 func TestRenewal(t *testing.T) {
 	const renewals = 3 // that each pod has to have served
-	ns := namespace(t)
+	r := newRig(t)
 	// An earlier test's certificate would be good for months.
 	kubectl(t, "--namespace", releaseSpace, "delete", "secret", "tapp-tls", "--ignore-not-found")
 	install(t, "tls.mode=certManager", "tls.certManager.duration=6m", "tls.certManager.renewBefore=5m40s")
 	rolledOut(t)
-	answers(t, ns)
-	load := startLoad(t, ns)
+	r.answers()
+	load := startLoad(r.Rig)
 	began := time.Now()
 	seen := map[string]map[string]bool{} // serial numbers by pod
-	eventually(t, "every pod serves renewed certificates", func(ctx context.Context) error {
+	cluster.Eventually(t, "every pod serves renewed certificates", func(ctx context.Context) error {
 		pods, err := releasePods(ctx)
 		if err != nil {
 			return err
@@ -58,7 +60,7 @@ func TestRenewal(t *testing.T) {
 // served is the serial number of the certificate that a pod serves. It is trusted by
 // the CA in the Secret.
 func served(ctx context.Context, pod *corev1.Pod) (string, error) {
-	secret, err := suite.kube.CoreV1().Secrets(releaseSpace).Get(ctx, "tapp-tls", metav1.GetOptions{})
+	secret, err := suite.Kube.CoreV1().Secrets(releaseSpace).Get(ctx, "tapp-tls", metav1.GetOptions{})
 	if err != nil {
 		return "", err
 	}
@@ -82,6 +84,6 @@ func hurry(ctx context.Context, pod *corev1.Pod, secret *corev1.Secret) error {
 		return nil
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, annotation, secret.ResourceVersion)
-	_, err := suite.kube.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err := suite.Kube.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tkestack.io/tapp/test/cluster"
 )
 
 // neverSeen are rights that are granted, and that no request of this suite shows.
@@ -46,12 +48,12 @@ const (
 // TestRights: what is granted and what is used are the same, over all tests of the
 // suite. It comes last, and first does what the others had no reason to.
 func TestRights(t *testing.T) {
-	ns := namespace(t)
+	r := newRig(t)
 	install(t)
 	rolledOut(t)
-	answers(t, ns)
-	for _, exercise := range []func(*testing.T, string){adopts, meetsStranger, forceDeletes, updates, resizes, claims} {
-		exercise(t, ns)
+	r.answers()
+	for _, exercise := range []func(*rig){adopts, meetsStranger, forceDeletes, updates, resizes, claims} {
+		exercise(r)
 	}
 
 	grants := granted(t, "tls.mode=selfManaged")
@@ -66,7 +68,7 @@ func TestRights(t *testing.T) {
 	}
 	uses := used{}
 	var unused []string
-	err := poll(t.Context(), func(ctx context.Context) error {
+	err := cluster.Poll(t.Context(), patience, func(ctx context.Context) error {
 		uses.readAudit(t)
 		if err := uses.readWatches(ctx); err != nil {
 			return err
@@ -85,104 +87,85 @@ func TestRights(t *testing.T) {
 }
 
 // adopts: pods that a TApp has left behind.
-func adopts(t *testing.T, ns string) {
-	mustApply(t, ns, goodTApp("orphan", 1, "nginx:1.25"))
-	settled(t, ns, "orphan")
-	before := pods(t, ns, "orphan")
-	kubectl(t, "--namespace", ns, "delete", "tapp", "orphan", "--cascade=orphan")
-	mustApply(t, ns, goodTApp("orphan", 1, "nginx:1.25"))
-	settled(t, ns, "orphan")
-	if after := pods(t, ns, "orphan"); !maps.Equal(before, after) {
-		t.Errorf("the pods that were to be adopted were %v, and are %v", before, after)
+func adopts(r *rig) {
+	r.apply(goodTApp("orphan", 1, "nginx:1.25"))
+	r.WaitReady("orphan")
+	before := r.pods("orphan")
+	r.Kubectl("delete", "tapp", "orphan", "--cascade=orphan")
+	r.apply(goodTApp("orphan", 1, "nginx:1.25"))
+	r.WaitReady("orphan")
+	if after := r.pods("orphan"); !maps.Equal(before, after) {
+		r.Errorf("the pods that were to be adopted were %v, and are %v", before, after)
 	}
 }
 
 // meetsStranger: a pod of somebody else has the name of an instance's.
-func meetsStranger(t *testing.T, ns string) {
-	kubectl(t, "--namespace", ns, "run", "taken-0", "--image=nginx:1.25")
-	mustApply(t, ns, goodTApp("taken", 1, "nginx:1.25"))
-	hasEvent(t, ns, "taken", "the pod taken-0 exists already, and belongs to nobody")
-	kubectl(t, "--namespace", ns, "delete", "pod", "taken-0", "--now")
-	settled(t, ns, "taken")
+func meetsStranger(r *rig) {
+	r.Kubectl("run", "taken-0", "--image=nginx:1.25")
+	r.apply(goodTApp("taken", 1, "nginx:1.25"))
+	r.WaitEvent("taken", "", "", "the pod taken-0 exists already, and belongs to nobody")
+	r.Kubectl("delete", "pod", "taken-0", "--now")
+	r.WaitReady("taken")
 }
 
 // forceDeletes: an instance whose node is gone.
-func forceDeletes(t *testing.T, ns string) {
+func forceDeletes(r *rig) {
 	manifest := strings.Replace(goodTApp("lost", 1, "nginx:1.25"), "containers:", "nodeName: no-such-node\n      containers:", 1)
-	mustApply(t, ns, strings.Replace(manifest, "replicas: 1", "replicas: 1\n  forceDeletePod: true", 1))
-	eventually(t, "the pod is there", func(ctx context.Context) error {
-		_, err := suite.kube.CoreV1().Pods(ns).Get(ctx, "lost-0", metav1.GetOptions{})
+	r.apply(strings.Replace(manifest, "replicas: 1", "replicas: 1\n  forceDeletePod: true", 1))
+	r.Eventually("the pod is there", func(ctx context.Context) error {
+		_, err := r.Kube.CoreV1().Pods(r.NS).Get(ctx, "lost-0", metav1.GetOptions{})
 		return err
 	})
-	kubectl(t, "--namespace", ns, "patch", "tapp", "lost", "--type=merge", "--patch", `{"spec": {"statuses": {"0": "Killed"}}}`)
-	kubectl(t, "--namespace", ns, "wait", "--for=delete", "pod/lost-0", "--timeout="+patience.String())
-	kubectl(t, "--namespace", ns, "delete", "tapp", "lost")
+	r.Kubectl("patch", "tapp", "lost", "--type=merge", "--patch", `{"spec": {"statuses": {"0": "Killed"}}}`)
+	r.Kubectl("wait", "--for=delete", "pod/lost-0", "--timeout="+patience.String())
+	r.Kubectl("delete", "tapp", "lost")
 }
 
 // updates: in place, and often enough for the oldest revision to go; then back. An
 // annotation restarts no container, after which the kubelet would wait.
-func updates(t *testing.T, ns string) {
+func updates(r *rig) {
 	manifest := strings.Replace(goodTApp("often", 1, "nginx:1.25"), "replicas: 1", "replicas: 1\n  revisionHistoryLimit: 2", 1)
 	for _, version := range []string{"a", "b", "c", "d", "c"} {
-		mustApply(t, ns, strings.Replace(manifest, "metadata: {labels: {app: often}}", "metadata: {labels: {app: often}, annotations: {version: "+version+"}}", 1))
-		settled(t, ns, "often")
+		r.apply(strings.Replace(manifest, "metadata: {labels: {app: often}}", "metadata: {labels: {app: often}, annotations: {version: "+version+"}}", 1))
+		r.WaitReady("often")
 	}
 }
 
 // resizes: more cpu for a pod that runs.
-func resizes(t *testing.T, ns string) {
+func resizes(r *rig) {
 	manifest := func(cpu string) string {
 		m := strings.Replace(goodTApp("larger", 1, "nginx:1.25"), "maxUnavailable: 100%", "inPlaceUpdate: {resources: true}", 1)
 		return strings.Replace(m, "name: web", "name: web, resources: {requests: {cpu: "+cpu+", memory: 16Mi}}", 1)
 	}
 	for _, cpu := range []string{"10m", "20m"} {
-		mustApply(t, ns, manifest(cpu))
-		settled(t, ns, "larger")
+		r.apply(manifest(cpu))
+		r.WaitReady("larger")
 	}
 }
 
 // claims: one that is there already, one that goes when its instance goes.
-func claims(t *testing.T, ns string) {
+func claims(r *rig) {
 	claim := `
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: data-disk-0}
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 `
-	mustApply(t, ns, claim)
+	r.apply(claim)
 	tapp := goodTApp("disk", 2, "nginx:1.25") + `
   persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}
   volumeClaimTemplates:
   - metadata: {name: data}
     spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 `
-	mustApply(t, ns, tapp)
-	eventually(t, "the claims are there, and labelled", func(ctx context.Context) error {
-		list, err := suite.kube.CoreV1().PersistentVolumeClaims(ns).List(ctx, metav1.ListOptions{LabelSelector: "tapp_instance_key"})
+	r.apply(tapp)
+	r.Eventually("the claims are there, and labelled", func(ctx context.Context) error {
+		list, err := r.Kube.CoreV1().PersistentVolumeClaims(r.NS).List(ctx, metav1.ListOptions{LabelSelector: "tapp_instance_key"})
 		if err == nil && len(list.Items) != 2 {
 			err = fmt.Errorf("%d are", len(list.Items))
 		}
 		return err
 	})
-	kubectl(t, "--namespace", ns, "scale", "tapp", "disk", "--replicas=0")
-	kubectl(t, "--namespace", ns, "wait", "--for=delete", "persistentvolumeclaim/data-disk-1", "--timeout="+patience.String())
-}
-
-// hasEvent waits for an event about the TApp with these words.
-func hasEvent(t *testing.T, ns, name, words string) {
-	t.Helper()
-	eventually(t, "event of "+name+": "+words, func(ctx context.Context) error {
-		list, err := suite.kube.CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
-		if err != nil {
-			return err
-		}
-		var seen []string
-		for _, e := range list.Items {
-			if strings.Contains(e.Message, words) {
-				return nil
-			}
-			seen = append(seen, e.Message)
-		}
-		return fmt.Errorf("events %q", seen)
-	})
+	r.Kubectl("scale", "tapp", "disk", "--replicas=0")
+	r.Kubectl("wait", "--for=delete", "persistentvolumeclaim/data-disk-1", "--timeout="+patience.String())
 }
