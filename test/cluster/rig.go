@@ -39,7 +39,7 @@ func New(t *testing.T, suite string, edits ...func(*corev1.Namespace)) *Rig {
 	if ns, err = c.Kube.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
 		t.Fatalf("create a namespace: %v", err)
 	}
-	r := &Rig{T: t, Cluster: c, NS: ns.Name, TApps: c.TApps(ns.Name), Apps: c.Apps(ns.Name)}
+	r := c.In(t, ns.Name)
 	t.Cleanup(r.leave)
 	// Without it the API server takes no pod.
 	r.Eventually("the namespace has its service account", func(ctx context.Context) error {
@@ -47,6 +47,11 @@ func New(t *testing.T, suite string, edits ...func(*corev1.Namespace)) *Rig {
 		return err
 	})
 	return r
+}
+
+// In is the rig of a test in a namespace that there is already, and that stays.
+func (c *Cluster) In(t *testing.T, namespace string) *Rig {
+	return &Rig{T: t, Cluster: c, NS: namespace, TApps: c.TApps(namespace), Apps: c.Apps(namespace)}
 }
 
 // Labels gives them to the namespace.

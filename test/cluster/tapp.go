@@ -160,4 +160,3 @@ func (r *Rig) WaitPod(name, what string, missing func(*corev1.Pod) string) *core
 	})
 	return p
 }
-

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -49,7 +50,7 @@ func TestAdoptedPodThatDiffersIsRecreated(t *testing.T) {
 	create(t, ns, tapp)
 	settled(t, ns, "app")
 	if p := pod(t, ns, "app-0"); p.UID == old.UID || p.Spec.Containers[0].Env[0].Value != "new" {
-		t.Errorf("it should have been made anew: %s", summary(p))
+		t.Errorf("it should have been made anew: %s", cluster.PodLine(p))
 	}
 }
 
@@ -58,7 +59,7 @@ func TestPodOfAnotherController(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t)
 	log := follow(t)
-	other, err := suite.kube.CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{})
+	other, err := suite.Kube.CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func TestPodOfAnotherController(t *testing.T) {
 	podIs(t, ns, 0, "demo:v2")
 	podIs(t, ns, 2, "demo:v2")
 	if after := pod(t, ns, "app-1"); after.UID != before.UID || after.Generation != before.Generation || image(after, "main") != "demo:v1" || owner(after) != nil {
-		t.Errorf("it was touched: %s", summary(after))
+		t.Errorf("it was touched: %s", cluster.PodLine(after))
 	}
 	tries := 0
 	for _, r := range ourRequests(t, log, ns) {
@@ -104,12 +105,12 @@ func TestOwnerlessPodWithOtherLabels(t *testing.T) {
 	create(t, ns, tapp)
 	instancesAre(t, ns, "app", map[string]tappv1.InstanceStatus{"0": tappv1.InstanceNotCreated, "1": running})
 	if after := pod(t, ns, "app-0"); after.UID != before.UID || len(after.OwnerReferences) != 0 {
-		t.Errorf("it was touched: %s", summary(after))
+		t.Errorf("it was touched: %s", cluster.PodLine(after))
 	}
 	kubectl(t, ns, "label", "pod", "app-0", "--overwrite", "app=app") // now it is ours
 	settled(t, ns, "app")
 	if after := pod(t, ns, "app-0"); after.UID != before.UID || owner(after) == nil {
-		t.Errorf("it was not adopted: %s", summary(after))
+		t.Errorf("it was not adopted: %s", cluster.PodLine(after))
 	}
 }
 
@@ -122,10 +123,10 @@ func TestRelease(t *testing.T) {
 	kubectl(t, ns, "label", "pod", "app-0", "--overwrite", "app=debug")
 	podWhere(t, ns, "app-0", "is released", func(p *corev1.Pod) string { return unless(len(p.OwnerReferences) == 0, "has an owner") })
 	instancesAre(t, ns, "app", map[string]tappv1.InstanceStatus{"0": tappv1.InstanceNotCreated, "1": running})
-	always(t, time.Second, "it stays", func(ctx context.Context) error {
-		p, err := suite.kube.CoreV1().Pods(ns).Get(ctx, "app-0", metav1.GetOptions{})
+	cluster.Never(t, time.Second, "it stays", func(ctx context.Context) error {
+		p, err := suite.Kube.CoreV1().Pods(ns).Get(ctx, "app-0", metav1.GetOptions{})
 		if err == nil && (p.UID != before["app-0"].UID || p.DeletionTimestamp != nil) {
-			return fmt.Errorf("%s", summary(p))
+			return fmt.Errorf("%s", cluster.PodLine(p))
 		}
 		return err
 	})

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -33,9 +34,9 @@ func TestFinishedPodsGoAtOnce(t *testing.T) {
 	})
 	tapp := instancesAre(t, ns, "job", map[string]tappv1.InstanceStatus{"0": succ, "1": failed, "2": running})
 	if tapp.Status.AppStatus != tappv1.AppRunning {
-		t.Errorf("status: %s", statusOf(tapp))
+		t.Errorf("status: %s", cluster.StatusOf(tapp))
 	}
-	always(t, time.Second, "what ended stays so", func(ctx context.Context) error {
+	cluster.Never(t, time.Second, "what ended stays so", func(ctx context.Context) error {
 		list, err := listPods(ctx, ns)
 		if err == nil && len(list) != 1 {
 			err = fmt.Errorf("there are %d pods", len(list))
@@ -58,18 +59,18 @@ func TestFinishedAppRunsAgain(t *testing.T) {
 	change(t, ns, "job", gen.Default(gen.Env("DEMO_EXIT_CODE", "3")), gen.Killed(1))
 	tapp := instancesAre(t, ns, "job", map[string]tappv1.InstanceStatus{"0": succ, "1": killed})
 	if tapp.Status.AppStatus != tappv1.AppSucc {
-		t.Errorf("status: %s", statusOf(tapp))
+		t.Errorf("status: %s", cluster.StatusOf(tapp))
 	}
 	onlyPods(t, ns)
 	change(t, ns, "job", start, gen.Replicas(3))
 	first := podWhere(t, ns, "job-1", "runs", func(*corev1.Pod) string { return "" })
 	tapp = instancesAre(t, ns, "job", map[string]tappv1.InstanceStatus{"0": succ, "1": failed, "2": failed})
 	if tapp.Status.AppStatus != tappv1.AppFailed || first.Annotations[tappv1.AnnotationFailures] != "" {
-		t.Errorf("status: %s; annotations of the first pod %v", statusOf(tapp), first.Annotations)
+		t.Errorf("status: %s; annotations of the first pod %v", cluster.StatusOf(tapp), first.Annotations)
 	}
 	c := meta.FindStatusCondition(tapp.Status.Conditions, tappv1.ConditionReady)
 	if c == nil || c.Status != "False" || c.Reason != "InstancesFailed" {
-		t.Errorf("status: %s", statusOf(tapp))
+		t.Errorf("status: %s", cluster.StatusOf(tapp))
 	}
 	noPods(t, ns)
 }
@@ -89,7 +90,7 @@ func TestBackoffOfARealPod(t *testing.T) {
 	tapp := instancesAre(t, ns, "app", map[string]tappv1.InstanceStatus{"0": tappv1.InstancePodFailed})
 	const why = "instance 0: the pod failed: DeadlineExceeded; the next one follows 10s after its end"
 	if c := meta.FindStatusCondition(tapp.Status.Conditions, tappv1.ConditionReady); c == nil || c.Message != "0 of 1 instances are available, 0 follow their template; "+why {
-		t.Errorf("status: %s", statusOf(tapp))
+		t.Errorf("status: %s", cluster.StatusOf(tapp))
 	}
 	podGone(t, ns, "app-0", first.UID)
 	next := podWhere(t, ns, "app-0", "comes again", func(*corev1.Pod) string { return "" })

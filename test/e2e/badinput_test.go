@@ -13,6 +13,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/audit"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -69,7 +70,7 @@ func TestBadInput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ns := namespace(t)
-			_, err := suite.tapps.TApps(ns).Create(t.Context(), gen.TApp("app", c.break_), metav1.CreateOptions{})
+			_, err := suite.TApps(ns).Create(t.Context(), gen.TApp("app", c.break_), metav1.CreateOptions{})
 			if err != nil {
 				if !strings.Contains(err.Error(), c.field) {
 					t.Fatalf("the API server rejects it without naming %s: %v", c.field, err)
@@ -87,7 +88,7 @@ func TestBadInput(t *testing.T) {
 			change(t, ns, "app", c.fix)
 			tapp := settled(t, ns, "app")
 			if !meta.IsStatusConditionFalse(tapp.Status.Conditions, tappv1.ConditionStalled) {
-				t.Errorf("status: %s", statusOf(tapp))
+				t.Errorf("status: %s", cluster.StatusOf(tapp))
 			}
 			onlyPods(t, ns, "app-0", "app-1", "app-2", "neighbour-0")
 		})

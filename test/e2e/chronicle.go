@@ -9,6 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"tkestack.io/tapp/test/cluster"
 )
 
 // longestChronicle is how many steps of a namespace's pods are kept: the last ones,
@@ -35,7 +37,7 @@ func keepChronicle(ns string) (c *chronicle, stop func()) {
 func (c *chronicle) write(s step) {
 	line := "pod " + s.pod().Name + " is gone"
 	if s.New != nil {
-		line = summary(s.New)
+		line = cluster.PodLine(s.New)
 		if since := readySince(s.New); since != "" {
 			line += ", Ready is so since " + since
 		}

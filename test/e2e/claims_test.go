@@ -52,7 +52,7 @@ func retention(p tappv1.PersistentVolumeClaimRetentionPolicy) gen.Option {
 
 // claims returns the claims of a namespace that are not being deleted, by name.
 func claims(ctx context.Context, ns string) (map[string]*corev1.PersistentVolumeClaim, error) {
-	list, err := suite.kube.CoreV1().PersistentVolumeClaims(ns).List(ctx, metav1.ListOptions{})
+	list, err := suite.Kube.CoreV1().PersistentVolumeClaims(ns).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +268,7 @@ func TestClaimsOfAFixedSize(t *testing.T) {
 	change(t, ns, "app", request("32Mi"))
 	hasEvent(t, ns, "app", warning, "FailedUpdate",
 		"cannot update the claims of instance 0", "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize")
-	if err := ready(t.Context(), ns, "app"); err == nil {
+	if err := in(t, ns).Ready(t.Context(), "app"); err == nil {
 		t.Error("it is Ready, and its claim has not grown")
 	}
 	change(t, ns, "app", request("16Mi"))

@@ -12,12 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
 func remove(t *testing.T, ns, name string, policy metav1.DeletionPropagation) {
 	t.Helper()
-	if err := suite.tapps.TApps(ns).Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+	if err := suite.TApps(ns).Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 		t.Fatalf("delete TApp %s: %v", name, err)
 	}
 }
@@ -25,14 +26,14 @@ func remove(t *testing.T, ns, name string, policy metav1.DeletionPropagation) {
 func tappGone(t *testing.T, ns, name string) {
 	t.Helper()
 	eventually(t, "TApp "+name+" is gone", func(ctx context.Context) error {
-		tapp, err := suite.tapps.TApps(ns).Get(ctx, name, metav1.GetOptions{})
+		tapp, err := suite.TApps(ns).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 			return nil
 		case err != nil:
 			return err
 		}
-		return fmt.Errorf("finalizers %v; status: %s", tapp.Finalizers, statusOf(tapp))
+		return fmt.Errorf("finalizers %v; status: %s", tapp.Finalizers, cluster.StatusOf(tapp))
 	})
 }
 
@@ -99,7 +100,7 @@ func TestOrphansOfAnOlderTemplate(t *testing.T) {
 	sameUIDs(t, before, after)
 	for _, p := range after {
 		if image(p, "main") != "demo:v2" || restarts(p, "main") != 1 {
-			t.Errorf("it should have been updated in place: %s", summary(p))
+			t.Errorf("it should have been updated in place: %s", cluster.PodLine(p))
 		}
 	}
 }
@@ -113,7 +114,7 @@ func TestPodWithFinalizer(t *testing.T) {
 	kubectl(t, ns, "delete", "pod", "app-1", "--wait=false")
 	instancesAre(t, ns, "app", map[string]tappv1.InstanceStatus{"0": running, "1": tappv1.InstanceKilling})
 	if p := pod(t, ns, "app-1"); p.UID != uid {
-		t.Errorf("it was made anew: %s", summary(p))
+		t.Errorf("it was made anew: %s", cluster.PodLine(p))
 	}
 	kubectl(t, ns, "patch", "pod", "app-1", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 	podGone(t, ns, "app-1", uid)

@@ -39,7 +39,7 @@ type routes struct {
 // expose makes a Service for the pods of an app, and watches what it routes to.
 func expose(t *testing.T, ns, app string) *routing {
 	t.Helper()
-	_, err := suite.kube.CoreV1().Services(ns).Create(t.Context(), &corev1.Service{
+	_, err := suite.Kube.CoreV1().Services(ns).Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: app},
 		Spec: corev1.ServiceSpec{
 			Selector: map[string]string{"app": app},
@@ -50,7 +50,7 @@ func expose(t *testing.T, ns, app string) *routing {
 		t.Fatalf("create Service %s: %v", app, err)
 	}
 	r := &routing{ns: ns, service: app, latest: map[string]map[types.UID]bool{}}
-	w, err := suite.kube.DiscoveryV1().EndpointSlices(ns).Watch(t.Context(), metav1.ListOptions{
+	w, err := suite.Kube.DiscoveryV1().EndpointSlices(ns).Watch(t.Context(), metav1.ListOptions{
 		LabelSelector: discoveryv1.LabelServiceName + "=" + app,
 	})
 	if err != nil {

@@ -82,7 +82,7 @@ func (f *feed) run(ctx context.Context, version string) {
 }
 
 func (f *feed) list(ctx context.Context) (version string, err error) {
-	list, err := suite.kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	list, err := suite.Kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return "", err
 	}
@@ -107,7 +107,7 @@ func (f *feed) list(ctx context.Context) (version string, err error) {
 
 // watch returns the version to go on from, or "" when there is none.
 func (f *feed) watch(ctx context.Context, version string) string {
-	w, err := suite.kube.CoreV1().Pods(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{
+	w, err := suite.Kube.CoreV1().Pods(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{
 		ResourceVersion: version, AllowWatchBookmarks: true,
 	})
 	if err != nil {

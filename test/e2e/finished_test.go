@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -63,9 +64,9 @@ func TestFinishedApp(t *testing.T) {
 			noPods(t, ns)
 			tapp = instancesAre(t, ns, "job", map[string]tappv1.InstanceStatus{"0": succ, "1": c.status, "2": succ})
 			if tapp.Status.AppStatus != c.app {
-				t.Errorf("status: %s", statusOf(tapp))
+				t.Errorf("status: %s", cluster.StatusOf(tapp))
 			}
-			always(t, time.Second, "nothing starts again", func(ctx context.Context) error {
+			cluster.Never(t, time.Second, "nothing starts again", func(ctx context.Context) error {
 				list, err := listPods(ctx, ns)
 				if len(list) > 0 {
 					return fmt.Errorf("%d pods, after %s", len(list), uid)
@@ -82,7 +83,7 @@ func TestFinishedAndKilled(t *testing.T) {
 	create(t, ns, gen.TApp("job", gen.Replicas(2), gen.Killed(1), gen.Default(ends(corev1.RestartPolicyNever, "1s", "0"))))
 	tapp := instancesAre(t, ns, "job", map[string]tappv1.InstanceStatus{"0": succ, "1": killed})
 	if tapp.Status.AppStatus != tappv1.AppSucc {
-		t.Errorf("status: %s", statusOf(tapp))
+		t.Errorf("status: %s", cluster.StatusOf(tapp))
 	}
 }
 
@@ -122,7 +123,7 @@ func TestBackoff(t *testing.T) {
 				return
 			}
 			if ended.UID != uid {
-				t.Fatalf("the first failure should be waited for: %s", summary(ended))
+				t.Fatalf("the first failure should be waited for: %s", cluster.PodLine(ended))
 			}
 			instancesAre(t, ns, "app", map[string]tappv1.InstanceStatus{
 				"0": map[bool]tappv1.InstanceStatus{true: tappv1.InstancePodSucc, false: tappv1.InstancePodFailed}[c.value == "Succeeded"], "1": running,
@@ -146,7 +147,7 @@ func TestBackoff(t *testing.T) {
 			change(t, ns, "app", gen.Default(gen.Image("demo:v2")))
 			settled(t, ns, "app")
 			if p := pod(t, ns, "app-0"); image(p, "main") != "demo:v2" || p.Annotations[tappv1.AnnotationFailures] != "" {
-				t.Errorf("%s, annotations %v", summary(p), p.Annotations)
+				t.Errorf("%s, annotations %v", cluster.PodLine(p), p.Annotations)
 			}
 		})
 	}
@@ -214,7 +215,7 @@ func TestClaims(t *testing.T) {
 	class := "none"
 	claims := func() map[string]string {
 		t.Helper()
-		list, err := suite.kube.CoreV1().PersistentVolumeClaims(ns).List(t.Context(), metav1.ListOptions{})
+		list, err := suite.Kube.CoreV1().PersistentVolumeClaims(ns).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

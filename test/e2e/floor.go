@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 )
 
 // rollout watches the pods of a namespace with one TApp: how few were available
@@ -48,7 +49,7 @@ func (r *rollout) observe(s step) {
 	defer r.mu.Unlock()
 	r.available[p.Name] = s.New != nil && isAvailable(s.New)
 	if n := r.count(); n < r.fewest {
-		r.fewest, r.when = n, summary(p)
+		r.fewest, r.when = n, cluster.PodLine(p)
 	}
 	if s.Old == nil || s.New == nil || s.New.UID != s.Old.UID {
 		return

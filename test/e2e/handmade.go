@@ -26,7 +26,7 @@ func handmade(tapp *tappv1.TApp, id int) *corev1.Pod {
 
 func createPod(t *testing.T, ns string, p *corev1.Pod) *corev1.Pod {
 	t.Helper()
-	created, err := suite.kube.CoreV1().Pods(ns).Create(t.Context(), p, metav1.CreateOptions{})
+	created, err := suite.Kube.CoreV1().Pods(ns).Create(t.Context(), p, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatalf("create pod %s: %v", p.Name, err)
 	}

@@ -20,7 +20,7 @@ import (
 
 // revisions of a TApp, oldest first.
 func revisions(ctx context.Context, ns, name string) ([]appsv1.ControllerRevision, error) {
-	list, err := suite.kube.AppsV1().ControllerRevisions(ns).List(ctx, metav1.ListOptions{LabelSelector: tappv1.LabelTApp + "=" + name})
+	list, err := suite.Kube.AppsV1().ControllerRevisions(ns).List(ctx, metav1.ListOptions{LabelSelector: tappv1.LabelTApp + "=" + name})
 	if err != nil {
 		return nil, err
 	}

@@ -14,13 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
 // service makes a Service for pods with these labels.
 func service(t *testing.T, ns, name, clusterIP string, selector map[string]string) {
 	t.Helper()
-	_, err := suite.kube.CoreV1().Services(ns).Create(t.Context(), &corev1.Service{
+	_, err := suite.Kube.CoreV1().Services(ns).Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.ServiceSpec{ClusterIP: clusterIP, Selector: selector,
 			Ports: []corev1.ServicePort{{Port: gen.DemoPort, TargetPort: intstr.FromInt32(gen.DemoPort)}}},
@@ -83,7 +84,7 @@ func TestIdentity(t *testing.T) {
 	after := onlyPods(t, ns, "app-0", "app-1", "app-2")
 	for name, p := range after {
 		if old := before[name]; p.UID == old.UID || p.Status.PodIP == old.Status.PodIP {
-			t.Errorf("%s should have been made anew: %s at %s", name, summary(p), p.Status.PodIP)
+			t.Errorf("%s should have been made anew: %s at %s", name, cluster.PodLine(p), p.Status.PodIP)
 		}
 	}
 	namesLeadTo(t, ns, after)

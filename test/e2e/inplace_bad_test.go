@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -44,7 +45,7 @@ func TestBadImageThenGoodOne(t *testing.T) {
 			sameUIDs(t, before, after)
 			for _, p := range after {
 				if !sameImages(p) || image(p, "main") != "demo:v2" {
-					t.Errorf("it should run demo:v2: %s", summary(p))
+					t.Errorf("it should run demo:v2: %s", cluster.PodLine(p))
 				}
 			}
 			rollout.neverBelow(t, 2)
@@ -93,14 +94,14 @@ func TestRevertInMidUpdate(t *testing.T) {
 	sameUIDs(t, before, after)
 	for name, p := range after {
 		if image(p, "main") != "demo:v1" || !sameImages(p) || p.Labels[tappv1.LabelTemplateHash] != before[name].Labels[tappv1.LabelTemplateHash] {
-			t.Errorf("it should be back at demo:v1 and at the old hash: %s", summary(p))
+			t.Errorf("it should be back at demo:v1 and at the old hash: %s", cluster.PodLine(p))
 		}
 	}
 	if restarts(after["app-3"], "main") != 0 {
-		t.Errorf("the rollout had not reached it: %s", summary(after["app-3"]))
+		t.Errorf("the rollout had not reached it: %s", cluster.PodLine(after["app-3"]))
 	}
 	if tapp.Status.UpdatedReplicas != 4 {
-		t.Errorf("status: %s", statusOf(tapp))
+		t.Errorf("status: %s", cluster.StatusOf(tapp))
 	}
 	rollout.neverBelow(t, 3)
 }

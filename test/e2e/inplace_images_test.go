@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -33,10 +34,10 @@ func TestInPlaceImageNames(t *testing.T) {
 			after := pods(t, ns)
 			sameUIDs(t, before, after)
 			if p := after["app-0"]; image(p, "main") != images[1] || !isAvailable(p) || p.Status.ObservedGeneration != p.Generation {
-				t.Errorf("it does not run %s: %s", images[1], summary(p))
+				t.Errorf("it does not run %s: %s", images[1], cluster.PodLine(p))
 			}
 			if tapp.Status.UpdatedReplicas != 1 {
-				t.Errorf("status: %s", statusOf(tapp))
+				t.Errorf("status: %s", cluster.StatusOf(tapp))
 			}
 		})
 	}
@@ -103,10 +104,10 @@ func TestInjectedSidecarKeepsItsImage(t *testing.T) {
 	settled(t, ns, "app")
 	after := pod(t, ns, "app-0")
 	if after.UID != before.UID || image(after, "side") != "nginx:1.7.9" || image(after, "main") != "demo:v2" {
-		t.Errorf("it should be the same pod with a new image of main alone: %s", summary(after))
+		t.Errorf("it should be the same pod with a new image of main alone: %s", cluster.PodLine(after))
 	}
 	if restarts(after, "side") != 0 || restarts(after, "main") != 1 {
-		t.Errorf("main alone should have been restarted: %s", summary(after))
+		t.Errorf("main alone should have been restarted: %s", cluster.PodLine(after))
 	}
 }
 
@@ -137,7 +138,7 @@ func TestInitContainerImages(t *testing.T) {
 		}
 	}
 	if restarts(p, "main") != 0 {
-		t.Errorf("main was restarted: %s", summary(p))
+		t.Errorf("main was restarted: %s", cluster.PodLine(p))
 	}
 }
 
@@ -151,11 +152,11 @@ func TestTwoContainersAtOnce(t *testing.T) {
 	sameUIDs(t, before, after)
 	for _, p := range after {
 		if !sameImages(p) || restarts(p, "main") != 1 || restarts(p, "side") != 1 {
-			t.Errorf("each container should have been restarted once: %s", summary(p))
+			t.Errorf("each container should have been restarted once: %s", cluster.PodLine(p))
 		}
 	}
 	if tapp.Status.Statuses["0"] != tappv1.InstanceRunning {
-		t.Errorf("status: %s", statusOf(tapp))
+		t.Errorf("status: %s", cluster.StatusOf(tapp))
 	}
 }
 

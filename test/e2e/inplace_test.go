@@ -10,6 +10,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/audit"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -40,10 +41,10 @@ func TestInPlaceKeepsThePod(t *testing.T) {
 			t.Errorf("%s moved from %s on %s to %s on %s", name, was.Status.PodIP, was.Spec.NodeName, p.Status.PodIP, p.Spec.NodeName)
 		}
 		if image(p, "main") != "demo:v2" || !sameImages(p) || restarts(p, "main") != 1 {
-			t.Errorf("main should have been restarted once with demo:v2: %s", summary(p))
+			t.Errorf("main should have been restarted once with demo:v2: %s", cluster.PodLine(p))
 		}
 		if container(p, "side").ContainerID != container(was, "side").ContainerID || restarts(p, "side") != 0 {
-			t.Errorf("side was restarted: %s", summary(p))
+			t.Errorf("side was restarted: %s", cluster.PodLine(p))
 		}
 		if p.Status.ObservedGeneration != p.Generation {
 			t.Errorf("%s: the kubelet has seen generation %d of %d", name, p.Status.ObservedGeneration, p.Generation)
@@ -101,7 +102,7 @@ func gateFlow(t *testing.T, steps []step) {
 		case was == corev1.ConditionFalse && is == corev1.ConditionTrue:
 			note("open")
 			if c := container(s.New, "main"); !c.Ready || !sameImages(s.New) {
-				t.Errorf("the gate opened too early: %s", summary(s.New))
+				t.Errorf("the gate opened too early: %s", cluster.PodLine(s.New))
 			}
 		}
 		if image(s.Old, "main") != image(s.New, "main") {
@@ -118,22 +119,14 @@ func gateFlow(t *testing.T, steps []step) {
 // follow starts reading the audit log.
 func follow(t *testing.T) *audit.Log {
 	t.Helper()
-	log, err := audit.Follow(suite.auditLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return log
+	return in(t, "").FollowAudit()
 }
 
 // ourRequests returns what the controller has asked for in the namespace since
 // the last call.
 func ourRequests(t *testing.T, log *audit.Log, ns string) []audit.Request {
 	t.Helper()
-	requests, err := log.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return audit.Select(requests, audit.Filter{Agent: ourAgent, Namespace: ns})
+	return in(t, ns).Requests(log, audit.Filter{Agent: ourAgent, Namespace: ns})
 }
 
 // podWrites counts the controller's writes by pod.
@@ -202,7 +195,7 @@ func TestInPlaceWithoutDrain(t *testing.T) {
 	sameUIDs(t, before, after)
 	for _, p := range after {
 		if hasGate(p) || !sameImages(p) || image(p, "main") != "demo:v2" || restarts(p, "main") != 1 {
-			t.Errorf("it should have no gate and run demo:v2: %s", summary(p))
+			t.Errorf("it should have no gate and run demo:v2: %s", cluster.PodLine(p))
 		}
 	}
 	writes := podWrites(t, log, ns)

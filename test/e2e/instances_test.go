@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -28,7 +29,7 @@ func TestKillAndStartOne(t *testing.T) {
 	tapp := instancesAre(t, ns, "app", map[string]tappv1.InstanceStatus{"0": running, "1": killed, "2": running})
 	onlyPods(t, ns, "app-0", "app-2")
 	if s := tapp.Status; s.Replicas != 2 || s.ReadyReplicas != 2 || s.AppStatus != tappv1.AppRunning {
-		t.Errorf("status: %s", statusOf(tapp))
+		t.Errorf("status: %s", cluster.StatusOf(tapp))
 	}
 	settled(t, ns, "app") // a stopped instance is nothing to wait for
 	change(t, ns, "app", start)
@@ -47,7 +48,7 @@ func TestKillAndStartAll(t *testing.T) {
 	change(t, ns, "app", gen.Killed(0, 1, 2))
 	tapp := instancesAre(t, ns, "app", map[string]tappv1.InstanceStatus{"0": killed, "1": killed, "2": killed})
 	if tapp.Status.AppStatus != tappv1.AppKilled || tapp.Status.Replicas != 0 {
-		t.Errorf("status: %s", statusOf(tapp))
+		t.Errorf("status: %s", cluster.StatusOf(tapp))
 	}
 	onlyPods(t, ns)
 	setQuota(t, ns, "2")
@@ -61,7 +62,7 @@ func TestKillAndStartAll(t *testing.T) {
 // setQuota allows so many pods in the namespace, and waits until it is counted.
 func setQuota(t *testing.T, ns, most string) {
 	t.Helper()
-	quotas := suite.kube.CoreV1().ResourceQuotas(ns)
+	quotas := suite.Kube.CoreV1().ResourceQuotas(ns)
 	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "pods"}, Spec: corev1.ResourceQuotaSpec{
 		Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse(most)},
 	}}
@@ -84,19 +85,19 @@ func TestScale(t *testing.T) {
 	after := onlyPods(t, ns, "app-0", "app-1", "app-2", "app-3", "app-4")
 	untouched(t, before, after)
 	if image(after["app-3"], "main") != "demo:v1" || image(after["app-4"], "main") != "demo:v2" {
-		t.Errorf("a new instance follows its own template: %s; %s", summary(after["app-3"]), summary(after["app-4"]))
+		t.Errorf("a new instance follows its own template: %s; %s", cluster.PodLine(after["app-3"]), cluster.PodLine(after["app-4"]))
 	}
 	kubectl(t, ns, "scale", "tapp/app", "--replicas=2", "--current-replicas=5")
 	tapp := settled(t, ns, "app")
 	untouched(t, map[string]*corev1.Pod{"app-0": before["app-0"], "app-1": before["app-1"]}, onlyPods(t, ns, "app-0", "app-1"))
 	if len(tapp.Status.Statuses) != 2 {
-		t.Errorf("status: %s", statusOf(tapp))
+		t.Errorf("status: %s", cluster.StatusOf(tapp))
 	}
 	kubectl(t, ns, "scale", "tapp/app", "--replicas=0")
 	tapp = settled(t, ns, "app")
 	onlyPods(t, ns)
 	if tapp.Status.AppStatus != tappv1.AppPending || len(tapp.Status.Statuses) != 0 {
-		t.Errorf("status: %s", statusOf(tapp))
+		t.Errorf("status: %s", cluster.StatusOf(tapp))
 	}
 	// The API's own type leaves a number of 0 out of a Scale's spec.
 	if got := kubectl(t, ns, "get", "tapp/app", "--subresource=scale", "-o=jsonpath={.spec.replicas} {.status.replicas} {.status.selector}"); got != " 0 app=app" {

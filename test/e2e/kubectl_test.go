@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -95,7 +96,7 @@ func TestApplyTwice(t *testing.T) {
 		kubectl(t, ns, "apply", mode, "-f", file)
 		settled(t, ns, name)
 		if p := pod(t, ns, name+"-0"); image(p, "main") != "demo:v2" {
-			t.Errorf("%s", summary(p))
+			t.Errorf("%s", cluster.PodLine(p))
 		}
 	}
 }
@@ -108,7 +109,7 @@ func TestStatusOfABigApp(t *testing.T) {
 	change(t, ns, "app", gen.Default(gen.Image("demo:v2")))
 	tapp := settled(t, ns, "app")
 	if s := tapp.Status; s.UpdatedReplicas != 50 || s.AvailableReplicas != 50 || s.AppStatus != tappv1.AppRunning {
-		t.Errorf("status: %s", statusOf(tapp))
+		t.Errorf("status: %s", cluster.StatusOf(tapp))
 	}
 	rollout.neverBelow(t, 25)
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tkestack.io/tapp/test/cluster"
 )
 
 func TestMain(m *testing.M) {
@@ -21,49 +23,46 @@ func TestMain(m *testing.M) {
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
 		_ = flag.Set("test.parallel", "10")
 	}
-	code, err := runSuite(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "e2e:", err)
-		code = max(code, 1)
+	code := cluster.Main(m, "e2e", begin)
+	if code != 0 && suite.controller != nil {
+		fmt.Fprintln(os.Stderr, suite.controller.Tail(10_000))
 	}
 	os.Exit(code)
 }
 
-func runSuite(m *testing.M) (int, error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	if err := connect(); err != nil {
-		return 1, err
+// begin starts those who watch, and the controller.
+func begin(ctx context.Context) (end func(context.Context) error, err error) {
+	if suite.Cluster, err = cluster.Connect("e2e-test"); err != nil {
+		return nil, err
 	}
-	var err error
 	if suite.feed, err = startFeed(ctx); err != nil {
-		return 1, err
+		return nil, err
 	}
-	if suite.oracle, err = startOracle(suite.feed, suite.auditLog); err != nil {
-		return 1, err
+	log, err := suite.FollowAudit()
+	if err != nil {
+		return nil, err
 	}
-	if suite.controller, err = startController(ctx); err != nil {
-		return 1, err
-	}
-	code := m.Run()
+	suite.oracle = startOracle(suite.feed, log)
+	suite.controller, err = startController(ctx)
+	return conclude, err
+}
+
+// conclude waits for the end of what the tests have begun, and asks the oracle.
+func conclude(ctx context.Context) error {
 	failures := []error{namespacesGone(ctx), suite.controller.stop(ctx)}
 	violations, err := suite.oracle.conclude()
 	failures = append(failures, err)
 	for _, v := range violations {
 		failures = append(failures, errors.New(v))
 	}
-	err = errors.Join(failures...)
-	if code != 0 || err != nil {
-		fmt.Fprintln(os.Stderr, suite.controller.tail(10_000))
-	}
-	return code, err
+	return errors.Join(failures...)
 }
 
 // namespacesGone waits for the namespaces of the tests: what a TApp leaves behind
 // must not keep one from going. A namespace that somebody is to look at stays.
 func namespacesGone(ctx context.Context) error {
-	err := poll(ctx, 2*time.Minute, func(ctx context.Context) error {
-		list, err := suite.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: ownNamespace})
+	err := cluster.Poll(ctx, 2*time.Minute, func(ctx context.Context) error {
+		list, err := suite.Kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: ownNamespace})
 		if err != nil {
 			return err
 		}

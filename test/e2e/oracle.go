@@ -12,6 +12,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/audit"
+	"tkestack.io/tapp/test/cluster"
 )
 
 // oracle watches every step of every pod during the whole suite, for what must
@@ -36,17 +37,13 @@ type instance struct {
 	id   string
 }
 
-func startOracle(f *feed, auditLog string) (*oracle, error) {
-	log, err := audit.Follow(auditLog)
-	if err != nil {
-		return nil, err
-	}
+func startOracle(f *feed, log *audit.Log) *oracle {
 	o := &oracle{
 		instances: map[instance]map[types.UID]string{}, places: map[types.UID]instance{}, ours: map[types.NamespacedName]bool{},
 		violations: map[string][]string{}, log: log,
 	}
 	f.follow(o.observe)
-	return o, nil
+	return o
 }
 
 func (o *oracle) observe(s step) {
@@ -101,7 +98,7 @@ func (o *oracle) gone(s step) {
 	p := s.Old
 	o.forget(p.UID)
 	if owner(p) != nil && !s.Gap && p.DeletionTimestamp == nil && p.Spec.NodeName != "" && !isFinished(p) {
-		o.violation(p, "S4: it went by force: %s", summary(p))
+		o.violation(p, "S4: it went by force: %s", cluster.PodLine(p))
 	}
 }
 
@@ -115,7 +112,7 @@ func (o *oracle) drained(before, after *corev1.Pod) {
 			continue
 		}
 		if isReady(before) || condition(before, tappv1.GateInPlaceUpdate) != corev1.ConditionFalse {
-			o.violation(after, "S5: %s became %s before the pod was drained: %s", c.Name, c.Image, summary(before))
+			o.violation(after, "S5: %s became %s before the pod was drained: %s", c.Name, c.Image, cluster.PodLine(before))
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -72,7 +73,7 @@ func claimOfTheOriginal(t *testing.T, ns string, tapp *tappv1.TApp, id int) *cor
 	c.Name = fmt.Sprintf("%s-%s-%d", c.Name, tapp.Name, id)
 	c.Labels = maps.Clone(tapp.Spec.Selector.MatchLabels)
 	c.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(tapp, tappv1.GroupVersionKind())}
-	created, err := suite.kube.CoreV1().PersistentVolumeClaims(ns).Create(t.Context(), c, metav1.CreateOptions{})
+	created, err := suite.Kube.CoreV1().PersistentVolumeClaims(ns).Create(t.Context(), c, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatalf("create claim %s: %v", c.Name, err)
 	}
@@ -101,7 +102,7 @@ func takenOver(t *testing.T, ns string, tapp *tappv1.TApp, before map[string]*co
 	sameUIDs(t, before, updated)
 	for _, p := range updated {
 		if image(p, "main") != "demo:v2" || restarts(p, "main") != 1 {
-			t.Errorf("it should have been updated in place: %s", summary(p))
+			t.Errorf("it should have been updated in place: %s", cluster.PodLine(p))
 		}
 	}
 }

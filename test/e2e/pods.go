@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 )
 
 // pods returns the pods of a namespace that are not being deleted, by name.
@@ -29,7 +30,7 @@ func pods(t *testing.T, ns string) map[string]*corev1.Pod {
 }
 
 func listPods(ctx context.Context, ns string) (map[string]*corev1.Pod, error) {
-	list, err := suite.kube.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{})
+	list, err := suite.Kube.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func listPods(ctx context.Context, ns string) (map[string]*corev1.Pod, error) {
 // pod reads one pod.
 func pod(t *testing.T, ns, name string) *corev1.Pod {
 	t.Helper()
-	p, err := suite.kube.CoreV1().Pods(ns).Get(t.Context(), name, metav1.GetOptions{})
+	p, err := suite.Kube.CoreV1().Pods(ns).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatalf("get pod %s: %v", name, err)
 	}
@@ -55,32 +56,21 @@ func pod(t *testing.T, ns, name string) *corev1.Pod {
 // podWhere waits until the pod exists and check returns "".
 func podWhere(t *testing.T, ns, name, what string, check func(*corev1.Pod) string) *corev1.Pod {
 	t.Helper()
-	var p *corev1.Pod
-	eventually(t, "pod "+name+": "+what, func(ctx context.Context) error {
-		var err error
-		if p, err = suite.kube.CoreV1().Pods(ns).Get(ctx, name, metav1.GetOptions{}); err != nil {
-			return err
-		}
-		if wrong := check(p); wrong != "" {
-			return fmt.Errorf("%s; %s", wrong, summary(p))
-		}
-		return nil
-	})
-	return p
+	return in(t, ns).WaitPod(name, what, check)
 }
 
 // podGone waits until there is no pod of that UID, and says so of any other.
 func podGone(t *testing.T, ns, name string, uid types.UID) {
 	t.Helper()
 	eventually(t, "pod "+name+" is gone", func(ctx context.Context) error {
-		p, err := suite.kube.CoreV1().Pods(ns).Get(ctx, name, metav1.GetOptions{})
+		p, err := suite.Kube.CoreV1().Pods(ns).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err), err == nil && p.UID != uid:
 			return nil
 		case err != nil:
 			return err
 		}
-		return fmt.Errorf("%s", summary(p))
+		return fmt.Errorf("%s", cluster.PodLine(p))
 	})
 }
 
@@ -93,31 +83,6 @@ func onlyPods(t *testing.T, ns string, want ...string) map[string]*corev1.Pod {
 		t.Fatalf("pods %v, want %v", names, want)
 	}
 	return got
-}
-
-// summary tells of a pod in one line.
-func summary(p *corev1.Pod) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "pod %s on %q: %s", p.Name, p.Spec.NodeName, p.Status.Phase)
-	if p.DeletionTimestamp != nil {
-		b.WriteString(", dying")
-	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady || c.Type == tappv1.GateInPlaceUpdate {
-			fmt.Fprintf(&b, ", %s %s (%s)", c.Type, c.Status, c.Reason)
-		}
-	}
-	for _, c := range p.Spec.Containers {
-		fmt.Fprintf(&b, ", %s %s", c.Name, c.Image)
-		if s := container(p, c.Name); s != nil {
-			fmt.Fprintf(&b, " (runs %s, %d restarts, ready %v", s.Image, s.RestartCount, s.Ready)
-			if s.State.Waiting != nil {
-				fmt.Fprintf(&b, ", waits: %s", s.State.Waiting.Reason)
-			}
-			b.WriteString(")")
-		}
-	}
-	return b.String()
 }
 
 // container returns the status of a container, or nil.

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -22,7 +22,7 @@ import (
 func stopController(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
-		if suite.controller.ended() {
+		if suite.controller.Ended() != nil {
 			started, err := startController(context.Background())
 			if err != nil {
 				t.Fatal(err)
@@ -79,7 +79,7 @@ func TestControllerRestartsDuringRollout(t *testing.T) {
 		stopController,
 		func(t *testing.T) {
 			t.Helper()
-			if err := suite.controller.kill(); err != nil {
+			if err := suite.controller.Kill(); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -94,21 +94,12 @@ func TestControllerRestartsDuringRollout(t *testing.T) {
 		sameUIDs(t, before, after)
 		for _, p := range after {
 			if image(p, "main") != version || restarts(p, "main") != int32(round+1) {
-				t.Errorf("it should have been updated %d times: %s", round+1, summary(p))
+				t.Errorf("it should have been updated %d times: %s", round+1, cluster.PodLine(p))
 			}
 		}
 	}
 	rollout.neverBelow(t, n-budget)
 	stopController(t)
-}
-
-// devcluster runs the command that started the cluster.
-func devcluster(t *testing.T, args ...string) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), suite.devcluster, append(args, "--dir", filepath.Dir(suite.kubeconfig))...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("devcluster %v: %v: %s", args, err, out)
-	}
 }
 
 // impatient leaders lose their lease in an outage of a few seconds, and those who
@@ -121,7 +112,7 @@ var impatient = []string{
 // be silent, and comes back: nothing is lost, and the controller is the same
 // process.
 func TestAPIServerOutage(t *testing.T) {
-	if _, err := exec.LookPath(suite.devcluster); err != nil {
+	if _, err := exec.LookPath(suite.Program("devcluster")); err != nil {
 		t.Fatalf("the cluster has to be one that devcluster started (make e2e), so that its API server can be stopped: %v", err)
 	}
 	stopController(t)
@@ -131,23 +122,23 @@ func TestAPIServerOutage(t *testing.T) {
 	rollout := watchRollout(t, ns)
 	change(t, ns, "app", gen.Default(gen.Image("demo:v2")))
 	updated(t, ns, "demo:v2", 2)
-	devcluster(t, "stop", "kube-apiserver")
+	in(t, ns).Devcluster("stop", "kube-apiserver")
 	eventually(t, "the leader has lost its lease", func(context.Context) error {
-		if log := suite.controller.tail(1 << 20); !strings.Contains(log, "Lost the lease") {
+		if log := suite.controller.Tail(1 << 20); !strings.Contains(log, "Lost the lease") {
 			return errors.New("it has not said so")
 		}
 		return nil
 	})
-	devcluster(t, "start", "kube-apiserver")
+	in(t, ns).Devcluster("start", "kube-apiserver")
 	settled(t, ns, "app")
-	if suite.controller.ended() {
+	if suite.controller.Ended() != nil {
 		t.Fatal("the controller ended")
 	}
 	after := pods(t, ns)
 	sameUIDs(t, before, after)
 	for _, p := range after {
 		if image(p, "main") != "demo:v2" || restarts(p, "main") != 1 {
-			t.Errorf("it should have been updated once: %s", summary(p))
+			t.Errorf("it should have been updated once: %s", cluster.PodLine(p))
 		}
 	}
 	rollout.neverBelow(t, 5)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -30,7 +31,7 @@ func TestRollingBudgets(t *testing.T) {
 			rollout.reached(t, 6-n)
 			rollout.ascending(t, n, 0, 1, 2, 3, 4, 5)
 			if s := tapp.Status; s.UpdatedReplicas != 6 || s.AvailableReplicas != 6 || s.ReadyReplicas != 6 || s.Replicas != 6 {
-				t.Errorf("status: %s", statusOf(tapp))
+				t.Errorf("status: %s", cluster.StatusOf(tapp))
 			}
 		})
 	}
@@ -61,7 +62,7 @@ func TestForcedUpdatesNarrowRollingOnes(t *testing.T) {
 	for i := range 2 {
 		podIs(t, ns, i, "demo:unready")
 	}
-	always(t, 2*time.Second, "rolling instances wait", func(ctx context.Context) error {
+	cluster.Never(t, 2*time.Second, "rolling instances wait", func(ctx context.Context) error {
 		list, err := listPods(ctx, ns)
 		for name, p := range list {
 			if image(p, "main") == "demo:v2" {
@@ -92,7 +93,7 @@ func podIs(t *testing.T, ns string, id int, want string) {
 			return fmt.Errorf("it does not exist")
 		}
 		if image(p, "main") != want || !sameImages(p) {
-			return fmt.Errorf("%s", summary(p))
+			return fmt.Errorf("%s", cluster.PodLine(p))
 		}
 		return nil
 	})
@@ -127,7 +128,7 @@ func TestPaused(t *testing.T) {
 	delete(before, "app-2")
 	untouched(t, before, during)
 	if image(during["app-3"], "main") != "demo:v2" {
-		t.Errorf("a new instance follows the new template: %s", summary(during["app-3"]))
+		t.Errorf("a new instance follows the new template: %s", cluster.PodLine(during["app-3"]))
 	}
 	change(t, ns, "app", pause(false))
 	settled(t, ns, "app")
@@ -135,7 +136,7 @@ func TestPaused(t *testing.T) {
 	sameUIDs(t, during, after)
 	for _, p := range after {
 		if image(p, "main") != "demo:v2" {
-			t.Errorf("it should run demo:v2: %s", summary(p))
+			t.Errorf("it should run demo:v2: %s", cluster.PodLine(p))
 		}
 	}
 }
@@ -152,7 +153,7 @@ func TestRecreate(t *testing.T) {
 	hash := after["app-0"].Labels[tappv1.LabelTemplateHash]
 	for name, p := range after {
 		if p.UID == before[name].UID || len(p.Spec.Containers[0].Env) != 1 {
-			t.Errorf("it should have been made anew: %s", summary(p))
+			t.Errorf("it should have been made anew: %s", cluster.PodLine(p))
 		}
 		if p.Labels[tappv1.LabelTemplateHash] != hash || hash == before[name].Labels[tappv1.LabelTemplateHash] ||
 			p.Labels[tappv1.LabelUniqHash] == before[name].Labels[tappv1.LabelUniqHash] {
@@ -177,7 +178,7 @@ func TestPolicyReCreate(t *testing.T) {
 	settled(t, ns, "app")
 	for name, p := range onlyPods(t, ns, "app-0", "app-1", "app-2") {
 		if p.UID == before[name].UID || image(p, "main") != "demo:v2" || restarts(p, "main") != 0 {
-			t.Errorf("it should have been made anew: %s", summary(p))
+			t.Errorf("it should have been made anew: %s", cluster.PodLine(p))
 		}
 	}
 	rollout.neverBelow(t, 2)
@@ -201,6 +202,6 @@ func TestPolicyInPlaceOnly(t *testing.T) {
 	change(t, ns, "app", gen.Policy(tappv1.InPlaceIfPossible))
 	tapp := settled(t, ns, "app")
 	if meta.IsStatusConditionTrue(tapp.Status.Conditions, tappv1.ConditionStalled) {
-		t.Errorf("status: %s", statusOf(tapp))
+		t.Errorf("status: %s", cluster.StatusOf(tapp))
 	}
 }

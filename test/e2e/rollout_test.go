@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -34,7 +35,7 @@ func TestRollingTemplateIsSwitchedInMidRollout(t *testing.T) {
 	for id := range 8 {
 		p := after[fmt.Sprintf("app-%d", id)]
 		if want := map[bool]string{true: "demo:v2", false: "demo:v3"}[id < 6]; image(p, "main") != want || restarts(p, "main") != 1 {
-			t.Errorf("it should run %s, and have restarted once: %s", want, summary(p))
+			t.Errorf("it should run %s, and have restarted once: %s", want, cluster.PodLine(p))
 		}
 	}
 	rollout.neverBelow(t, 5)
@@ -56,7 +57,7 @@ func TestProgressDeadline(t *testing.T) {
 		"; instance 0: container main has not restarted with image demo:missing", "; instance 2: its pod has no node: ")
 	for _, kind := range []string{tappv1.ConditionStalled, tappv1.ConditionProgressing} {
 		if c := meta.FindStatusCondition(tapp.Status.Conditions, kind); c.Reason != "ProgressDeadlineExceeded" {
-			t.Errorf("status: %s", statusOf(tapp))
+			t.Errorf("status: %s", cluster.StatusOf(tapp))
 		}
 	}
 	change(t, ns, "app", gen.Default(gen.Image("demo:v2")), gen.Pool("huge", func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Resources.Requests = nil }))
@@ -70,7 +71,7 @@ func TestProgressDeadline(t *testing.T) {
 // the pod stays the same one.
 func TestResizeDeferred(t *testing.T) {
 	t.Parallel()
-	node, err := suite.kube.CoreV1().Nodes().Get(t.Context(), "node1", metav1.GetOptions{})
+	node, err := suite.Kube.CoreV1().Nodes().Get(t.Context(), "node1", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +98,6 @@ func TestResizeDeferred(t *testing.T) {
 		return unless(has != nil && has.Requests.Cpu().Cmp(resource.MustParse(share(60))) == 0, fmt.Sprintf("has %+v", has))
 	})
 	if p.UID != before.UID || restarts(p, "main") != 0 {
-		t.Errorf("it should be the same pod: %s", summary(p))
+		t.Errorf("it should be the same pod: %s", cluster.PodLine(p))
 	}
 }

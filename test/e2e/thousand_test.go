@@ -10,6 +10,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/audit"
+	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -42,7 +43,7 @@ func TestThousandInstances(t *testing.T) {
 			sameUIDs(t, before, after)
 			for _, p := range after {
 				if restarts(p, "main") != 1 || image(p, "main") != "demo:v2" {
-					t.Errorf("it should have been updated once: %s", summary(p))
+					t.Errorf("it should have been updated once: %s", cluster.PodLine(p))
 				}
 			}
 		})
@@ -51,11 +52,11 @@ func TestThousandInstances(t *testing.T) {
 
 func thousandReady(t *testing.T, ns string, n int32) {
 	t.Helper()
-	within(t, 2*patience, fmt.Sprintf("%d instances are ready", n), func(ctx context.Context) error {
-		return ready(ctx, ns, "app")
+	cluster.Within(t, 2*patience, fmt.Sprintf("%d instances are ready", n), func(ctx context.Context) error {
+		return in(t, ns).Ready(ctx, "app")
 	})
 	if s := get(t, ns, "app").Status; s.ReadyReplicas != n || s.UpdatedReplicas != n || s.AvailableReplicas != n || s.AppStatus != tappv1.AppRunning {
-		t.Errorf("status: %s", statusOf(get(t, ns, "app")))
+		t.Errorf("status: %s", cluster.StatusOf(get(t, ns, "app")))
 	}
 }
 
@@ -96,13 +97,13 @@ func writesOf(t *testing.T, log *audit.Log, ns, phase string) *writes {
 		}
 		return latest, latest.Verb != ""
 	}
-	within(t, patience, "the last of it is told", func(context.Context) error {
+	cluster.Within(t, patience, "the last of it is told", func(context.Context) error {
 		if r, wrote := gather(); wrote || time.Since(last) < settling {
 			return fmt.Errorf("there was a write: %s", r)
 		}
 		return nil
 	})
-	always(t, quiet, "nothing is written at rest", func(context.Context) error {
+	cluster.Never(t, quiet, "nothing is written at rest", func(context.Context) error {
 		if r, wrote := gather(); wrote {
 			return fmt.Errorf("there was a write: %s", r)
 		}

@@ -14,20 +14,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/cluster"
 )
 
 // TestTutorial goes through the tutorial of tkestack/tapp with its manifests as
 // they were published, in their order. They name the namespace test.
 func TestTutorial(t *testing.T) {
 	t.Parallel()
-	const ns, name = "test", "example-tapp"
-	_, err := suite.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: ns, Labels: map[string]string{ownNamespace: "true"},
-	}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("the tutorial needs a namespace of its own: %v", err)
-	}
-	leaveAtEnd(t, ns)
+	const name = "example-tapp"
+	ns := namespace(t, cluster.Name("test"))
 	file := func(section string) string { return "tutorial-" + section + ".yaml" }
 	images := func(want ...string) map[string]*corev1.Pod {
 		t.Helper()
@@ -37,7 +32,7 @@ func TestTutorial(t *testing.T) {
 			p := got[fmt.Sprintf("%s-%d", name, id)]
 			switch {
 			case i == "" && p != nil:
-				t.Errorf("it should not be there: %s", summary(p))
+				t.Errorf("it should not be there: %s", cluster.PodLine(p))
 			case i != "" && (p == nil || image(p, "nginx") != i || !isAvailable(p)):
 				t.Errorf("instance %d should run %s: %v", id, i, p)
 			}
@@ -91,14 +86,14 @@ func TestTutorial(t *testing.T) {
 	eventually(t, "3.9: claims", func(ctx context.Context) error {
 		for id := range 2 {
 			claim := fmt.Sprintf("www-%s-%d", name, id)
-			c, err := suite.kube.CoreV1().PersistentVolumeClaims(ns).Get(ctx, claim, metav1.GetOptions{})
+			c, err := suite.Kube.CoreV1().PersistentVolumeClaims(ns).Get(ctx, claim, metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
 			if c.Labels["app"] != name || *c.Spec.StorageClassName != "rbd" {
 				return fmt.Errorf("claim %s: %v %v", claim, c.Labels, c.Spec)
 			}
-			p, err := suite.kube.CoreV1().Pods(ns).Get(ctx, fmt.Sprintf("%s-%d", name, id), metav1.GetOptions{})
+			p, err := suite.Kube.CoreV1().Pods(ns).Get(ctx, fmt.Sprintf("%s-%d", name, id), metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
@@ -107,17 +102,17 @@ func TestTutorial(t *testing.T) {
 				mounts = mounts || v.Name == "www" && v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
 			}
 			if !mounts || p.Status.Phase != corev1.PodPending {
-				return fmt.Errorf("%s mounts %v", summary(p), p.Spec.Volumes)
+				return fmt.Errorf("%s mounts %v", cluster.PodLine(p), p.Spec.Volumes)
 			}
 		}
 		return nil
 	})
 	kubectl(t, ns, "delete", "tapps.apps.tkestack.io", name, "--timeout=60s")
 	noPods(t, ns)
-	if _, err := suite.kube.CoreV1().PersistentVolumeClaims(ns).Get(t.Context(), "www-"+name+"-0", metav1.GetOptions{}); err != nil {
+	if _, err := suite.Kube.CoreV1().PersistentVolumeClaims(ns).Get(t.Context(), "www-"+name+"-0", metav1.GetOptions{}); err != nil {
 		t.Errorf("S3: claims are kept unless the policy says otherwise: %v", err)
 	}
-	if _, err := suite.tapps.TApps(ns).Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := suite.TApps(ns).Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("3.10: the TApp is still there: %v", err)
 	}
 }
@@ -126,12 +121,12 @@ func TestTutorial(t *testing.T) {
 func noPods(t *testing.T, ns string) {
 	t.Helper()
 	eventually(t, "no pods in "+ns, func(ctx context.Context) error {
-		list, err := suite.kube.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{})
+		list, err := suite.Kube.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
 		if len(list.Items) > 0 {
-			return fmt.Errorf("%d pods, the first: %s", len(list.Items), summary(&list.Items[0]))
+			return fmt.Errorf("%d pods, the first: %s", len(list.Items), cluster.PodLine(&list.Items[0]))
 		}
 		return nil
 	})
