@@ -5,6 +5,10 @@
 //	go test -json ./... | report -count dist/count -failures dist/failures
 //
 // Counts of several runs add up in the file given by -count.
+//
+// gotestsum does less of what `make test` needs: while tests are silent for minutes it
+// prints nothing and does not say which ones run, and at the end it repeats all that a
+// failed test has printed, which for one on a cluster is thousands of lines.
 package main
 
 import (
