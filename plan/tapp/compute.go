@@ -106,7 +106,7 @@ func report(s *spec, all []*instance) []Instance {
 			continue // only claims that are kept are left of it
 		}
 		out = append(out, Instance{
-			ID: i.name, Template: i.templateName, Status: i.status, Pod: i.pod,
+			ID: i.name, Num: i.id, Template: i.templateName, Status: i.status, Pod: i.pod,
 			Desired: i.desired(), Forced: s.isForced(i), Available: i.available, Current: i.updated, Reason: i.reason, Why: i.why,
 		})
 	}

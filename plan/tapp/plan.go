@@ -212,6 +212,7 @@ func (a Action) UID() types.UID {
 // Instance is what a plan says of one instance id.
 type Instance struct {
 	ID       string
+	Num      int // the id as a number
 	Template string
 	Status   tappv1.InstanceStatus
 	// Pod is the observed pod, or nil.
