@@ -107,7 +107,7 @@ func (e *environment) completeTemplates(c *cobra.Command) {
 			if err != nil {
 				return nil
 			}
-			return templateNames(t)
+			return t.Spec.TemplateNames()
 		})
 	})
 }

@@ -91,7 +91,7 @@ func (o *observed) explain(i *plan.Instance) explanation {
 		x.Update = "by force, at most " + o.budget(true) + " at a time"
 	}
 	num := number(i.ID)
-	if spec := o.template(i.Template); spec != nil {
+	if spec := o.tapp.Spec.FindTemplate(i.Template); spec != nil {
 		if h, err := template.Hash(spec); err == nil {
 			x.TemplateHash, x.UniqHash = h.Template, h.Uniq
 		}
@@ -113,17 +113,6 @@ func (o *observed) explain(i *plan.Instance) explanation {
 		x.Problems = append(x.Problems, p.Field+": "+p.Why)
 	}
 	return x
-}
-
-// template of that name, or nil.
-func (o *observed) template(name string) *corev1.PodTemplateSpec {
-	if name == tappv1.DefaultTemplateName {
-		return &o.tapp.Spec.Template
-	}
-	if t, ok := o.tapp.Spec.TemplatePool[name]; ok {
-		return &t
-	}
-	return nil
 }
 
 // wanted says what the spec wants of an instance.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -173,7 +172,7 @@ an instance that gets it follows spec.defaultTemplateName from then on.`,
 		if template == "" {
 			return "", nil, "", usageError{errors.New("--template is missing")}
 		}
-		if names := templateNames(t); !slices.Contains(names, template) {
+		if names := t.Spec.TemplateNames(); !slices.Contains(names, template) {
 			return "", nil, "", fmt.Errorf("%s has no template %q: it has %s", t.Name, template, strings.Join(names, ", "))
 		}
 		done := "upgraded to template " + template
@@ -192,11 +191,6 @@ an instance that gets it follows spec.defaultTemplateName from then on.`,
 		return "", nil
 	}
 	return c
-}
-
-func templateNames(t *tappv1.TApp) []string {
-	pool := slices.Sorted(maps.Keys(t.Spec.TemplatePool))
-	return append([]string{tappv1.DefaultTemplateName}, pool...)
 }
 
 func defaultTemplate(t *tappv1.TApp) string {

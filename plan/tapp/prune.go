@@ -2,30 +2,8 @@ package tapp
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
-
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
-
-// UnusedTemplates are the names of the pool's entries that neither an instance,
-// nor defaultTemplateName, nor updateStrategy.template names, in alphabetical
-// order.
-func UnusedTemplates(t *tappv1.TApp) []string { return unusedTemplates(&defaulted(t).Spec) }
-
-func unusedTemplates(defaulted *tappv1.TAppSpec) []string {
-	used := set{}
-	used.add(defaulted.DefaultTemplateName)
-	used.add(defaulted.UpdateStrategy.Template)
-	for _, name := range defaulted.Templates {
-		used.add(name)
-	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(defaulted.TemplatePool)), func(name string) bool {
-		_, is := used[name]
-		return is
-	})
-}
 
 // pruneTemplates drops unused templates where no webhook did it. It is the one
 // edit of spec that a controller makes: autoDeleteUnusedTemplate asks for nothing
@@ -34,7 +12,7 @@ func pruneTemplates(s *spec) []Action {
 	if !s.tapp.Spec.AutoDeleteUnusedTemplate {
 		return nil
 	}
-	unused := unusedTemplates(&s.tapp.Spec)
+	unused := s.tapp.Spec.UnusedTemplates()
 	if len(unused) == 0 {
 		return nil
 	}

@@ -50,7 +50,7 @@ func TestPruneTemplates(t *testing.T) {
 			tapp.Spec.AutoDeleteUnusedTemplate = true
 			tapp.Spec.TemplatePool = map[string]corev1.PodTemplateSpec{"green": templateOf("g:1"), "blue": templateOf("b:1")}
 			c.change(&tapp.Spec)
-			if unused := UnusedTemplates(tapp); !slices.Equal(unused, c.unused) {
+			if unused := defaulted(tapp).Spec.UnusedTemplates(); !slices.Equal(unused, c.unused) {
 				t.Errorf("unused are %v, not %v", unused, c.unused)
 			}
 			patch := ""

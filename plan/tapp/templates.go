@@ -1,10 +1,6 @@
 package tapp
 
 import (
-	"maps"
-	"slices"
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -62,26 +58,10 @@ func (s *spec) readTemplates() {
 }
 
 // lookup returns the template of that name, or nil.
-func (s *spec) lookup(name string) *corev1.PodTemplateSpec {
-	if name == tappv1.DefaultTemplateName {
-		return &s.tapp.Spec.Template
-	}
-	if t, ok := s.tapp.Spec.TemplatePool[name]; ok {
-		return &t
-	}
-	return nil
-}
+func (s *spec) lookup(name string) *corev1.PodTemplateSpec { return s.tapp.Spec.FindTemplate(name) }
 
 // names of the templates that exist, for messages.
-func (s *spec) names() string {
-	names := slices.Sorted(maps.Keys(s.tapp.Spec.TemplatePool))
-	names = slices.DeleteFunc(names, func(n string) bool { return n == tappv1.DefaultTemplateName })
-	const most = 5
-	if len(names) > most {
-		names = append(names[:most], "...")
-	}
-	return "there are: " + strings.Join(append([]string{tappv1.DefaultTemplateName}, names...), ", ")
-}
+func (s *spec) names() string { return s.tapp.Spec.DescribeTemplates() }
 
 // assignTemplate finds the template of an instance, or says why it waits for one.
 func (s *spec) assignTemplate(i *instance) {
