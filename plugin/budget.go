@@ -5,50 +5,33 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// isForced says whether the instance gets to a new template by force: its
-// template is not the rolling one.
-func (o *observed) isForced(i *plan.Instance) bool {
-	return i.Template != o.spec.UpdateStrategy.Template
+// budget is one of the two budgets of updates: as the spec has it, and as the plan
+// reads it.
+type budget struct {
+	plan.Budget
+	field   intstr.IntOrString
+	desired int
 }
 
-// atMost says how many instances a budget takes away at a time; false: none,
-// because it is no budget.
-func (o *observed) atMost(forced bool) (int, bool) {
-	return plan.Scale(o.budgetField(forced), o.wantedCount())
-}
-
-func (o *observed) budgetField(forced bool) intstr.IntOrString {
+func (o *observed) budget(forced bool) budget {
+	s := &o.spec.UpdateStrategy
 	if forced {
-		return *o.spec.UpdateStrategy.ForceUpdate.MaxUnavailable
+		return budget{o.plan.Budgets.Forced, *s.ForceUpdate.MaxUnavailable, o.plan.Desired}
 	}
-	return *o.spec.UpdateStrategy.MaxUnavailable
+	return budget{o.plan.Budgets.Rolling, *s.MaxUnavailable, o.plan.Desired}
 }
 
-// wantedCount counts the instances that are to run.
-func (o *observed) wantedCount() int {
-	n := 0
-	for k := range o.plan.Instances {
-		i := &o.plan.Instances[k]
-		if number(i.ID) < replicasOf(o.tapp) && o.tapp.Spec.Statuses[i.ID] != tappv1.InstanceKilled && !isEnd(i) {
-			n++
-		}
-	}
-	return n
-}
-
-// budget in words: "1", or "3 (30% of 10)".
-func (o *observed) budget(forced bool) string {
-	field := o.budgetField(forced)
-	n, ok := o.atMost(forced)
+// String is "1", or "3 (30% of 10)". It is about the field: a budget that is not valid for
+// another reason, such as a rolling template that is missing, is a problem of the plan.
+func (b budget) String() string {
 	switch {
-	case !ok:
-		return fmt.Sprintf("none (%s is no budget)", field.String())
-	case field.Type == intstr.String:
-		return fmt.Sprintf("%d (%s of %d)", n, field.StrVal, o.wantedCount())
+	case !plan.IsBudget(b.field):
+		return fmt.Sprintf("none (%s is no budget)", b.field.String())
+	case b.field.Type == intstr.String:
+		return fmt.Sprintf("%d (%s of %d)", b.MaxUnavailable, b.field.StrVal, b.desired)
 	}
-	return field.String()
+	return b.field.String()
 }

@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -86,11 +87,10 @@ func (e *environment) explain(ctx context.Context, name, id, output string) erro
 }
 
 func (o *observed) explain(i *plan.Instance) explanation {
-	x := explanation{instanceView: o.view(i), Wanted: o.wanted(i), Update: "rolling, at most " + o.budget(false) + " at a time"}
-	if o.isForced(i) {
-		x.Update = "by force, at most " + o.budget(true) + " at a time"
+	x := explanation{instanceView: o.view(i), Wanted: o.wanted(i), Update: "rolling, at most " + o.budget(false).String() + " at a time"}
+	if i.Forced {
+		x.Update = "by force, at most " + o.budget(true).String() + " at a time"
 	}
-	num := number(i.ID)
 	if spec := o.tapp.Spec.FindTemplate(i.Template); spec != nil {
 		if h, err := template.Hash(spec); err == nil {
 			x.TemplateHash, x.UniqHash = h.Template, h.Uniq
@@ -104,8 +104,8 @@ func (o *observed) explain(i *plan.Instance) explanation {
 	}
 	for _, c := range plan.Preview(o.input) {
 		for _, id := range c.IDs {
-			if id == num {
-				x.Rollout = plan.Change{Effect: c.Effect, IDs: []int{num}, Why: c.Why}.String()
+			if id == i.Num {
+				x.Rollout = plan.Change{Effect: c.Effect, IDs: []int{i.Num}, Why: c.Why}.String()
 			}
 		}
 	}
@@ -118,14 +118,14 @@ func (o *observed) explain(i *plan.Instance) explanation {
 // wanted says what the spec wants of an instance.
 func (o *observed) wanted(i *plan.Instance) string {
 	switch {
-	case number(i.ID) >= replicasOf(o.tapp):
-		return "gone: spec.replicas is " + fmt.Sprint(replicasOf(o.tapp))
+	case i.Desired:
+		return "running"
+	case i.Num >= replicasOf(o.tapp):
+		return "gone: spec.replicas is " + strconv.Itoa(replicasOf(o.tapp))
 	case o.tapp.Spec.Statuses[i.ID] == tappv1.InstanceKilled:
 		return "stopped: spec.statuses says Killed"
-	case isEnd(i):
-		return "as it ended"
 	}
-	return "running"
+	return "as it ended"
 }
 
 // isEnd says whether the instance ended, and stays so.

@@ -128,8 +128,8 @@ func (o *observed) steps() []step {
 				continue
 			}
 			if p == byForce || p == rolling {
-				s.AtMost, _ = o.atMost(p == byForce)
-				s.Budget = o.budget(p == byForce)
+				b := o.budget(p == byForce)
+				s.AtMost, s.Budget = b.MaxUnavailable, b.String()
 			}
 			steps = append(steps, *s)
 		}
@@ -145,7 +145,7 @@ func (o *observed) phaseOf(e plan.Effect, id int) phase {
 	case plan.EffectHold:
 		return never
 	case plan.EffectUpdateInPlace, plan.EffectRecreate:
-		if i := o.instance(id); i != nil && o.isForced(i) {
+		if i := o.instance(id); i != nil && i.Forced {
 			return byForce
 		}
 		return rolling

@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -38,7 +37,7 @@ type observed struct {
 	input plan.Input
 	plan  plan.Plan
 	// byID and next are the instances and the actions of the plan, by instance id.
-	byID map[string]*plan.Instance
+	byID map[int]*plan.Instance
 	next map[string][]plan.Action
 }
 
@@ -89,7 +88,7 @@ func (s *session) judge(ctx context.Context, t *tappv1.TApp, pods []*corev1.Pod)
 		seen = t.DeepCopy()
 		seen.Status.ScaleLabelSelector = metav1.FormatLabelSelector(defaulted.Spec.Selector)
 	}
-	o := &observed{tapp: t, spec: defaulted.Spec, byID: map[string]*plan.Instance{}, next: map[string][]plan.Action{},
+	o := &observed{tapp: t, spec: defaulted.Spec, byID: map[int]*plan.Instance{}, next: map[string][]plan.Action{},
 		input: plan.Input{TApp: seen, Now: time.Now(), Policy: s.policy(ctx, &defaulted.Spec)}}
 	for _, pod := range pods {
 		if pod.Namespace == t.Namespace && isOf(t.Name, pod.Name) {
@@ -111,7 +110,7 @@ func (s *session) judge(ctx context.Context, t *tappv1.TApp, pods []*corev1.Pod)
 	}
 	o.plan = plan.Compute(o.input)
 	for i := range o.plan.Instances {
-		o.byID[o.plan.Instances[i].ID] = &o.plan.Instances[i]
+		o.byID[o.plan.Instances[i].Num] = &o.plan.Instances[i]
 	}
 	for _, a := range o.plan.Actions {
 		o.next[a.ID] = append(o.next[a.ID], a)
@@ -130,7 +129,7 @@ func isOf(stem, name string) bool {
 }
 
 // instance returns what the plan says of an id, or nil.
-func (o *observed) instance(id int) *plan.Instance { return o.byID[strconv.Itoa(id)] }
+func (o *observed) instance(id int) *plan.Instance { return o.byID[id] }
 
 // actions of the next step for an instance.
 func (o *observed) actions(id string) []plan.Action { return o.next[id] }

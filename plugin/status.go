@@ -132,24 +132,19 @@ type block struct {
 }
 
 func (o *observed) progress() progress {
-	var p progress
+	p := progress{wanted: o.plan.Desired}
 	at := map[[2]string]int{}
 	for k := range o.plan.Instances {
 		i := &o.plan.Instances[k]
-		num := number(i.ID)
-		runs := num < replicasOf(o.tapp) && o.tapp.Spec.Statuses[i.ID] != tappv1.InstanceKilled && !isEnd(i)
 		restarts := i.Pod != nil && i.Pod.Annotations[tappv1.AnnotationRestart] != ""
 		switch {
-		case !runs && i.Pod != nil && !isEnd(i):
+		case !i.Desired && i.Pod != nil && !isEnd(i):
 			p.leaving++
-		case !runs:
+		case !i.Desired:
 		case i.Available && i.Current && !restarts:
 			p.done++
 		case !i.Available:
 			p.away++
-		}
-		if runs {
-			p.wanted++
 		}
 		if i.Available {
 			p.available++
@@ -168,7 +163,7 @@ func (o *observed) progress() progress {
 			at[key] = n
 			p.blocks = append(p.blocks, block{reason: reason, why: why})
 		}
-		p.blocks[n].ids = append(p.blocks[n].ids, num)
+		p.blocks[n].ids = append(p.blocks[n].ids, i.Num)
 	}
 	return p
 }
