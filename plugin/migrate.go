@@ -97,7 +97,7 @@ func (m *migrating) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if m.dryRun != dryRunNone {
-		return v.foretell(ctx)
+		return v.preview(ctx)
 	}
 	for _, part := range []func(context.Context) error{v.label, v.create, v.orphan, v.adopt} {
 		if err := part(ctx); err != nil {
@@ -129,8 +129,8 @@ func (v *move) out() io.Writer {
 
 func (v *move) warn(text string) { _, _ = fmt.Fprintln(v.streams.ErrOut, "Warning:", text) }
 
-// foretell says what the other parts would do.
-func (v *move) foretell(ctx context.Context) error {
+// preview says what the other parts would do.
+func (v *move) preview(ctx context.Context) error {
 	pods, claims, err := v.unlabelled(ctx)
 	if err != nil {
 		return err

@@ -71,56 +71,56 @@ func (p *planning) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	forecasts, err := p.foretell(ctx, s, args)
+	previews, err := p.previews(ctx, s, args)
 	if err != nil {
 		return err
 	}
 	if p.output != "" {
-		err = write(p.streams.Out, p.output, map[string]any{"items": forecasts})
+		err = write(p.streams.Out, p.output, map[string]any{"items": previews})
 	} else {
-		err = p.print(forecasts)
+		err = p.print(previews)
 	}
-	for _, f := range forecasts {
-		if err == nil && f.changesSomething() {
+	for _, v := range previews {
+		if err == nil && v.changesSomething() {
 			err = exitChanges
 		}
 	}
 	return err
 }
 
-func (p *planning) foretell(ctx context.Context, s *session, args []string) ([]*forecast, error) {
+func (p *planning) previews(ctx context.Context, s *session, args []string) ([]*preview, error) {
 	if p.revision != "" {
-		f, err := p.foretellUndo(ctx, s, args[0])
-		return []*forecast{f}, err
+		v, err := p.previewUndo(ctx, s, args[0])
+		return []*preview{v}, err
 	}
 	if len(args) > 0 {
 		o, err := s.observe(ctx, args[0])
 		if err != nil {
 			return nil, err
 		}
-		f, err := foretell(o, o.tapp)
-		return []*forecast{f}, err
+		v, err := newPreview(o, o.tapp)
+		return []*preview{v}, err
 	}
 	manifests, err := p.manifests(s, p.files)
 	if err != nil {
 		return nil, err
 	}
-	var out []*forecast
+	var out []*preview
 	for _, u := range manifests {
 		a, err := s.apply(ctx, u, p.serverSide)
 		if err != nil {
 			return nil, refused(u.GetName(), err)
 		}
-		f, err := p.foretellApplied(ctx, s, a)
+		v, err := p.previewApplied(ctx, s, a)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, f)
+		out = append(out, v)
 	}
 	return out, nil
 }
 
-func (p *planning) foretellApplied(ctx context.Context, s *session, a *applied) (*forecast, error) {
+func (p *planning) previewApplied(ctx context.Context, s *session, a *applied) (*preview, error) {
 	pods, err := s.pods(ctx, a.after.Namespace)
 	if err != nil {
 		return nil, err
@@ -133,11 +133,11 @@ func (p *planning) foretellApplied(ctx context.Context, s *session, a *applied) 
 	if err != nil {
 		return nil, err
 	}
-	return foretell(o, a.before)
+	return newPreview(o, a.before)
 }
 
-// foretellUndo asks the server what a rollback would make of a TApp.
-func (p *planning) foretellUndo(ctx context.Context, s *session, name string) (*forecast, error) {
+// previewUndo asks the server what a rollback would make of a TApp.
+func (p *planning) previewUndo(ctx context.Context, s *session, name string) (*preview, error) {
 	t, err := s.get(ctx, name)
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (p *planning) foretellUndo(ctx context.Context, s *session, name string) (*
 	if err != nil {
 		return nil, refused(name, err)
 	}
-	return p.foretellApplied(ctx, s, &applied{before: t, after: after})
+	return p.previewApplied(ctx, s, &applied{before: t, after: after})
 }
 
 // nameless drops the identity that a dry run made up: nothing is its own.
@@ -176,53 +176,53 @@ func refused(name string, err error) error {
 	return err
 }
 
-func (p *planning) print(forecasts []*forecast) error {
+func (p *planning) print(previews []*preview) error {
 	paint := newPainter(p.streams.Out)
 	var b strings.Builder
-	for i, f := range forecasts {
+	for i, v := range previews {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		f.print(&b, paint)
+		v.print(&b, paint)
 	}
 	_, err := fmt.Fprint(p.streams.Out, b.String())
 	return err
 }
 
-func (f *forecast) print(b *strings.Builder, p painter) {
-	fmt.Fprintf(b, "%s", p.paint(bold, "tapp.apps.tkestack.io/"+f.Name))
+func (v *preview) print(b *strings.Builder, p painter) {
+	fmt.Fprintf(b, "%s", p.paint(bold, "tapp.apps.tkestack.io/"+v.Name))
 	switch {
-	case !f.changesSomething() && len(f.Steps) == 0:
+	case !v.changesSomething() && len(v.Steps) == 0:
 		b.WriteString(": nothing would change\n")
-	case f.Created:
+	case v.Created:
 		b.WriteString(" would be created\n")
-	case len(f.Changes) == 0:
+	case len(v.Changes) == 0:
 		b.WriteString(": the spec stays as it is, and this is left to do\n")
 	default:
 		b.WriteString(" would change\n")
-		for _, c := range f.Changes {
+		for _, c := range v.Changes {
 			fmt.Fprintf(b, "  %s\n", p.paint(yellow, short(c)))
 		}
 	}
-	if len(f.Steps) > 0 {
+	if len(v.Steps) > 0 {
 		b.WriteString("\nIn this order:\n")
 	}
-	for i := range f.Steps {
-		fmt.Fprintf(b, "  %d. %s\n", i+1, f.Steps[i].sentence())
+	for i := range v.Steps {
+		fmt.Fprintf(b, "  %d. %s\n", i+1, v.Steps[i].sentence())
 	}
-	if f.Paused && len(f.Steps) > 0 {
+	if v.Paused && len(v.Steps) > 0 {
 		b.WriteString("  Updates wait until spec.paused is false.\n")
 	}
-	if len(f.First) > 0 {
+	if len(v.First) > 0 {
 		b.WriteString("\nFirst, as things are now:\n")
 	}
-	for _, a := range f.First {
+	for _, a := range v.First {
 		fmt.Fprintf(b, "  %s %s (%s): %s\n", a.Op, plan.Ranges(a.IDs), a.Reason, a.Why)
 	}
-	if len(f.Problems) > 0 {
+	if len(v.Problems) > 0 {
 		b.WriteString("\nWhat the controller cannot do:\n")
 	}
-	for _, problem := range f.Problems {
+	for _, problem := range v.Problems {
 		fmt.Fprintf(b, "  %s\n", p.paint(red, problem))
 	}
 }

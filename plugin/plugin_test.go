@@ -118,13 +118,13 @@ func TestFieldChanges(t *testing.T) {
 }
 
 // The hashes that admission stamps into templates are no change of their own.
-func TestForecastLeavesStampsOut(t *testing.T) {
+func TestPreviewLeavesStampsOut(t *testing.T) {
 	o := observed{tapp: &tappv1.TApp{}}
 	o.input.TApp = o.tapp
 	o.tapp.Spec.Template.Labels = map[string]string{"app": "web", tappv1.LabelTemplateHash: "v1-2", tappv1.LabelUniqHash: "v1-2"}
 	before := o.tapp.DeepCopy()
 	before.Spec.Template.Labels = map[string]string{"app": "shop", tappv1.LabelTemplateHash: "v1-1", tappv1.LabelUniqHash: "v1-1"}
-	f, err := foretell(&o, before)
+	f, err := newPreview(&o, before)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,8 +42,8 @@ type step struct {
 	Why         string `json:"why"`
 }
 
-// forecast is what will happen to a TApp.
-type forecast struct {
+// preview is what happens to a TApp until its rollout ends.
+type preview struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Created: there is no such TApp yet.
@@ -70,32 +70,32 @@ type firstAction struct {
 }
 
 // changesSomething says whether anything would be different.
-func (f *forecast) changesSomething() bool {
+func (v *preview) changesSomething() bool {
 	held := 0
-	for i := range f.Steps {
-		if f.Steps[i].Phase == never {
+	for i := range v.Steps {
+		if v.Steps[i].Phase == never {
 			held++
 		}
 	}
-	return f.Created || len(f.Changes)+len(f.First) > 0 || len(f.Steps) > held
+	return v.Created || len(v.Changes)+len(v.First) > 0 || len(v.Steps) > held
 }
 
-// foretell what happens to the observed TApp; before is its spec as stored, nil
-// if it is not.
-func foretell(o *observed, before *tappv1.TApp) (*forecast, error) {
-	f := &forecast{Namespace: o.tapp.Namespace, Name: o.tapp.Name, Created: before == nil, Paused: o.tapp.Spec.Paused,
+// newPreview tells what happens to the observed TApp. before is the stored one; nil if
+// there is none.
+func newPreview(o *observed, before *tappv1.TApp) (*preview, error) {
+	v := &preview{Namespace: o.tapp.Namespace, Name: o.tapp.Name, Created: before == nil, Paused: o.tapp.Spec.Paused,
 		Changes: []fieldChange{}, Steps: o.steps(), First: o.first()}
 	if before != nil {
 		changes, err := fieldChanges("spec", before.Spec, o.tapp.Spec)
 		if err != nil {
 			return nil, err
 		}
-		f.Changes = append(f.Changes, slices.DeleteFunc(changes, isStamp)...)
+		v.Changes = append(v.Changes, slices.DeleteFunc(changes, isStamp)...)
 	}
 	for _, p := range o.plan.Problems {
-		f.Problems = append(f.Problems, p.Field+": "+p.Why)
+		v.Problems = append(v.Problems, p.Field+": "+p.Why)
 	}
-	return f, nil
+	return v, nil
 }
 
 // isStamp is a hash that admission stamps into a template: it says nothing that
