@@ -24,15 +24,15 @@ kubectl tapp history.`,
 	}
 }
 
-func (e *environment) diff(ctx context.Context, name string, wanted []string) error {
+func (e *environment) diff(ctx context.Context, name string, given []string) error {
 	_, t, revisions, err := e.withRevisions(ctx, name)
 	if err != nil {
 		return err
 	}
 	labels := []string{"", "spec of " + name}
 	versions := []plan.Version{{}, plan.VersionOf(t)}
-	for i, w := range wanted {
-		r, err := find(t, revisions, w)
+	for i, revision := range given {
+		r, err := find(t, revisions, revision)
 		if err != nil {
 			return err
 		}

@@ -79,8 +79,8 @@ func (e *environment) connect() (*session, error) {
 	return s, nil
 }
 
-// limited ends the context after the timeout; 0 is never.
-func limited(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+// withTimeout ends the context after the timeout; 0 is never.
+func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout <= 0 {
 		return context.WithCancel(ctx)
 	}

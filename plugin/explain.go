@@ -16,17 +16,18 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// explanation is all that the planner says of one instance.
+// explanation is all that the plan says of one instance.
 type explanation struct {
 	instanceView
-	Wanted string `json:"wanted"` // what the spec wants of it
-	Update string `json:"update"` // how it gets to a new template
+	// Desired is what the spec asks of it, Update how it gets to a new template.
+	Desired string `json:"wanted"`
+	Update  string `json:"update"`
 	// The hashes of its template, and of the pod; the latter absent without a pod.
 	TemplateHash    string `json:"templateHash,omitempty"`
 	UniqHash        string `json:"uniqHash,omitempty"`
 	PodTemplateHash string `json:"podTemplateHash,omitempty"`
 	PodUniqHash     string `json:"podUniqHash,omitempty"`
-	// Rollout is what becomes of it by the end of the rollout.
+	// Rollout is what the preview says of it.
 	Rollout  string          `json:"rollout,omitempty"`
 	Problems []string        `json:"problems,omitempty"`
 	Contains []containerView `json:"containers,omitempty"`
@@ -87,7 +88,7 @@ func (e *environment) explain(ctx context.Context, name, id, output string) erro
 }
 
 func (o *observed) explain(i *plan.Instance) explanation {
-	x := explanation{instanceView: o.view(i), Wanted: o.wanted(i), Update: "rolling, at most " + o.budget(false).String() + " at a time"}
+	x := explanation{instanceView: o.view(i), Desired: o.desiredState(i), Update: "rolling, at most " + o.budget(false).String() + " at a time"}
 	if i.Forced {
 		x.Update = "by force, at most " + o.budget(true).String() + " at a time"
 	}
@@ -115,8 +116,8 @@ func (o *observed) explain(i *plan.Instance) explanation {
 	return x
 }
 
-// wanted says what the spec wants of an instance.
-func (o *observed) wanted(i *plan.Instance) string {
+// desiredState says in words what the spec asks of an instance.
+func (o *observed) desiredState(i *plan.Instance) string {
 	switch {
 	case i.Desired:
 		return "running"
@@ -128,17 +129,17 @@ func (o *observed) wanted(i *plan.Instance) string {
 	return "as it ended"
 }
 
-// isEnd says whether the instance ended, and stays so.
-func isEnd(i *plan.Instance) bool {
+// isCompleted says whether the instance completed: it ended, and stays as it ended.
+func isCompleted(i *plan.Instance) bool {
 	return i.Status == tappv1.InstanceFailed || i.Status == tappv1.InstanceSucc
 }
 
 func stateOf(c *corev1.ContainerStatus) string {
 	switch s := c.State; {
 	case s.Waiting != nil:
-		return "waiting: " + words(s.Waiting.Reason, s.Waiting.Message)
+		return "waiting: " + joinReason(s.Waiting.Reason, s.Waiting.Message)
 	case s.Terminated != nil:
-		return fmt.Sprintf("ended with exit code %d: %s", s.Terminated.ExitCode, words(s.Terminated.Reason, s.Terminated.Message))
+		return fmt.Sprintf("ended with exit code %d: %s", s.Terminated.ExitCode, joinReason(s.Terminated.Reason, s.Terminated.Message))
 	case c.Ready:
 		return "running, ready"
 	case s.Running != nil:
@@ -147,7 +148,7 @@ func stateOf(c *corev1.ContainerStatus) string {
 	return "unknown"
 }
 
-func words(reason, message string) string {
+func joinReason(reason, message string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(reason+", "+message, ", "), ", ")
 }
 
@@ -158,7 +159,7 @@ func (x *explanation) print(e *environment) error {
 		fmt.Fprintf(&b, "%-15s %s\n", key+":", fmt.Sprintf(format, args...))
 	}
 	line("Instance", "%s of %s in namespace %s", x.ID, x.TApp, x.Namespace)
-	line("Wanted", "%s", x.Wanted)
+	line("Wanted", "%s", x.Desired)
 	state := p.paint(colourOf(x.State), string(x.State))
 	if x.Since != nil {
 		state += " for " + age(x.Since, now)

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// gather collects what changes at once before the planner looks at it.
-	gather = 100 * time.Millisecond
-	// glance is how often to look without a change: time alone moves some things.
-	glance = 5 * time.Second
+	// debounce collects what changes at once before the planner looks at it.
+	debounce = 100 * time.Millisecond
+	// resyncPeriod is how often to look without a change: time alone moves some things.
+	resyncPeriod = 5 * time.Second
 )
 
 // follow shows every state of a TApp until done says so, or the context ends. It
@@ -56,13 +56,13 @@ func (s *session) follow(ctx context.Context, t *tappv1.TApp, done func(*observe
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-changed:
-		case <-time.After(glance):
+		case <-time.After(resyncPeriod):
 			continue
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(gather):
+		case <-time.After(debounce):
 		}
 	}
 }
@@ -147,5 +147,5 @@ func (s *session) seen(ctx context.Context, uid types.UID, tapps, pods cache.Sto
 	for _, object := range pods.List() {
 		list = append(list, object.(*corev1.Pod))
 	}
-	return s.judge(ctx, t, list)
+	return s.compute(ctx, t, list)
 }

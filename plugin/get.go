@@ -87,7 +87,7 @@ func (s *session) observeAll(ctx context.Context, names []string, selector strin
 		if err != nil {
 			return nil, err
 		}
-		o, err := s.judge(ctx, t, pods)
+		o, err := s.compute(ctx, t, pods)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +101,7 @@ func (s *session) observeAll(ctx context.Context, names []string, selector strin
 		return nil, fmt.Errorf("listing TApps: %w", err)
 	}
 	for i := range list.Items {
-		o, err := s.judge(ctx, &list.Items[i], pods)
+		o, err := s.compute(ctx, &list.Items[i], pods)
 		if err != nil {
 			return nil, err
 		}

@@ -47,7 +47,7 @@ func parseID(t *tappv1.TApp, word, id string) (int, error) {
 		if replicas == 0 {
 			return 0, fmt.Errorf("there is no instance %s of %s: spec.replicas is 0", id, t.Name)
 		}
-		return 0, fmt.Errorf("there is no instance %s of %s: its instances are %s", id, t.Name, plan.Ranges(upTo(replicas)))
+		return 0, fmt.Errorf("there is no instance %s of %s: its instances are %s", id, t.Name, plan.Ranges(idsBelow(replicas)))
 	}
 	return num, nil
 }
@@ -59,7 +59,7 @@ func replicasOf(t *tappv1.TApp) int {
 	return int(*t.Spec.Replicas)
 }
 
-func upTo(n int) []int {
+func idsBelow(n int) []int {
 	out := make([]int, n)
 	for i := range out {
 		out[i] = i

@@ -28,7 +28,7 @@ func (s *selection) ids(t *tappv1.TApp, args []string) ([]int, error) {
 	case s.all && len(args) > 0:
 		return nil, usageError{errors.New("give IDS or --all, not both")}
 	case s.all:
-		return upTo(replicasOf(t)), nil
+		return idsBelow(replicasOf(t)), nil
 	case len(args) == 0:
 		return nil, usageError{errors.New("IDS are missing: give ids and ranges such as 0-3,7, or --all")}
 	}
@@ -136,7 +136,7 @@ func missingAvailable(o *observed, id int) (string, error) {
 	switch {
 	case i == nil:
 		return "", fmt.Errorf("instance %d is no more", id)
-	case isEnd(i):
+	case isCompleted(i):
 		return "", fmt.Errorf("instance %d ended (%s) and stays as it ended; kill it and start it to run it again", id, i.Status)
 	case i.Available:
 		return "", nil

@@ -116,26 +116,26 @@ func (m *migrating) run(ctx context.Context, args []string) error {
 
 // say tells of a part of the migration: on the error output where the other one
 // has the object.
-func (v *move) say(part int, format string, args ...any) {
+func (v *migration) say(part int, format string, args ...any) {
 	_, _ = fmt.Fprintf(v.out(), "%d/%d  %s\n", part, parts, fmt.Sprintf(format, args...))
 }
 
-func (v *move) out() io.Writer {
+func (v *migration) out() io.Writer {
 	if v.output != "" {
 		return v.streams.ErrOut
 	}
 	return v.streams.Out
 }
 
-func (v *move) warn(text string) { _, _ = fmt.Fprintln(v.streams.ErrOut, "Warning:", text) }
+func (v *migration) warn(text string) { _, _ = fmt.Fprintln(v.streams.ErrOut, "Warning:", text) }
 
 // preview says what the other parts would do.
-func (v *move) preview(ctx context.Context) error {
+func (v *migration) preview(ctx context.Context) error {
 	pods, claims, err := v.unlabelled(ctx)
 	if err != nil {
 		return err
 	}
-	v.say(2, "would label %s and %s", several(len(pods), "pod"), several(len(claims), "claim"))
+	v.say(2, "would label %s and %s", count(len(pods), "pod"), count(len(claims), "claim"))
 	if v.made {
 		v.say(3, "TApp %s is there already", v.tapp.Name)
 	} else {
@@ -146,7 +146,7 @@ func (v *move) preview(ctx context.Context) error {
 	} else {
 		v.say(4, "would delete StatefulSet %s without its pods", v.set.Name)
 	}
-	v.say(5, "TApp %s would adopt %s", v.tapp.Name, several(len(v.before), "pod"))
+	v.say(5, "TApp %s would adopt %s", v.tapp.Name, count(len(v.before), "pod"))
 	if v.output == "" {
 		return nil
 	}
@@ -185,7 +185,7 @@ func disruptive(o *observed) []string {
 	return out
 }
 
-func several(n int, noun string) string {
+func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -193,10 +193,10 @@ func several(n int, noun string) string {
 }
 
 // changed tells which pods are not those that ran before.
-func (v *move) changed(pods []*corev1.Pod) []string {
-	now := map[string]life{}
+func (v *migration) changed(pods []*corev1.Pod) []string {
+	now := map[string]podState{}
 	for _, pod := range pods {
-		now[pod.Name] = lifeOf(pod)
+		now[pod.Name] = podStateOf(pod)
 	}
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(v.before)) {
@@ -210,7 +210,7 @@ func (v *move) changed(pods []*corev1.Pod) []string {
 	return out
 }
 
-func (v *move) goBack() {
+func (v *migration) goBack() {
 	_, _ = fmt.Fprintf(v.out(), `
 To go back, without a restart as well:
   kubectl get tapp %[1]s -n %[2]s -o go-template='{{index .metadata.annotations "%[3]s"}}' > statefulset.json

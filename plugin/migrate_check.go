@@ -16,8 +16,8 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// move is one migration.
-type move struct {
+// migration of one StatefulSet.
+type migration struct {
 	*migrating
 	s *session
 	// set is the StatefulSet; as the TApp remembers it, if it is gone.
@@ -27,17 +27,17 @@ type move struct {
 	tapp *tappv1.TApp
 	made bool
 	// before is what ran when this began, by name of the pod.
-	before map[string]life
+	before map[string]podState
 }
 
-// life is what a restart would change of a pod.
-type life struct {
+// podState is what a restart would change of a pod.
+type podState struct {
 	uid      string
 	restarts int32
 }
 
-func lifeOf(pod *corev1.Pod) life {
-	out := life{uid: string(pod.UID)}
+func podStateOf(pod *corev1.Pod) podState {
+	out := podState{uid: string(pod.UID)}
 	for _, c := range pod.Status.ContainerStatuses {
 		out.restarts += c.RestartCount
 	}
@@ -45,8 +45,8 @@ func lifeOf(pod *corev1.Pod) life {
 }
 
 // begin finds out how far the migration is.
-func (m *migrating) begin(ctx context.Context, s *session, name string) (*move, error) {
-	v := &move{migrating: m, s: s, before: map[string]life{}}
+func (m *migrating) begin(ctx context.Context, s *session, name string) (*migration, error) {
+	v := &migration{migrating: m, s: s, before: map[string]podState{}}
 	set, err := s.apps.StatefulSets(s.namespace).Get(ctx, name, metav1.GetOptions{})
 	v.gone = apierrors.IsNotFound(err)
 	if err != nil && !v.gone {
@@ -66,7 +66,7 @@ func (m *migrating) begin(ctx context.Context, s *session, name string) (*move, 
 		return v, err
 	}
 	v.tapp = t
-	if v.set, err = remembered(t); err != nil {
+	if v.set, err = sourceOf(t); err != nil {
 		return nil, err
 	}
 	switch {
@@ -82,8 +82,8 @@ func (m *migrating) begin(ctx context.Context, s *session, name string) (*move, 
 }
 
 // unchanged checks that the TApp is made from the present StatefulSet.
-func (v *move) unchanged(set *appsv1.StatefulSet) error {
-	was, err := remembered(v.tapp)
+func (v *migration) unchanged(set *appsv1.StatefulSet) error {
+	was, err := sourceOf(v.tapp)
 	if err != nil || was == nil {
 		return err
 	}
@@ -95,22 +95,22 @@ func (v *move) unchanged(set *appsv1.StatefulSet) error {
 
 // check tells whether the migration can go on, and what the TApp would do to the
 // pods.
-func (v *move) check(ctx context.Context) error {
+func (v *migration) check(ctx context.Context) error {
 	pods, err := v.pods(ctx)
 	if err != nil {
 		return err
 	}
 	for _, pod := range pods {
-		v.before[pod.Name] = lifeOf(pod)
+		v.before[pod.Name] = podStateOf(pod)
 	}
 	if v.made { // the checks were before that
 		v.say(1, "TApp %s was made from StatefulSet %s before: going on", v.tapp.Name, v.set.Name)
 		return nil
 	}
-	if no := append(unsayable(v.set), v.unsettled(pods)...); len(no) > 0 {
+	if no := append(unsupported(v.set), v.notRolledOut(pods)...); len(no) > 0 {
 		return refusal(v.set.Name, no)
 	}
-	for _, text := range differently(v.set) {
+	for _, text := range differences(v.set) {
 		v.warn(text)
 	}
 	t := v.tapp.DeepCopy()
@@ -120,7 +120,7 @@ func (v *move) check(ctx context.Context) error {
 			return fmt.Errorf("the server would not accept the TApp: %w", err)
 		}
 	}
-	o, err := v.s.judge(ctx, t, asAdopted(pods, t))
+	o, err := v.s.compute(ctx, t, asAdopted(pods, t))
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (v *move) check(ctx context.Context) error {
 		v.say(1, "StatefulSet %s is rolled out, and TApp %s would change its pods", v.set.Name, v.tapp.Name)
 		return nil
 	}
-	v.say(1, "StatefulSet %s is rolled out, and its %s would not restart", v.set.Name, several(len(pods), "pod"))
+	v.say(1, "StatefulSet %s is rolled out, and its %s would not restart", v.set.Name, count(len(pods), "pod"))
 	return nil
 }
 
@@ -145,8 +145,8 @@ func refusal(name string, why []string) error {
 	return fmt.Errorf("StatefulSet %s is not migrated:\n  %s", name, strings.Join(why, "\n  "))
 }
 
-// unsettled is what the StatefulSet has not done yet.
-func (v *move) unsettled(pods []*corev1.Pod) []string {
+// notRolledOut is what the StatefulSet has not done yet.
+func (v *migration) notRolledOut(pods []*corev1.Pod) []string {
 	set := v.set
 	if set.DeletionTimestamp != nil {
 		return []string{"it is being deleted"}
@@ -211,7 +211,7 @@ func asAdopted(pods []*corev1.Pod, t *tappv1.TApp) []*corev1.Pod {
 }
 
 // pods of the StatefulSet, by its selector and their names.
-func (v *move) pods(ctx context.Context) ([]*corev1.Pod, error) {
+func (v *migration) pods(ctx context.Context) ([]*corev1.Pod, error) {
 	if v.set.Spec.Selector == nil {
 		return nil, errors.New("the StatefulSet has no selector")
 	}
@@ -221,7 +221,7 @@ func (v *move) pods(ctx context.Context) ([]*corev1.Pod, error) {
 	}
 	var out []*corev1.Pod
 	for i := range list.Items {
-		if isOf(v.set.Name, list.Items[i].Name) {
+		if hasInstanceName(v.set.Name, list.Items[i].Name) {
 			out = append(out, &list.Items[i])
 		}
 	}

@@ -80,8 +80,8 @@ func manifestOf(set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	return out
 }
 
-// remembered is the StatefulSet that a TApp was made from, nil if from none.
-func remembered(t *tappv1.TApp) (*appsv1.StatefulSet, error) {
+// sourceOf is the StatefulSet that a TApp was made from, nil if from none.
+func sourceOf(t *tappv1.TApp) (*appsv1.StatefulSet, error) {
 	text, ok := t.Annotations[annotationMigrated]
 	if !ok {
 		return nil, nil
@@ -100,8 +100,8 @@ func replicasOfSet(set *appsv1.StatefulSet) int32 {
 	return *set.Spec.Replicas
 }
 
-// unsayable is what a TApp cannot be told.
-func unsayable(set *appsv1.StatefulSet) []string {
+// unsupported is what a TApp cannot be told.
+func unsupported(set *appsv1.StatefulSet) []string {
 	var out []string
 	if o := set.Spec.Ordinals; o != nil && o.Start != 0 {
 		out = append(out, fmt.Sprintf("spec.ordinals.start is %d, and the ids of a TApp begin with 0", o.Start))
@@ -112,8 +112,8 @@ func unsayable(set *appsv1.StatefulSet) []string {
 	return out
 }
 
-// differently is what a TApp does in another way.
-func differently(set *appsv1.StatefulSet) []string {
+// differences is what a TApp does in another way.
+func differences(set *appsv1.StatefulSet) []string {
 	var out []string
 	if set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {
 		out = append(out, "spec.podManagementPolicy is OrderedReady: a TApp creates and deletes instances in parallel")

@@ -21,7 +21,7 @@ import (
 // unlabelled are the pods and the claims without the label of their instance:
 // those by which no TApp would know them. Claims of ids beyond replicas are among
 // them.
-func (v *move) unlabelled(ctx context.Context) (pods []*corev1.Pod, claims []*corev1.PersistentVolumeClaim, err error) {
+func (v *migration) unlabelled(ctx context.Context) (pods []*corev1.Pod, claims []*corev1.PersistentVolumeClaim, err error) {
 	all, err := v.pods(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -48,10 +48,10 @@ func (v *move) unlabelled(ctx context.Context) (pods []*corev1.Pod, claims []*co
 }
 
 // instanceOfClaim is the id in the name of a claim, "" if it is none of these.
-func (v *move) instanceOfClaim(name string) string {
+func (v *migration) instanceOfClaim(name string) string {
 	for i := range v.set.Spec.VolumeClaimTemplates {
 		stem := v.set.Spec.VolumeClaimTemplates[i].Name + "-" + v.set.Name
-		if isOf(stem, name) {
+		if hasInstanceName(stem, name) {
 			return strings.TrimPrefix(name, stem+"-")
 		}
 	}
@@ -60,7 +60,7 @@ func (v *move) instanceOfClaim(name string) string {
 
 // label gives pods and claims the label of their instance. To the StatefulSet it
 // means nothing.
-func (v *move) label(ctx context.Context) error {
+func (v *migration) label(ctx context.Context) error {
 	pods, claims, err := v.unlabelled(ctx)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (v *move) label(ctx context.Context) error {
 			return err
 		}
 	}
-	v.say(2, "labelled %s and %s", several(len(pods), "pod"), several(len(claims), "claim"))
+	v.say(2, "labelled %s and %s", count(len(pods), "pod"), count(len(claims), "claim"))
 	return nil
 }
 
@@ -86,7 +86,7 @@ func labelling(object metav1.Object, id string) []byte {
 
 // create makes the TApp, paused, and waits until the controller has seen it: until
 // then the StatefulSet is the one that looks after the pods.
-func (v *move) create(ctx context.Context) error {
+func (v *migration) create(ctx context.Context) error {
 	word := "is there already"
 	if !v.made {
 		t, err := v.s.tapps.TApps(v.s.namespace).Create(ctx, v.tapp, metav1.CreateOptions{FieldManager: v.manager})
@@ -96,7 +96,7 @@ func (v *move) create(ctx context.Context) error {
 		v.tapp, v.made, word = t, true, "made, paused"
 	}
 	if err := v.followed(ctx, "TApp "+v.tapp.Name+" is made, and no controller of TApps has seen it: does one run? The StatefulSet still has its pods",
-		func(o *observed) (bool, error) { return !o.unseen(), nil }); err != nil {
+		func(o *observed) (bool, error) { return !o.unobserved(), nil }); err != nil {
 		return err
 	}
 	v.say(3, "TApp %s %s", v.tapp.Name, word)
@@ -104,8 +104,8 @@ func (v *move) create(ctx context.Context) error {
 }
 
 // followed watches the TApp until it is done, for as long as may be.
-func (v *move) followed(ctx context.Context, late string, done func(*observed) (bool, error)) error {
-	ctx, cancel := limited(ctx, v.timeout)
+func (v *migration) followed(ctx context.Context, late string, done func(*observed) (bool, error)) error {
+	ctx, cancel := withTimeout(ctx, v.timeout)
 	defer cancel()
 	err := v.s.follow(ctx, v.tapp, done)
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -119,7 +119,7 @@ const orphanPoll = 200 * time.Millisecond
 
 // orphan deletes the StatefulSet without its pods, and waits until it is gone: it
 // stays until the pods and the claims have lost it as their owner.
-func (v *move) orphan(ctx context.Context) error {
+func (v *migration) orphan(ctx context.Context) error {
 	if v.gone {
 		v.say(4, "StatefulSet %s is gone already", v.set.Name)
 		return nil
@@ -140,7 +140,7 @@ func (v *move) orphan(ctx context.Context) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	ctx, cancel := limited(ctx, v.timeout)
+	ctx, cancel := withTimeout(ctx, v.timeout)
 	defer cancel()
 	err = wait.PollUntilContextCancel(ctx, orphanPoll, true, func(ctx context.Context) (bool, error) {
 		set, err := sets.Get(ctx, v.set.Name, metav1.GetOptions{})
@@ -161,7 +161,7 @@ func (v *move) orphan(ctx context.Context) error {
 
 // adopt waits until the TApp has the pods, lets it go, and compares what runs with
 // what ran.
-func (v *move) adopt(ctx context.Context) error {
+func (v *migration) adopt(ctx context.Context) error {
 	err := v.followed(ctx, "TApp "+v.tapp.Name+" has not adopted all pods", func(o *observed) (bool, error) {
 		if left := notAdopted(o); len(left) > 0 {
 			// A pod that the StatefulSet made in the meantime has no label.
@@ -196,13 +196,13 @@ func (v *move) adopt(ctx context.Context) error {
 	case len(changed) > 0:
 		return fmt.Errorf("TApp %s is ready, but not all pods are as they were: %s", v.tapp.Name, strings.Join(changed, "; "))
 	default:
-		v.say(5, "TApp %s is ready, with the same %s; none restarted", v.tapp.Name, several(len(v.before), "pod"))
+		v.say(5, "TApp %s is ready, with the same %s; none restarted", v.tapp.Name, count(len(v.before), "pod"))
 	}
 	v.goBack()
 	return nil
 }
 
-func (v *move) labelAgain(ctx context.Context) error {
+func (v *migration) labelAgain(ctx context.Context) error {
 	pods, _, err := v.unlabelled(ctx)
 	if err != nil {
 		return err

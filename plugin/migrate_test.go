@@ -73,7 +73,7 @@ func TestConvert(t *testing.T) {
 	if string(is) != string(should) {
 		t.Errorf("it is\n%s\nand should be\n%s", is, should)
 	}
-	back, err := remembered(got)
+	back, err := sourceOf(got)
 	if err != nil || replicasOfSet(back) != 4 {
 		t.Errorf("it remembers %v, %v", back, err)
 	}
@@ -100,7 +100,7 @@ func TestWhatATAppCannotSay(t *testing.T) {
 		}, nil},
 	} {
 		set := setOf(c.edit)
-		if never, other := unsayable(set), differently(set); !slices.Equal(never, c.never) || !slices.Equal(other, c.other) {
+		if never, other := unsupported(set), differences(set); !slices.Equal(never, c.never) || !slices.Equal(other, c.other) {
 			t.Errorf("%q and %q, want %q and %q", never, other, c.never, c.other)
 		}
 	}

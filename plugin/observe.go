@@ -61,7 +61,7 @@ func (s *session) observe(ctx context.Context, name string) (*observed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.judge(ctx, t, pods)
+	return s.compute(ctx, t, pods)
 }
 
 // pods of all TApps of the namespace.
@@ -78,8 +78,8 @@ func (s *session) pods(ctx context.Context, namespace string) ([]*corev1.Pod, er
 	return out, nil
 }
 
-// judge asks the planner about a TApp; the pods may be of others too.
-func (s *session) judge(ctx context.Context, t *tappv1.TApp, pods []*corev1.Pod) (*observed, error) {
+// compute asks the planner about a TApp. Pods of other TApps are left out.
+func (s *session) compute(ctx context.Context, t *tappv1.TApp, pods []*corev1.Pod) (*observed, error) {
 	defaulted := t.DeepCopy()
 	tappv1.Default(defaulted)
 	seen := t
@@ -91,7 +91,7 @@ func (s *session) judge(ctx context.Context, t *tappv1.TApp, pods []*corev1.Pod)
 	o := &observed{tapp: t, spec: defaulted.Spec, byID: map[int]*plan.Instance{}, next: map[string][]plan.Action{},
 		input: plan.Input{TApp: seen, Now: time.Now(), Policy: s.policy(ctx, &defaulted.Spec)}}
 	for _, pod := range pods {
-		if pod.Namespace == t.Namespace && isOf(t.Name, pod.Name) {
+		if pod.Namespace == t.Namespace && hasInstanceName(t.Name, pod.Name) {
 			o.input.Pods = append(o.input.Pods, pod)
 		}
 	}
@@ -102,7 +102,7 @@ func (s *session) judge(ctx context.Context, t *tappv1.TApp, pods []*corev1.Pod)
 		}
 		for i := range claims.Items {
 			for _, template := range t.Spec.VolumeClaimTemplates {
-				if isOf(template.Name+"-"+t.Name, claims.Items[i].Name) {
+				if hasInstanceName(template.Name+"-"+t.Name, claims.Items[i].Name) {
 					o.input.Claims = append(o.input.Claims, &claims.Items[i])
 				}
 			}
@@ -118,8 +118,8 @@ func (s *session) judge(ctx context.Context, t *tappv1.TApp, pods []*corev1.Pod)
 	return o, nil
 }
 
-// isOf says whether a name is <stem>-<instance id>.
-func isOf(stem, name string) bool {
+// hasInstanceName says whether a name is <stem>-<instance id>.
+func hasInstanceName(stem, name string) bool {
 	id, ok := strings.CutPrefix(name, stem+"-")
 	if !ok {
 		return false

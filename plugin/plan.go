@@ -127,9 +127,9 @@ func (p *planning) previewApplied(ctx context.Context, s *session, a *applied) (
 	}
 	after := a.after
 	if a.before == nil {
-		after = nameless(after)
+		after = withoutUID(after)
 	}
-	o, err := s.judge(ctx, after, pods)
+	o, err := s.compute(ctx, after, pods)
 	if err != nil {
 		return nil, err
 	}
@@ -162,8 +162,8 @@ func (p *planning) previewUndo(ctx context.Context, s *session, name string) (*p
 	return p.previewApplied(ctx, s, &applied{before: t, after: after})
 }
 
-// nameless drops the identity that a dry run made up: nothing is its own.
-func nameless(t *tappv1.TApp) *tappv1.TApp {
+// withoutUID drops the identity that a dry run made up: nothing is its own.
+func withoutUID(t *tappv1.TApp) *tappv1.TApp {
 	out := t.DeepCopy()
 	out.UID = ""
 	return out

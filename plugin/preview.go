@@ -21,14 +21,13 @@ const (
 	byForce phase = "Forced"
 	// rolling is within maxUnavailable.
 	rolling phase = "Rolling"
-	// never is what the policy InPlaceOnly holds.
-	never phase = "Held"
+	// held is what the policy InPlaceOnly forbids.
+	held phase = "Held"
 )
 
-var phases = []phase{atOnce, byForce, rolling, never}
+var phases = []phase{atOnce, byForce, rolling, held}
 
-// step of a rollout: the same thing to several instances, in the order of their
-// ids.
+// step of a rollout: the same effect on several instances, in ascending order of ids.
 type step struct {
 	Phase  phase       `json:"phase"`
 	Effect plan.Effect `json:"effect"`
@@ -36,7 +35,7 @@ type step struct {
 	// AtMost is how many of them at a time; 0: all at once, or none.
 	AtMost int    `json:"atMost,omitempty"`
 	Budget string `json:"budget,omitempty"` // in words
-	// Unavailable are those of the ids that are out of service already: they do not
+	// Unavailable are the ids of instances that are not available already. They do not
 	// wait for the budget.
 	Unavailable []int  `json:"unavailable,omitempty"`
 	Why         string `json:"why"`
@@ -46,18 +45,17 @@ type step struct {
 type preview struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Created: there is no such TApp yet.
+	// Created: the TApp is not stored yet.
 	Created bool `json:"created,omitempty"`
 	// Changes of the spec.
 	Changes []fieldChange `json:"changes"`
 	// Steps in the order in which they happen.
 	Steps []step `json:"steps"`
-	// Paused: steps of updates wait for the end of the pause.
+	// Paused: no update begins before the pause ends.
 	Paused bool `json:"paused,omitempty"`
-	// First is what the controller does as soon as it sees the spec, by what is in
-	// the cluster now.
+	// First are the actions of the controller's next plan.
 	First []firstAction `json:"first"`
-	// Problems are what the controller will not be able to do.
+	// Problems of the spec.
 	Problems []string `json:"problems,omitempty"`
 }
 
@@ -71,26 +69,21 @@ type firstAction struct {
 
 // changesSomething says whether anything would be different.
 func (v *preview) changesSomething() bool {
-	held := 0
-	for i := range v.Steps {
-		if v.Steps[i].Phase == never {
-			held++
-		}
-	}
-	return v.Created || len(v.Changes)+len(v.First) > 0 || len(v.Steps) > held
+	return v.Created || len(v.Changes)+len(v.First) > 0 ||
+		slices.ContainsFunc(v.Steps, func(s step) bool { return s.Phase != held })
 }
 
 // newPreview tells what happens to the observed TApp. before is the stored one; nil if
 // there is none.
 func newPreview(o *observed, before *tappv1.TApp) (*preview, error) {
 	v := &preview{Namespace: o.tapp.Namespace, Name: o.tapp.Name, Created: before == nil, Paused: o.tapp.Spec.Paused,
-		Changes: []fieldChange{}, Steps: o.steps(), First: o.first()}
+		Changes: []fieldChange{}, Steps: o.steps(), First: o.firstActions()}
 	if before != nil {
 		changes, err := fieldChanges("spec", before.Spec, o.tapp.Spec)
 		if err != nil {
 			return nil, err
 		}
-		v.Changes = append(v.Changes, slices.DeleteFunc(changes, isStamp)...)
+		v.Changes = append(v.Changes, slices.DeleteFunc(changes, isHashLabel)...)
 	}
 	for _, p := range o.plan.Problems {
 		v.Problems = append(v.Problems, p.Field+": "+p.Why)
@@ -98,9 +91,9 @@ func newPreview(o *observed, before *tappv1.TApp) (*preview, error) {
 	return v, nil
 }
 
-// isStamp is a hash that admission stamps into a template: it says nothing that
-// the change of the template does not.
-func isStamp(c fieldChange) bool {
+// isHashLabel: admission stamps hashes into the labels of templates. They change with
+// the template, which is told anyway.
+func isHashLabel(c fieldChange) bool {
 	return strings.HasSuffix(c.Path, ".labels["+tappv1.LabelTemplateHash+"]") || strings.HasSuffix(c.Path, ".labels["+tappv1.LabelUniqHash+"]")
 }
 
@@ -143,7 +136,7 @@ func (o *observed) steps() []step {
 func (o *observed) phaseOf(e plan.Effect, id int) phase {
 	switch e {
 	case plan.EffectHold:
-		return never
+		return held
 	case plan.EffectUpdateInPlace, plan.EffectRecreate:
 		if i := o.instance(id); i != nil && i.Forced {
 			return byForce
@@ -153,8 +146,9 @@ func (o *observed) phaseOf(e plan.Effect, id int) phase {
 	return atOnce
 }
 
-// first actions, those that share an operation and a reason in one.
-func (o *observed) first() []firstAction {
+// firstActions are the actions of the plan. Those with the same operation, reason and
+// sentence are one.
+func (o *observed) firstActions() []firstAction {
 	out := []firstAction{}
 	at := map[string]int{}
 	for _, a := range o.plan.Actions {
@@ -172,7 +166,7 @@ func (o *observed) first() []firstAction {
 	return out
 }
 
-// sentence tells of a step, as admission's preview does.
+// sentence is that of admission's preview, and then when the step takes place.
 func (s *step) sentence() string {
 	text := plan.Change{Effect: s.Effect, IDs: s.IDs, Why: s.Why}.String()
 	switch s.Phase {
@@ -188,7 +182,7 @@ func (s *step) sentence() string {
 		if len(s.Unavailable) > 0 {
 			text += fmt.Sprintf(", but %s at once, since not available", plan.Ranges(s.Unavailable))
 		}
-	case atOnce, never:
+	case atOnce, held:
 	}
 	return text
 }

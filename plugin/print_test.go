@@ -31,8 +31,8 @@ func TestTable(t *testing.T) {
 
 func TestBar(t *testing.T) {
 	for _, c := range []struct {
-		wanted, done, away int
-		want               string
+		desired, done, unavailable int
+		want                       string
 	}{
 		{0, 0, 0, "########################################"},
 		{5, 0, 0, "........................................"},
@@ -43,9 +43,9 @@ func TestBar(t *testing.T) {
 		{1000, 1, 1, "+......................................."},
 		{1000, 999, 1, "#######################################+"},
 	} {
-		got := bar(&progress{wanted: c.wanted, done: c.done, away: c.away}, false)
+		got := bar(&progress{desired: c.desired, done: c.done, unavailable: c.unavailable}, false)
 		if got != "["+c.want+"]" {
-			t.Errorf("%d of %d done, %d away: %s", c.done, c.wanted, c.away, got)
+			t.Errorf("%d of %d done, %d unavailable: %s", c.done, c.desired, c.unavailable, got)
 		}
 	}
 }

@@ -43,23 +43,23 @@ func (s *session) revisions(ctx context.Context, t *tappv1.TApp) ([]revision, er
 	return out, nil
 }
 
-// find a revision by its number or its name.
-func find(t *tappv1.TApp, revisions []revision, wanted string) (*revision, error) {
+// find a revision by its name or its number.
+func find(t *tappv1.TApp, revisions []revision, nameOrNumber string) (*revision, error) {
 	numbers := make([]string, len(revisions))
 	for i := range revisions {
 		numbers[i] = strconv.FormatInt(revisions[i].Revision, 10)
-		if numbers[i] == wanted || revisions[i].Name == wanted {
+		if numbers[i] == nameOrNumber || revisions[i].Name == nameOrNumber {
 			return &revisions[i], nil
 		}
 	}
 	if len(numbers) == 0 {
 		return nil, fmt.Errorf("%s has no revision yet", t.Name)
 	}
-	return nil, fmt.Errorf("%s has no revision %q: it has %s", t.Name, wanted, strings.Join(numbers, ", "))
+	return nil, fmt.Errorf("%s has no revision %q: it has %s", t.Name, nameOrNumber, strings.Join(numbers, ", "))
 }
 
-// mostChanges is how many changes a summary tells of.
-const mostChanges = 3
+// maxChanges is how many changes a summary tells of.
+const maxChanges = 3
 
 // summary of what a version changed.
 func summary(from, to plan.Version) (string, error) {
@@ -69,8 +69,8 @@ func summary(from, to plan.Version) (string, error) {
 	}
 	var out []string
 	for _, c := range changes {
-		if len(out) == mostChanges {
-			out = append(out, fmt.Sprintf("%d more", len(changes)-mostChanges))
+		if len(out) == maxChanges {
+			out = append(out, fmt.Sprintf("%d more", len(changes)-maxChanges))
 			break
 		}
 		out = append(out, short(c))
@@ -83,19 +83,19 @@ func summary(from, to plan.Version) (string, error) {
 
 // short tells of a change without its values, unless they are short.
 func short(c fieldChange) string {
-	const most = 60
+	const limit = 60
 	switch {
-	case c.From == nil && len(c.To) > most:
+	case c.From == nil && len(c.To) > limit:
 		return c.Path + " is new"
-	case c.To == nil && len(c.From) > most:
+	case c.To == nil && len(c.From) > limit:
 		return c.Path + " is gone"
-	case len(c.From) > most || len(c.To) > most:
+	case len(c.From) > limit || len(c.To) > limit:
 		return c.Path + " differs"
 	}
 	return c.String()
 }
 
-// imagesOf a version, for its first revision: there is nothing to compare it with.
+// imagesOf a version: what is told of the first one, which has none to compare it with.
 func imagesOf(v plan.Version) string {
 	var out []string
 	for _, c := range v.Template.Spec.Containers {

@@ -12,8 +12,8 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// screen shows frames of lines: one in the place of the last on a terminal, each
-// that differs from the last one below it elsewhere.
+// screen shows frames, which are lists of lines. On a terminal (live) a frame replaces
+// the one before; elsewhere it is appended if it differs.
 type screen struct {
 	w       io.Writer
 	painter painter
@@ -36,22 +36,22 @@ func (s *screen) show(lines []string) {
 		b.WriteString(line + "\n")
 	}
 	s.last = lines
-	_, _ = fmt.Fprint(s.w, b.String()) // of a terminal that is gone nobody reads an error either
+	_, _ = fmt.Fprint(s.w, b.String()) // if it fails, nobody could read an error either
 }
 
-// barWidth is that of the progress bar, in signs.
+// barWidth is the width of the progress bar in characters.
 const barWidth = 40
 
 // frame shows the rollout: a bar, and what holds which instances.
 func frame(o *observed, p painter) []string {
 	out := []string{p.paint(bold, o.tapp.Name) + "  " + orNone(o.tapp.Status.UpdateRevision)}
-	if o.unseen() {
+	if o.unobserved() {
 		return append(out, fmt.Sprintf("the controller has not seen generation %d yet", o.tapp.Generation))
 	}
 	state := o.progress()
-	out = append(out, bar(&state, p)+fmt.Sprintf("  %d of %d done, %d available", state.done, state.wanted, state.available))
-	if state.leaving > 0 {
-		out = append(out, fmt.Sprintf("pods that are to go: %d", state.leaving))
+	out = append(out, bar(&state, p)+fmt.Sprintf("  %d of %d done, %d available", state.done, state.desired, state.available))
+	if state.surplus > 0 {
+		out = append(out, fmt.Sprintf("pods that are to go: %d", state.surplus))
 	}
 	for _, problem := range o.plan.Problems {
 		out = append(out, p.paint(red, problem.Field+": "+problem.Why))
@@ -67,19 +67,19 @@ func frame(o *observed, p painter) []string {
 	return out
 }
 
-// bar has a sign per share of the instances: # done, + away for now, . to come.
+// bar of the desired instances: # done, + not available, . still to update.
 func bar(state *progress, p painter) string {
-	wanted := max(1, state.wanted)
-	done := state.done * barWidth / wanted
-	if state.wanted == 0 {
+	desired := max(1, state.desired)
+	done := state.done * barWidth / desired
+	if state.desired == 0 {
 		done = barWidth
 	}
-	away := min(barWidth-done, (state.away*barWidth+wanted-1)/wanted)
-	return "[" + p.paint(green, strings.Repeat("#", done)) + p.paint(yellow, strings.Repeat("+", away)) +
-		strings.Repeat(".", barWidth-done-away) + "]"
+	unavailable := min(barWidth-done, (state.unavailable*barWidth+desired-1)/desired)
+	return "[" + p.paint(green, strings.Repeat("#", done)) + p.paint(yellow, strings.Repeat("+", unavailable)) +
+		strings.Repeat(".", barWidth-done-unavailable) + "]"
 }
 
-// fit cuts what a terminal has no room for: it could not go back over it.
+// fit cuts lines to the size of the terminal. The cursor cannot go back over more.
 func (s *screen) fit(lines []string) []string {
 	file, ok := s.w.(*os.File)
 	if !ok {
@@ -100,7 +100,7 @@ func (s *screen) fit(lines []string) []string {
 	return out
 }
 
-// clip shortens a line to a width. Escape sequences have none, and stay.
+// clip shortens a line to a width. Escape sequences have no width, and are kept.
 func clip(line string, width int) string {
 	var b strings.Builder
 	escape, column := false, 0

@@ -14,7 +14,8 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// reasonInstancesFailed is why a TApp that has settled is not Ready.
+// reasonInstancesFailed is the reason of the condition Ready of a TApp with nothing left
+// to do, some of whose instances failed.
 const reasonInstancesFailed = "InstancesFailed"
 
 func newStatus(e *environment) *cobra.Command {
@@ -32,7 +33,7 @@ no failure.`,
   kubectl tapp status web --watch --timeout 5m`,
 		Args: exactly("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, cancel := limited(c.Context(), timeout)
+			ctx, cancel := withTimeout(c.Context(), timeout)
 			defer cancel()
 			return e.status(ctx, args[0], watch)
 		},
@@ -66,7 +67,7 @@ func (e *environment) status(ctx context.Context, name string, watch bool) error
 			if screen.live {
 				screen.show(frame(o, screen.painter))
 			} else {
-				screen.show([]string{o.line()})
+				screen.show([]string{o.summary()})
 			}
 			return o.outcome()
 		})
@@ -75,7 +76,7 @@ func (e *environment) status(ctx context.Context, name string, watch bool) error
 	case errors.Is(err, context.DeadlineExceeded) && last == nil:
 		return errors.New("the time was up before anything was seen of " + name)
 	case errors.Is(err, context.DeadlineExceeded):
-		return errors.New("the time is up: " + last.line())
+		return errors.New("the time is up: " + last.summary())
 	case err != nil:
 		return err
 	}
@@ -86,7 +87,7 @@ func (e *environment) status(ctx context.Context, name string, watch bool) error
 // outcome says whether the rollout of the TApp's present generation is over, and
 // whether it cannot go on.
 func (o *observed) outcome() (bool, error) {
-	if o.unseen() {
+	if o.unobserved() {
 		return false, nil
 	}
 	ready := o.condition(tappv1.ConditionReady)
@@ -96,14 +97,14 @@ func (o *observed) outcome() (bool, error) {
 	if ready != nil && ready.Reason == reasonInstancesFailed {
 		return false, fmt.Errorf("the rollout of %s is over: %s", o.tapp.Name, ready.Message)
 	}
-	// The stored condition may be older than what is seen of the pods, and a restart
-	// leaves the generation as it is.
+	// The stored condition may be older than the pods: a restart does not change the
+	// generation. So the plan must say the same.
 	return ready != nil && ready.Status == metav1.ConditionTrue &&
 		meta.IsStatusConditionTrue(o.plan.Status.Conditions, tappv1.ConditionReady), nil
 }
 
-// unseen: the controller has not looked at the present spec yet.
-func (o *observed) unseen() bool { return o.tapp.Status.ObservedGeneration < o.tapp.Generation }
+// unobserved: the controller has not planned by the present spec yet.
+func (o *observed) unobserved() bool { return o.tapp.Status.ObservedGeneration < o.tapp.Generation }
 
 // condition about the present generation, or nil.
 func (o *observed) condition(kind string) *metav1.Condition {
@@ -114,17 +115,17 @@ func (o *observed) condition(kind string) *metav1.Condition {
 	return c
 }
 
-// progress counts the instances that are to run.
+// progress of a rollout, in numbers of instances.
 type progress struct {
-	wanted    int
-	done      int // available, and follow their template
-	available int
-	away      int // not available, and something is being done about it or wrong with it
-	leaving   int // pods that are to go
-	blocks    []block
+	desired     int
+	done        int // desired, available and updated
+	available   int
+	unavailable int // desired, and not available
+	surplus     int // pods of instances that are not desired
+	blocks      []block
 }
 
-// block is what holds some instances.
+// block is a reason why instances are not where the spec wants them, or what is done next.
 type block struct {
 	ids    []int
 	reason string
@@ -132,19 +133,19 @@ type block struct {
 }
 
 func (o *observed) progress() progress {
-	p := progress{wanted: o.plan.Desired}
+	p := progress{desired: o.plan.Desired}
 	at := map[[2]string]int{}
 	for k := range o.plan.Instances {
 		i := &o.plan.Instances[k]
 		restarts := i.Pod != nil && i.Pod.Annotations[tappv1.AnnotationRestart] != ""
 		switch {
-		case !i.Desired && i.Pod != nil && !isEnd(i):
-			p.leaving++
+		case !i.Desired && i.Pod != nil && !isCompleted(i):
+			p.surplus++
 		case !i.Desired:
 		case i.Available && i.Current && !restarts:
 			p.done++
 		case !i.Available:
-			p.away++
+			p.unavailable++
 		}
 		if i.Available {
 			p.available++
@@ -168,15 +169,15 @@ func (o *observed) progress() progress {
 	return p
 }
 
-// line tells it in one line, for logs.
-func (o *observed) line() string {
-	if o.unseen() {
+// summary of the progress in one line, for logs.
+func (o *observed) summary() string {
+	if o.unobserved() {
 		return fmt.Sprintf("%s: the controller has not seen generation %d yet", o.tapp.Name, o.tapp.Generation)
 	}
 	p := o.progress()
-	parts := []string{fmt.Sprintf("%s: %d of %d instances are done, %d are available", o.tapp.Name, p.done, p.wanted, p.available)}
-	if p.leaving > 0 {
-		parts = append(parts, fmt.Sprintf("pods that are to go: %d", p.leaving))
+	parts := []string{fmt.Sprintf("%s: %d of %d instances are done, %d are available", o.tapp.Name, p.done, p.desired, p.available)}
+	if p.surplus > 0 {
+		parts = append(parts, fmt.Sprintf("pods that are to go: %d", p.surplus))
 	}
 	for _, b := range p.blocks {
 		parts = append(parts, fmt.Sprintf("%s (%s): %s", instances(b.ids), b.reason, b.why))

@@ -163,11 +163,11 @@ func newWaiting(c *cobra.Command) *waiting {
 // until waits for the instances: missing says why one is not there yet, "" if it
 // is, and an error if it never will be.
 func (w *waiting) until(ctx context.Context, s *session, t *tappv1.TApp, ids []int, missing func(*observed, int) (string, error)) error {
-	ctx, cancel := limited(ctx, w.timeout)
+	ctx, cancel := withTimeout(ctx, w.timeout)
 	defer cancel()
 	left, why := ids, "nothing is known yet"
 	err := s.follow(ctx, t, func(o *observed) (bool, error) {
-		if o.tapp.Generation < t.Generation || o.unseen() {
+		if o.tapp.Generation < t.Generation || o.unobserved() {
 			why = "the controller has not seen the change yet"
 			return false, nil
 		}
