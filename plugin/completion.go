@@ -149,8 +149,8 @@ func (e *environment) completeDiff(c *cobra.Command, args []string, word string)
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-func (e *environment) completeNamespaces(root *cobra.Command) {
-	e.completeBy(root, "namespace", func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (e *environment) completeNamespaces(root *cobra.Command, flag string) {
+	e.completeBy(root, flag, func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return e.completions(c, func(ctx context.Context, s *session) []string {
 			list, err := s.core.Namespaces().List(ctx, metav1.ListOptions{})
 			if err != nil {

@@ -19,6 +19,8 @@ import (
 type environment struct {
 	kubeconfig clientcmd.ClientConfig
 	streams    Streams
+	// controllerNamespace is where the controller publishes its policy.
+	controllerNamespace string
 }
 
 // newEnvironment gives a command the flags by which kubectl finds its cluster.
@@ -30,7 +32,9 @@ func newEnvironment(root *cobra.Command, streams Streams) *environment {
 	flags := root.PersistentFlags()
 	flags.StringVar(&rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "Path of the kubeconfig")
 	clientcmd.BindOverrideFlags(overrides, flags, clientcmd.RecommendedConfigOverrideFlags(""))
-	return &environment{kubeconfig: clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides), streams: streams}
+	e := &environment{kubeconfig: clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides), streams: streams}
+	flags.StringVar(&e.controllerNamespace, flagControllerNamespace, defaultControllerNamespace, "Namespace of the controller, which publishes its policy there")
+	return e
 }
 
 // session is a connection to the cluster that the flags name.
@@ -42,8 +46,12 @@ type session struct {
 	core     corev1client.CoreV1Interface
 	apps     appsv1client.AppsV1Interface
 	dynamic  dynamic.Interface
-	// resize says whether pods can be resized; nil: nobody asked yet.
-	resize *bool
+	// controllerNamespace is where the controller publishes its policy.
+	controllerNamespace string
+	// published is the policy of the controller, and resize says whether pods can be
+	// resized; nil: not asked yet.
+	published *policy
+	resize    *bool
 }
 
 // Requests are bounded by the API server's fairness, not by a person's client.
@@ -63,7 +71,7 @@ func (e *environment) connect() (*session, error) {
 	config.WarningHandlerWithContext = nil
 	config.WarningHandler = rest.NewWarningWriter(e.streams.ErrOut,
 		rest.WarningWriterOptions{Deduplicate: true, Color: bool(newPainter(e.streams.ErrOut))})
-	s := &session{namespace: namespace, enforced: enforced}
+	s := &session{namespace: namespace, enforced: enforced, controllerNamespace: e.controllerNamespace}
 	if s.tapps, err = client.New(config); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}

@@ -80,6 +80,7 @@ func (e *environment) explain(ctx context.Context, name, id, output string) erro
 		}
 		return fmt.Errorf("nothing is known of instance %s of %s", id, name)
 	}
+	e.note(o.policyNote([]plan.Instance{*i}))
 	x := o.explain(i)
 	if output != "" {
 		return write(e.streams.Out, output, x)

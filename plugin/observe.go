@@ -9,26 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
-
-// policy is what the controller does unless its operator decided otherwise. What
-// the cluster can do is asked only if the spec wants it.
-func (s *session) policy(ctx context.Context, spec *tappv1.TAppSpec) plan.Policy {
-	p := plan.Policy{DeletePodAfterAppFinish: true, NodeLostAfter: 5 * time.Minute}
-	if !spec.UpdateStrategy.InPlaceUpdate.Resources {
-		return p
-	}
-	if s.resize == nil {
-		// Whoever may not know gets the answer for clusters of today.
-		has, err := client.HasResize(ctx, s.core.RESTClient())
-		s.resize = new(err != nil || has)
-	}
-	p.Resize = *s.resize
-	return p
-}
 
 // observed is a TApp with what the planner makes of it.
 type observed struct {
@@ -36,6 +19,8 @@ type observed struct {
 	spec  tappv1.TAppSpec // with the defaults
 	input plan.Input
 	plan  plan.Plan
+	// policy by which the plan was made.
+	policy policy
 	// byID and next are the instances and the actions of the plan, by instance id.
 	byID map[int]*plan.Instance
 	next map[string][]plan.Action
@@ -88,8 +73,9 @@ func (s *session) compute(ctx context.Context, t *tappv1.TApp, pods []*corev1.Po
 		seen = t.DeepCopy()
 		seen.Status.ScaleLabelSelector = metav1.FormatLabelSelector(defaulted.Spec.Selector)
 	}
-	o := &observed{tapp: t, spec: defaulted.Spec, byID: map[int]*plan.Instance{}, next: map[string][]plan.Action{},
-		input: plan.Input{TApp: seen, Now: time.Now(), Policy: s.policy(ctx, &defaulted.Spec)}}
+	policy := s.policy(ctx, &defaulted.Spec)
+	o := &observed{tapp: t, spec: defaulted.Spec, policy: policy, byID: map[int]*plan.Instance{}, next: map[string][]plan.Action{},
+		input: plan.Input{TApp: seen, Now: time.Now(), Policy: policy.Policy}}
 	for _, pod := range pods {
 		if pod.Namespace == t.Namespace && hasInstanceName(t.Name, pod.Name) {
 			o.input.Pods = append(o.input.Pods, pod)

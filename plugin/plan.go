@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -74,6 +75,9 @@ func (p *planning) run(ctx context.Context, args []string) error {
 	previews, err := p.previews(ctx, s, args)
 	if err != nil {
 		return err
+	}
+	if k := slices.IndexFunc(previews, func(v *preview) bool { return v.note != "" }); k >= 0 {
+		p.note(previews[k].note) // it is the same for all
 	}
 	if p.output != "" {
 		err = write(p.streams.Out, p.output, map[string]any{"items": previews})

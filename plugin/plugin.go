@@ -97,7 +97,8 @@ Instances are given as ids and ranges of ids, for example 0-3,7.`,
 		newHistory(e), newUndo(e), newDiff(e), newMigrate(e),
 		newCompletion(e),
 	)
-	e.completeNamespaces(root)
+	e.completeNamespaces(root, "namespace")
+	e.completeNamespaces(root, flagControllerNamespace)
 	return root
 }
 

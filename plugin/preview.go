@@ -57,6 +57,8 @@ type preview struct {
 	First []firstAction `json:"first"`
 	// Problems of the spec.
 	Problems []string `json:"problems,omitempty"`
+	// note is on what the preview assumes.
+	note string
 }
 
 // firstAction is one action on the instances that share it.
@@ -77,7 +79,7 @@ func (v *preview) changesSomething() bool {
 // there is none.
 func newPreview(o *observed, before *tappv1.TApp) (*preview, error) {
 	v := &preview{Namespace: o.tapp.Namespace, Name: o.tapp.Name, Created: before == nil, Paused: o.tapp.Spec.Paused,
-		Changes: []fieldChange{}, Steps: o.steps(), First: o.firstActions()}
+		Changes: []fieldChange{}, Steps: o.steps(), First: o.firstActions(), note: o.policyNote(o.plan.Instances)}
 	if before != nil {
 		changes, err := fieldChanges("spec", before.Spec, o.tapp.Spec)
 		if err != nil {
