@@ -1,0 +1,251 @@
+package plugin
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// rolledOut is a StatefulSet of two pods that run what it says.
+func rolledOut(edits ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
+	set := setOf(func(s *appsv1.StatefulSet) {
+		s.Generation, s.Status.ObservedGeneration, s.Status.UpdateRevision = 2, 2, "web-rev"
+		s.Spec.Replicas = new(int32(2))
+		s.Spec.Template = templateOf("web:1")
+		s.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	})
+	set.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
+	for _, edit := range edits {
+		edit(set)
+	}
+	return set
+}
+
+// podOfSet is a ready pod as the StatefulSet's controller makes it.
+func podOfSet(set *appsv1.StatefulSet, id int, edits ...func(*corev1.Pod)) *corev1.Pod {
+	name := set.Name + "-" + strconv.Itoa(id)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: set.Namespace, UID: "uid-of-pod",
+			Labels: map[string]string{"app": "web", appsv1.StatefulSetPodNameLabel: name, appsv1.ControllerRevisionHashLabelKey: set.Status.UpdateRevision,
+				appsv1.PodIndexLabel: strconv.Itoa(id)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}},
+		Spec: *set.Spec.Template.Spec.DeepCopy(),
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "web", Image: "web:1", RestartCount: 2}}},
+	}
+	pod.Spec.Hostname = name
+	for _, edit := range edits {
+		edit(pod)
+	}
+	return pod
+}
+
+func TestNotRolledOut(t *testing.T) {
+	now := metav1.Now()
+	for _, c := range []struct {
+		name  string
+		set   func(*appsv1.StatefulSet)
+		pods  func(*appsv1.StatefulSet) []*corev1.Pod
+		force bool
+		want  []string
+	}{
+		{name: "rolled out"},
+		{name: "deleted", set: func(s *appsv1.StatefulSet) { s.DeletionTimestamp = &now }, want: []string{"it is being deleted"}},
+		{name: "not observed", set: func(s *appsv1.StatefulSet) { s.Generation = 3 }, want: []string{"its controller has not seen its present spec yet"}},
+		{name: "more replicas", set: func(s *appsv1.StatefulSet) { s.Spec.Replicas = new(int32(4)) }, want: []string{"pod web-2 is missing", "pod web-3 is missing"}},
+		{name: "fewer replicas", set: func(s *appsv1.StatefulSet) { s.Spec.Replicas = nil }, want: []string{"pod web-1 is beyond spec.replicas, which is 1"}},
+		{name: "another's pod", pods: func(s *appsv1.StatefulSet) []*corev1.Pod {
+			return []*corev1.Pod{podOfSet(s, 0, func(p *corev1.Pod) { p.OwnerReferences[0].UID = "another" }), podOfSet(s, 1)}
+		}, want: []string{"pod web-0 is not its own"}},
+		{name: "old, deleted", pods: func(s *appsv1.StatefulSet) []*corev1.Pod {
+			return []*corev1.Pod{podOfSet(s, 1, func(p *corev1.Pod) { p.DeletionTimestamp = &now }),
+				podOfSet(s, 0, func(p *corev1.Pod) { p.Labels[appsv1.ControllerRevisionHashLabelKey] = "web-old" })}
+		}, want: []string{"pod web-0 does not run the present template", "pod web-1 is being deleted"}},
+		{name: "not ready", pods: oneNotReady, want: []string{"pod web-1 is not ready"}},
+		{name: "not ready, by force", pods: oneNotReady, force: true},
+	} {
+		set := rolledOut()
+		if c.set != nil {
+			c.set(set)
+		}
+		pods := []*corev1.Pod{podOfSet(set, 0), podOfSet(set, 1)}
+		if c.pods != nil {
+			pods = c.pods(set)
+		}
+		if got := (&migration{migrating: &migrating{force: c.force}, set: set}).notRolledOut(pods); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func oneNotReady(s *appsv1.StatefulSet) []*corev1.Pod {
+	return []*corev1.Pod{podOfSet(s, 0), podOfSet(s, 1, func(p *corev1.Pod) { p.Status.Conditions = nil })}
+}
+
+// serveSet serves a StatefulSet with its two pods, and more; nil takes an object away.
+func serveSet(t *testing.T, set *appsv1.StatefulSet, more map[string]any, edits ...func(*corev1.Pod)) {
+	t.Helper()
+	objects := map[string]any{setsPath + "/web": set, podsPath: podList(podOfSet(set, 0, edits...), podOfSet(set, 1, edits...)),
+		claimsPath: &corev1.PersistentVolumeClaimList{Items: []corev1.PersistentVolumeClaim{
+			{ObjectMeta: metav1.ObjectMeta{Name: "data-web-0"}}, {ObjectMeta: metav1.ObjectMeta{Name: "data-web-7"}},
+			{ObjectMeta: metav1.ObjectMeta{Name: "data-webs-0"}}, {ObjectMeta: metav1.ObjectMeta{Name: "data-web-01"}},
+		}}}
+	for path, object := range more {
+		if objects[path] = object; object == nil {
+			delete(objects, path)
+		}
+	}
+	serve(t, objects)
+}
+
+// TestMigrate: what --dry-run says, of sets that can be migrated and of others.
+func TestMigrate(t *testing.T) {
+	withClaims := func(s *appsv1.StatefulSet) {
+		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
+	}
+	converted, err := convert(rolledOut())
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := webTApp(2)
+	foreign.SetGroupVersionKind(tappv1.GroupVersionKind())
+	for _, c := range []struct {
+		name     string
+		set      *appsv1.StatefulSet
+		more     map[string]any
+		pod      func(*corev1.Pod)
+		args     []string
+		code     int
+		out, err string
+	}{
+		{name: "good", set: rolledOut(), out: `1/5  StatefulSet web is rolled out, and its 2 pods would not restart
+2/5  would label 2 pods and 0 claims
+3/5  would make TApp web
+4/5  would delete StatefulSet web without its pods
+5/5  TApp web would adopt 2 pods
+`},
+		{name: "labelled already, claims, in order", set: rolledOut(withClaims, func(s *appsv1.StatefulSet) { s.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement }),
+			pod: func(p *corev1.Pod) {
+				p.Labels[tappv1.LabelInstanceID] = strings.TrimPrefix(p.Name, "web-")
+				p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-" + p.Name}}}}
+			},
+			err: "Warning: spec.podManagementPolicy is OrderedReady: a TApp creates and deletes instances in parallel\n",
+			out: `1/5  StatefulSet web is rolled out, and its 2 pods would not restart
+2/5  would label 0 pods and 2 claims
+3/5  would make TApp web
+4/5  would delete StatefulSet web without its pods
+5/5  TApp web would adopt 2 pods
+`},
+		{name: "begun", set: rolledOut(), more: map[string]any{tappsPath + "/web": converted}, out: `1/5  TApp web was made from StatefulSet web before: going on
+2/5  would label 2 pods and 0 claims
+3/5  TApp web is there already
+4/5  would delete StatefulSet web without its pods
+5/5  TApp web would adopt 2 pods
+`},
+		{name: "gone", set: rolledOut(), more: map[string]any{tappsPath + "/web": converted, setsPath + "/web": nil},
+			out: `1/5  TApp web was made from StatefulSet web before: going on
+2/5  would label 2 pods and 0 claims
+3/5  TApp web is there already
+4/5  StatefulSet web is gone already
+5/5  TApp web would adopt 2 pods
+`},
+		{name: "changed since", set: rolledOut(func(s *appsv1.StatefulSet) { s.Spec.Replicas = new(int32(3)) }), more: map[string]any{tappsPath + "/web": converted}, code: 1,
+			err: "error: StatefulSet web changed after TApp web was made from it, and still has its pods: delete the TApp, and begin again\n"},
+		{name: "another TApp", set: rolledOut(), more: map[string]any{tappsPath + "/web": foreign}, code: 1,
+			err: "error: there is a TApp web already, and it was not made from this StatefulSet\n"},
+		{name: "made from another set", set: rolledOut(func(s *appsv1.StatefulSet) { s.UID = "new" }), more: map[string]any{tappsPath + "/web": converted}, code: 1,
+			err: "error: there is a TApp web already, and it was not made from this StatefulSet\n"},
+		{name: "nothing there", set: rolledOut(), more: map[string]any{setsPath + "/web": nil}, code: 1,
+			err: "error: statefulsets.apps \"web\" not found\n"},
+		{name: "one reason", set: rolledOut(func(s *appsv1.StatefulSet) { s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 3} }), code: 1,
+			err: "error: StatefulSet web is not migrated: spec.ordinals.start is 3, and the ids of a TApp begin with 0\n"},
+		{name: "several reasons", set: rolledOut(func(s *appsv1.StatefulSet) { s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 3} }), code: 1,
+			pod: func(p *corev1.Pod) { p.Status.Conditions = nil },
+			err: "error: StatefulSet web is not migrated:\n  spec.ordinals.start is 3, and the ids of a TApp begin with 0\n  pod web-0 is not ready\n  pod web-1 is not ready\n"},
+		{name: "pods would restart", set: rolledOut(), pod: func(p *corev1.Pod) { p.Spec.Containers[0].Image = "web:0" }, code: 1,
+			err: "error: StatefulSet web is not migrated: 2 instances are updated in place (0-1): image of web from web:0 to web:1; rolling, at most 1 at a time\n"},
+		{name: "pods would restart, by force", set: rolledOut(), pod: func(p *corev1.Pod) { p.Spec.Containers[0].Image = "web:0" }, args: []string{"--force"},
+			err: "Warning: 2 instances are updated in place (0-1): image of web from web:0 to web:1; rolling, at most 1 at a time\n",
+			out: `1/5  StatefulSet web is rolled out, and TApp web would change its pods
+2/5  would label 2 pods and 0 claims
+3/5  would make TApp web
+4/5  would delete StatefulSet web without its pods
+5/5  TApp web would adopt 2 pods
+`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			edit := func(p *corev1.Pod) {
+				if c.pod != nil {
+					c.pod(p)
+				}
+			}
+			serveSet(t, c.set, c.more, edit)
+			for _, dryRun := range []string{"server", "client"} {
+				code, out, errOut := run(t, append([]string{program, "migrate", "sts/web", "--dry-run=" + dryRun}, c.args...)...)
+				if code != c.code || out != c.out || errOut != c.err {
+					t.Errorf("--dry-run=%s: exit code %d, errors\n%s\nprinted\n%s", dryRun, code, errOut, out)
+				}
+			}
+		})
+	}
+}
+
+// TestChanged: which pods are not as they were before a migration.
+func TestChanged(t *testing.T) {
+	set := rolledOut()
+	v := &migration{before: map[string]podState{"web-0": {"a", 1}, "web-1": {"b", 0}, "web-2": {"c", 2}, "web-10": {"d", 0}}}
+	pod := func(id int, uid string, restarts int32) *corev1.Pod {
+		return podOfSet(set, id, func(p *corev1.Pod) { p.UID, p.Status.ContainerStatuses[0].RestartCount = types.UID(uid), restarts })
+	}
+	got := v.changed([]*corev1.Pod{pod(0, "a", 1), pod(1, "new", 0), pod(2, "c", 3), pod(3, "e", 0)})
+	want := []string{"pod web-1 is another one", "pod web-10 is another one", "containers of pod web-2 restarted (2 times before, 3 now)"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestGoBack: the commands name the TApp, its namespace and the annotation.
+func TestGoBack(t *testing.T) {
+	var out bytes.Buffer
+	v := &migration{migrating: &migrating{writing: &writing{environment: &environment{streams: Streams{Out: &out}}}}, s: &session{namespace: "shop"}, tapp: webTApp(1)}
+	v.goBack()
+	const want = `
+To go back, without a restart as well:
+  kubectl get tapp web -n shop -o go-template='{{index .metadata.annotations "tkestack.io/migrated-statefulset"}}' > statefulset.json
+  kubectl delete tapp web -n shop --cascade=orphan
+  kubectl create -f statefulset.json
+`
+	if out.String() != want {
+		t.Errorf("%s", out.String())
+	}
+}
+
+// TestManifestForGit: without the state, the annotations of the migration and the pause.
+func TestManifestForGit(t *testing.T) {
+	tapp, err := convert(rolledOut())
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := manifest(tapp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, paused := u.Object["spec"].(map[string]any)["paused"]
+	_, status := u.Object["status"]
+	if annotations := u.GetAnnotations(); len(annotations) != 1 || annotations["team"] != "shop" || paused || status || u.GetKind() != "TApp" {
+		t.Errorf("%v", u.Object)
+	}
+	if !tapp.Spec.Paused || tapp.Annotations[annotationMigratedUID] != "set" {
+		t.Error("the TApp itself was changed")
+	}
+}
