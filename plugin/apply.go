@@ -17,14 +17,13 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// applied is a TApp before and after a manifest would be applied.
+// applied is a TApp before and after a dry run of an apply.
 type applied struct {
 	before *tappv1.TApp // nil: it would be created
 	after  *tappv1.TApp
 }
 
-// apply asks the server what `kubectl apply` would make of a manifest. It changes
-// nothing: defaults and admission are the server's, as they would be.
+// apply is a dry run of `kubectl apply` on the server, with its defaults and admission.
 func (s *session) apply(ctx context.Context, u *unstructured.Unstructured, serverSide bool) (*applied, error) {
 	client := s.dynamic.Resource(tappv1.Resource()).Namespace(u.GetNamespace())
 	dryRun := []string{metav1.DryRunAll}
@@ -53,8 +52,8 @@ func (s *session) apply(ctx context.Context, u *unstructured.Unstructured, serve
 	return out, err
 }
 
-// merge is a client-side apply: what the last one set and this one does not is
-// removed, and what others set stays.
+// merge is a client-side apply: fields that the last apply set and this one does not are
+// removed; fields that others set stay.
 func merge(ctx context.Context, client dynamic.ResourceInterface, live, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	current, err := json.Marshal(live)
 	if err != nil {
@@ -76,8 +75,8 @@ func merge(ctx context.Context, client dynamic.ResourceInterface, live, u *unstr
 		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "kubectl-client-side-apply"})
 }
 
-// withoutState drops what no manifest sets, and what one that was read from the
-// cluster has.
+// withoutState drops the fields that the API server sets, which a manifest has that was
+// read from the cluster.
 func withoutState(u *unstructured.Unstructured) *unstructured.Unstructured {
 	out := u.DeepCopy()
 	delete(out.Object, "status")

@@ -35,7 +35,7 @@ be set up; see kubectl completion --help.`,
 
 type completer = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-// completions of a word. Errors are of no use while somebody types.
+// completions lists words. Errors are not shown: nobody could read them while typing.
 func (e *environment) completions(c *cobra.Command, list func(context.Context, *session) []string) ([]string, cobra.ShellCompDirective) {
 	s, err := e.connect()
 	if err != nil {
@@ -44,10 +44,10 @@ func (e *environment) completions(c *cobra.Command, list func(context.Context, *
 	return list(c.Context(), s), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeTApps completes names of TApps, of which there are at most so many.
-func (e *environment) completeTApps(most int) completer {
+// completeTApps completes up to limit names of TApps; below 0: any number.
+func (e *environment) completeTApps(limit int) completer {
 	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if most >= 0 && len(args) >= most {
+		if limit >= 0 && len(args) >= limit {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return e.completions(c, func(ctx context.Context, s *session) []string {
@@ -66,7 +66,7 @@ func (e *environment) completeTApps(most int) completer {
 	}
 }
 
-// completeInstances completes NAME, and then ids with the states of the instances.
+// completeInstances completes NAME, and then ids, with their states as descriptions.
 func (e *environment) completeInstances(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return e.completeTApps(1)(c, args, word)
@@ -89,8 +89,7 @@ func (e *environment) completeFlag(c *cobra.Command, flag string, values ...stri
 	e.completeBy(c, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// completeBy registers the completion of a flag, which fails only for one that
-// there is not.
+// completeBy registers the completion of a flag. It fails only for an unknown flag.
 func (e *environment) completeBy(c *cobra.Command, flag string, by completer) {
 	if err := c.RegisterFlagCompletionFunc(flag, by); err != nil {
 		_, _ = fmt.Fprintln(e.streams.ErrOut, "error:", err)

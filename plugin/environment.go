@@ -23,9 +23,9 @@ type environment struct {
 	controllerNamespace string
 }
 
-// newEnvironment gives a command the flags by which kubectl finds its cluster.
-// cli-runtime's ConfigFlags are the same, but bring kustomize along, which makes the
-// program half as large again.
+// newEnvironment adds the flags by which kubectl finds its cluster. cli-runtime's
+// ConfigFlags would add the same ones, and kustomize with them: the program would be
+// half as large again.
 func newEnvironment(root *cobra.Command, streams Streams) *environment {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	overrides := &clientcmd.ConfigOverrides{ClusterDefaults: clientcmd.ClusterDefaults}
@@ -40,7 +40,7 @@ func newEnvironment(root *cobra.Command, streams Streams) *environment {
 // session is a connection to the cluster that the flags name.
 type session struct {
 	namespace string
-	// enforced: the namespace was asked for by a flag.
+	// enforced: a flag names the namespace.
 	enforced bool
 	tapps    client.Interface
 	core     corev1client.CoreV1Interface
@@ -54,7 +54,7 @@ type session struct {
 	resize    *bool
 }
 
-// Requests are bounded by the API server's fairness, not by a person's client.
+// noLimit leaves it to the API server (priority and fairness) to limit requests.
 const noLimit = -1
 
 func (e *environment) connect() (*session, error) {
@@ -87,7 +87,7 @@ func (e *environment) connect() (*session, error) {
 	return s, nil
 }
 
-// withTimeout ends the context after the timeout; 0 is never.
+// withTimeout ends the context after the timeout. 0 is no timeout.
 func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout <= 0 {
 		return context.WithCancel(ctx)

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// fieldChange is a field that two objects have different values of.
+// fieldChange is a field with different values in two objects.
 type fieldChange struct {
 	// Path for people, with the names of named list entries:
 	// spec.template.spec.containers[web].image.
 	Path string `json:"path"`
-	// From and To are the values; none where the field is absent.
+	// From and To are the values; nil where the field is absent.
 	From json.RawMessage `json:"from,omitempty"`
 	To   json.RawMessage `json:"to,omitempty"`
 }
@@ -25,7 +25,7 @@ func (c fieldChange) String() string {
 	return fmt.Sprintf("%s: %s -> %s", c.Path, orNone(unquote(c.From)), orNone(unquote(c.To)))
 }
 
-// unquote writes a string without quotes, where that leaves something to see.
+// unquote writes a string without quotes, unless it is empty.
 func unquote(value json.RawMessage) string {
 	var out string
 	if json.Unmarshal(value, &out) == nil && out != "" {
@@ -65,14 +65,14 @@ func compare(out []fieldChange, path string, from, to any) []fieldChange {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		out = compare(out, join(path, key, a.list), a.entries[key], b.entries[key])
+		out = compare(out, joinPath(path, key, a.list), a.entries[key], b.entries[key])
 	}
 	return out
 }
 
-// join a path and a key: entries of lists, and of maps whose keys the user chose,
-// are in brackets, as in the controller's messages.
-func join(path, key string, list bool) string {
+// joinPath adds a key to a path. Entries of lists, and of maps whose keys users choose, are
+// in brackets, as in the controller's messages.
+func joinPath(path, key string, list bool) string {
 	field := path[strings.LastIndexByte(path, '.')+1:]
 	switch {
 	case list, slices.Contains([]string{"templates", "templatePool", "statuses", "labels", "annotations", "matchLabels"}, field):
@@ -83,7 +83,7 @@ func join(path, key string, list bool) string {
 	return path + "." + key
 }
 
-// isEmpty: absent, null and empty are one to the API.
+// isEmpty: the API makes no difference between absent, null and empty.
 func isEmpty(v any) bool {
 	switch x := v.(type) {
 	case nil:
@@ -104,15 +104,19 @@ func raw(v any) json.RawMessage {
 	return out
 }
 
-// keyedSide is one side of a comparison by keys.
+// keyedSide is one side of a comparison by key.
 type keyedSide struct {
 	entries map[string]any
 	list    bool
 }
 
-// members gives both sides keys to compare them by; false if they are to be
-// compared as a whole. What exists on one side only is a whole, so that a new
-// container is one change and not one per field; a map of plain values is not.
+// members returns the entries of both sides by key; false if the sides are compared as a
+// whole.
+//
+//	both are maps, or lists                      by key
+//	one is absent, the other a map of scalars    by key: a change for each label
+//	one is absent, the other anything else       as a whole: a new container is one change
+//	any other pair                               as a whole
 func members(from, to any) (a, b keyedSide, keyed bool) {
 	a, aOK := keysOf(from)
 	b, bOK := keysOf(to)
@@ -156,7 +160,7 @@ func keysOf(v any) (keyedSide, bool) {
 	return keyedSide{}, false
 }
 
-// nameOf an entry of a list: that of a container, or of a claim template.
+// nameOf returns the name of an entry of a list: of a container, or of a claim template.
 func nameOf(fields map[string]any) (string, bool) {
 	if name, ok := fields["name"].(string); ok {
 		return name, true

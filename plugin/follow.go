@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// debounce collects what changes at once before the planner looks at it.
+	// debounce is how long to wait for more changes before the next plan.
 	debounce = 100 * time.Millisecond
-	// resyncPeriod is how often to look without a change: time alone moves some things.
+	// resyncPeriod is how often to plan without a change: some plans depend on the time.
 	resyncPeriod = 5 * time.Second
 )
 
-// follow shows every state of a TApp until done says so, or the context ends. It
-// watches the TApp and its pods; after an interruption it goes on by itself.
+// follow plans at every change of a TApp or its pods, until done says so or the context
+// ends. Interrupted watches are resumed.
 func (s *session) follow(ctx context.Context, t *tappv1.TApp, done func(*observed) (bool, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -45,7 +45,7 @@ func (s *session) follow(ctx context.Context, t *tappv1.TApp, done func(*observe
 		return err
 	}
 	for {
-		o, err := s.seen(ctx, t.UID, tapps, pods)
+		o, err := s.stored(ctx, t.UID, tapps, pods)
 		if err != nil {
 			return err
 		}
@@ -132,8 +132,8 @@ func (s *session) podsOf(t *tappv1.TApp) *cache.ListWatch {
 	}
 }
 
-// seen is what the stores hold of the TApp.
-func (s *session) seen(ctx context.Context, uid types.UID, tapps, pods cache.Store) (*observed, error) {
+// stored plans by what the stores hold of the TApp.
+func (s *session) stored(ctx context.Context, uid types.UID, tapps, pods cache.Store) (*observed, error) {
 	var t *tappv1.TApp
 	for _, object := range tapps.List() {
 		if found := object.(*tappv1.TApp); found.UID == uid {

@@ -142,7 +142,7 @@ func (e *environment) namespaceName() string {
 	return namespace
 }
 
-// grid of the instances. One TApp needs no column for its name.
+// grid of the instances. There is no column TAPP if all are of one.
 func (g *get) grid(views []instanceView, one bool) table {
 	wide := g.output == "wide"
 	var header, t = []string{}, table{}

@@ -21,7 +21,7 @@ type revisionView struct {
 	Revision int64       `json:"revision"`
 	Name     string      `json:"name"`
 	Created  metav1.Time `json:"created"`
-	// Current: it was rolled out last. Update: it is being rolled out, or was.
+	// Current: the last one whose rollout ended. Update: that of the present spec.
 	Current bool   `json:"current"`
 	Update  bool   `json:"update"`
 	Change  string `json:"change"`
@@ -149,7 +149,7 @@ func (u *undo) run(ctx context.Context, name string) error {
 	}
 	after, err := u.patch(ctx, s, t, types.JSONPatchType, patch)
 	if apierrors.IsInvalid(err) {
-		// The server does not tell which operation failed.
+		// The server does not say which operation failed.
 		if now, e := s.get(ctx, name); e == nil && (now.Generation != t.Generation || now.UID != t.UID) {
 			return fmt.Errorf("%s was changed by somebody else at the same time; look at it, and repeat the command", name)
 		}
@@ -177,9 +177,9 @@ func target(t *tappv1.TApp, revisions []revision, to string) (*revision, error) 
 	return nil, fmt.Errorf("%s has no earlier revision", t.Name)
 }
 
-// rollback is a JSON patch that replaces the templates by those of the revision,
-// as it holds them: fields that this program does not know survive. It holds for
-// the generation that was read.
+// rollback returns a JSON patch that replaces the templates by those of the revision. It
+// takes them as stored, with fields that this program does not know. It fails if the
+// generation changed since.
 func rollback(t *tappv1.TApp, to *revision) ([]byte, error) {
 	var data struct {
 		Spec map[string]json.RawMessage `json:"spec"`
@@ -202,7 +202,7 @@ func rollback(t *tappv1.TApp, to *revision) ([]byte, error) {
 			patch = append(patch, operation{"add", path, value})
 			continue
 		}
-		// Only what is there can be removed.
+		// A removal fails if the field is absent, so it is added first.
 		patch = append(patch, operation{"add", path, json.RawMessage(emptyOf(field))}, operation{Op: "remove", Path: path})
 	}
 	out, err := json.Marshal(patch)

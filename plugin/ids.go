@@ -12,7 +12,7 @@ import (
 )
 
 // parseIDs reads ids and ranges of ids, such as "0-3,7", and returns the ids in
-// ascending order, each once. All of them have to be instances of the TApp.
+// ascending order, each once. It fails for ids that are not below replicas.
 func parseIDs(t *tappv1.TApp, args []string) ([]int, error) {
 	found := map[int]struct{}{}
 	for word := range strings.SplitSeq(strings.Join(args, ","), ",") {
@@ -67,7 +67,7 @@ func idsBelow(n int) []int {
 	return out
 }
 
-// instances names them in a sentence.
+// instances names instances in a sentence.
 func instances(ids []int) string {
 	if len(ids) == 1 {
 		return "instance " + strconv.Itoa(ids[0])
@@ -75,7 +75,7 @@ func instances(ids []int) string {
 	return "instances " + plan.Ranges(ids)
 }
 
-// numbers of the canonical ids.
+// number of a canonical id.
 func number(id string) int {
 	n, _ := plan.ParseID(id)
 	return n

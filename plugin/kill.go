@@ -14,7 +14,7 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// selection is which instances a command is about.
+// selection says which instances a command changes.
 type selection struct{ all bool }
 
 func newSelection(c *cobra.Command) *selection {
@@ -35,16 +35,16 @@ func (s *selection) ids(t *tappv1.TApp, args []string) ([]int, error) {
 	return parseIDs(t, args)
 }
 
-// edit is a command that sets one entry of a map of the spec per instance.
+// edit is a command that sets, in a map of the spec, one entry for each instance.
 type edit struct {
 	*environment
 	*writing
 	*waiting
 	*selection
-	// entry returns the field of the spec, the value (nil removes the entry) and what
-	// was done, in words.
+	// entry returns the field of the spec, the value of each entry (nil removes it), and
+	// in words what was done.
 	entry func(*tappv1.TApp) (field string, value any, done string, err error)
-	// missing is that of waiting.until.
+	// missing is an argument of waiting.until.
 	missing func(*observed, int) (string, error)
 }
 
@@ -144,7 +144,7 @@ func missingAvailable(o *observed, id int) (string, error) {
 	return o.whyNot(i), nil
 }
 
-// whyNot says what the plan has to say about an instance.
+// whyNot says why an instance is not where the spec wants it.
 func (o *observed) whyNot(i *plan.Instance) string {
 	if next := o.actions(i.ID); i.Why == "" && len(next) > 0 {
 		return next[0].Why

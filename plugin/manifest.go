@@ -16,7 +16,7 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// manifests reads the TApps of files; other kinds are told of, and left out.
+// manifests reads the TApps of files. Objects of other kinds are left out, with a note.
 func (e *environment) manifests(s *session, files []string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, file := range files {
@@ -78,7 +78,7 @@ func (e *environment) read(file string) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// decode documents of YAML or JSON; a List counts as its items.
+// decode reads documents of YAML or JSON. The items of a List count as documents.
 func decode(from string, r io.Reader) ([]*unstructured.Unstructured, error) {
 	const lookAhead = 4096
 	decoder := yaml.NewYAMLOrJSONDecoder(r, lookAhead)

@@ -74,8 +74,9 @@ func (m *migrating) source(args []string) (string, error) {
 	return name, nil
 }
 
-// parts is how many parts a migration has.
-const parts = 5
+// migrationSteps is the number of steps of a migration: check, label, create, orphan,
+// adopt.
+const migrationSteps = 5
 
 func (m *migrating) run(ctx context.Context, args []string) error {
 	if err := m.validate(); err != nil {
@@ -99,8 +100,8 @@ func (m *migrating) run(ctx context.Context, args []string) error {
 	if m.dryRun != dryRunNone {
 		return v.preview(ctx)
 	}
-	for _, part := range []func(context.Context) error{v.label, v.create, v.orphan, v.adopt} {
-		if err := part(ctx); err != nil {
+	for _, step := range []func(context.Context) error{v.label, v.create, v.orphan, v.adopt} {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
@@ -114,10 +115,10 @@ func (m *migrating) run(ctx context.Context, args []string) error {
 	return m.report(t, "migrated")
 }
 
-// say tells of a part of the migration: on the error output where the other one
-// has the object.
-func (v *migration) say(part int, format string, args ...any) {
-	_, _ = fmt.Fprintf(v.out(), "%d/%d  %s\n", part, parts, fmt.Sprintf(format, args...))
+// say tells of a step of the migration. With --output the object goes to the output, so
+// this goes to the error output.
+func (v *migration) say(step int, format string, args ...any) {
+	_, _ = fmt.Fprintf(v.out(), "%d/%d  %s\n", step, migrationSteps, fmt.Sprintf(format, args...))
 }
 
 func (v *migration) out() io.Writer {
@@ -129,7 +130,7 @@ func (v *migration) out() io.Writer {
 
 func (v *migration) warn(text string) { _, _ = fmt.Fprintln(v.streams.ErrOut, "Warning:", text) }
 
-// preview says what the other parts would do.
+// preview says what the steps after the check would do.
 func (v *migration) preview(ctx context.Context) error {
 	pods, claims, err := v.unlabelled(ctx)
 	if err != nil {
@@ -157,7 +158,7 @@ func (v *migration) preview(ctx context.Context) error {
 	return v.report(object, "migrated")
 }
 
-// manifest of a TApp that was migrated: what belongs into Git.
+// manifest of a migrated TApp, as it belongs into Git.
 func manifest(t *tappv1.TApp) (*unstructured.Unstructured, error) {
 	t = t.DeepCopy()
 	t.Spec.Paused = false
@@ -172,7 +173,7 @@ func manifest(t *tappv1.TApp) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// disruptive are the steps of a rollout that stop or start a container.
+// disruptive returns the steps of a rollout that stop or start a container.
 func disruptive(o *observed) []string {
 	var out []string
 	for _, step := range o.steps() {
@@ -192,8 +193,8 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// changed tells which pods are not those that ran before.
-func (v *migration) changed(pods []*corev1.Pod) []string {
+// changedPods says which pods were replaced or restarted since the migration began.
+func (v *migration) changedPods(pods []*corev1.Pod) []string {
 	now := map[string]podState{}
 	for _, pod := range pods {
 		now[pod.Name] = podStateOf(pod)

@@ -20,17 +20,17 @@ import (
 type migration struct {
 	*migrating
 	s *session
-	// set is the StatefulSet; as the TApp remembers it, if it is gone.
+	// set is the StatefulSet; if it is gone, as the TApp recorded it.
 	set  *appsv1.StatefulSet
 	gone bool
-	// tapp is the one that was made, or that would be.
+	// tapp is the TApp that was created, or that will be.
 	tapp *tappv1.TApp
 	made bool
-	// before is what ran when this began, by name of the pod.
+	// before is the state of the pods when this command began, by name.
 	before map[string]podState
 }
 
-// podState is what a restart would change of a pod.
+// podState is what is different after a pod was replaced or a container restarted.
 type podState struct {
 	uid      string
 	restarts int32
@@ -44,7 +44,7 @@ func podStateOf(pod *corev1.Pod) podState {
 	return out
 }
 
-// begin finds out how far the migration is.
+// begin reads how far the migration is.
 func (m *migrating) begin(ctx context.Context, s *session, name string) (*migration, error) {
 	v := &migration{migrating: m, s: s, before: map[string]podState{}}
 	set, err := s.apps.StatefulSets(s.namespace).Get(ctx, name, metav1.GetOptions{})
@@ -81,7 +81,7 @@ func (m *migrating) begin(ctx context.Context, s *session, name string) (*migrat
 	return v, v.unchanged(set)
 }
 
-// unchanged checks that the TApp is made from the present StatefulSet.
+// unchanged checks that the StatefulSet is as it was when the TApp was made from it.
 func (v *migration) unchanged(set *appsv1.StatefulSet) error {
 	was, err := sourceOf(v.tapp)
 	if err != nil || was == nil {
@@ -93,8 +93,7 @@ func (v *migration) unchanged(set *appsv1.StatefulSet) error {
 	return nil
 }
 
-// check tells whether the migration can go on, and what the TApp would do to the
-// pods.
+// check says whether the migration can go on, and what the TApp would do to the pods.
 func (v *migration) check(ctx context.Context) error {
 	pods, err := v.pods(ctx)
 	if err != nil {
@@ -145,7 +144,7 @@ func refusal(name string, why []string) error {
 	return fmt.Errorf("StatefulSet %s is not migrated:\n  %s", name, strings.Join(why, "\n  "))
 }
 
-// notRolledOut is what the StatefulSet has not done yet.
+// notRolledOut says what the StatefulSet has not done yet.
 func (v *migration) notRolledOut(pods []*corev1.Pod) []string {
 	set := v.set
 	if set.DeletionTimestamp != nil {
@@ -193,7 +192,8 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// asAdopted is how the TApp will see the pods: labelled, and its own.
+// asAdopted returns the pods as they will be after adoption: labelled, and controlled by
+// the TApp.
 func asAdopted(pods []*corev1.Pod, t *tappv1.TApp) []*corev1.Pod {
 	if t.UID == "" {
 		t.UID = "made-by-a-dry-run"

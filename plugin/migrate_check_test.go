@@ -207,7 +207,7 @@ func TestChanged(t *testing.T) {
 	pod := func(id int, uid string, restarts int32) *corev1.Pod {
 		return podOfSet(set, id, func(p *corev1.Pod) { p.UID, p.Status.ContainerStatuses[0].RestartCount = types.UID(uid), restarts })
 	}
-	got := v.changed([]*corev1.Pod{pod(0, "a", 1), pod(1, "new", 0), pod(2, "c", 3), pod(3, "e", 0)})
+	got := v.changedPods([]*corev1.Pod{pod(0, "a", 1), pod(1, "new", 0), pod(2, "c", 3), pod(3, "e", 0)})
 	want := []string{"pod web-1 is another one", "pod web-10 is another one", "containers of pod web-2 restarted (2 times before, 3 now)"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)

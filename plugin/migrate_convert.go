@@ -13,8 +13,8 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// What a TApp remembers of the StatefulSet that it was made from: its manifest, by
-// which one goes back, and its UID.
+// Annotations of a TApp about the StatefulSet that it was made from: the manifest, to go
+// back, and the UID.
 const (
 	annotationMigrated    = "tkestack.io/migrated-statefulset"
 	annotationMigratedUID = "tkestack.io/migrated-statefulset-uid"
@@ -56,8 +56,8 @@ func convert(set *appsv1.StatefulSet) (*tappv1.TApp, error) {
 	return t, nil
 }
 
-// annotationsOf a StatefulSet that its TApp has too: not kubectl's memory of what
-// was applied, which is of another kind.
+// annotationsOf a StatefulSet, for its TApp: without what kubectl records of the last
+// apply, which is about another kind.
 func annotationsOf(set *appsv1.StatefulSet) map[string]string {
 	out := maps.Clone(set.Annotations)
 	if out == nil {
@@ -67,7 +67,7 @@ func annotationsOf(set *appsv1.StatefulSet) map[string]string {
 	return out
 }
 
-// manifestOf is what one applies to have the StatefulSet again.
+// manifestOf returns what creates the StatefulSet again.
 func manifestOf(set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	out := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: set.Name, Namespace: set.Namespace, Labels: set.Labels, Annotations: annotationsOf(set)},
@@ -80,7 +80,7 @@ func manifestOf(set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	return out
 }
 
-// sourceOf is the StatefulSet that a TApp was made from, nil if from none.
+// sourceOf returns the StatefulSet that a TApp was made from; nil if there was none.
 func sourceOf(t *tappv1.TApp) (*appsv1.StatefulSet, error) {
 	text, ok := t.Annotations[annotationMigrated]
 	if !ok {
@@ -100,7 +100,7 @@ func replicasOfSet(set *appsv1.StatefulSet) int32 {
 	return *set.Spec.Replicas
 }
 
-// unsupported is what a TApp cannot be told.
+// unsupported says which fields a TApp has no counterpart for.
 func unsupported(set *appsv1.StatefulSet) []string {
 	var out []string
 	if o := set.Spec.Ordinals; o != nil && o.Start != 0 {
@@ -112,7 +112,7 @@ func unsupported(set *appsv1.StatefulSet) []string {
 	return out
 }
 
-// differences is what a TApp does in another way.
+// differences says what a TApp does in another way than the StatefulSet.
 func differences(set *appsv1.StatefulSet) []string {
 	var out []string
 	if set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {

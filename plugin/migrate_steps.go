@@ -18,9 +18,8 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// unlabelled are the pods and the claims without the label of their instance:
-// those by which no TApp would know them. Claims of ids beyond replicas are among
-// them.
+// unlabelled returns the pods and claims without the label of their instance, by which
+// the TApp finds them. Claims of ids from replicas on are among them.
 func (v *migration) unlabelled(ctx context.Context) (pods []*corev1.Pod, claims []*corev1.PersistentVolumeClaim, err error) {
 	all, err := v.pods(ctx)
 	if err != nil {
@@ -47,7 +46,8 @@ func (v *migration) unlabelled(ctx context.Context) (pods []*corev1.Pod, claims 
 	return pods, claims, nil
 }
 
-// instanceOfClaim is the id in the name of a claim, "" if it is none of these.
+// instanceOfClaim returns the id in the name of a claim; "" if the claim is not the
+// StatefulSet's.
 func (v *migration) instanceOfClaim(name string) string {
 	for i := range v.set.Spec.VolumeClaimTemplates {
 		stem := v.set.Spec.VolumeClaimTemplates[i].Name + "-" + v.set.Name
@@ -58,8 +58,8 @@ func (v *migration) instanceOfClaim(name string) string {
 	return ""
 }
 
-// label gives pods and claims the label of their instance. To the StatefulSet it
-// means nothing.
+// label gives pods and claims the label of their instance. The StatefulSet does not look
+// at it.
 func (v *migration) label(ctx context.Context) error {
 	pods, claims, err := v.unlabelled(ctx)
 	if err != nil {
@@ -84,8 +84,8 @@ func labelling(object metav1.Object, id string) []byte {
 	return fmt.Appendf(nil, `{"metadata":{"uid":%q,"labels":{%q:%q}}}`, object.GetUID(), tappv1.LabelInstanceID, id)
 }
 
-// create makes the TApp, paused, and waits until the controller has seen it: until
-// then the StatefulSet is the one that looks after the pods.
+// create creates the TApp, paused, and waits until the controller has observed it. Until
+// then the StatefulSet manages the pods.
 func (v *migration) create(ctx context.Context) error {
 	word := "is there already"
 	if !v.made {
@@ -95,7 +95,7 @@ func (v *migration) create(ctx context.Context) error {
 		}
 		v.tapp, v.made, word = t, true, "made, paused"
 	}
-	if err := v.followed(ctx, "TApp "+v.tapp.Name+" is made, and no controller of TApps has seen it: does one run? The StatefulSet still has its pods",
+	if err := v.waitUntil(ctx, "TApp "+v.tapp.Name+" is made, and no controller of TApps has seen it: does one run? The StatefulSet still has its pods",
 		func(o *observed) (bool, error) { return !o.unobserved(), nil }); err != nil {
 		return err
 	}
@@ -103,8 +103,8 @@ func (v *migration) create(ctx context.Context) error {
 	return nil
 }
 
-// followed watches the TApp until it is done, for as long as may be.
-func (v *migration) followed(ctx context.Context, late string, done func(*observed) (bool, error)) error {
+// waitUntil watches the TApp until done says so, at most for the timeout.
+func (v *migration) waitUntil(ctx context.Context, late string, done func(*observed) (bool, error)) error {
 	ctx, cancel := withTimeout(ctx, v.timeout)
 	defer cancel()
 	err := v.s.follow(ctx, v.tapp, done)
@@ -114,11 +114,11 @@ func (v *migration) followed(ctx context.Context, late string, done func(*observ
 	return err
 }
 
-// orphanPoll is how often it is asked whether the StatefulSet is gone.
+// orphanPoll is how often to ask whether the StatefulSet is gone.
 const orphanPoll = 200 * time.Millisecond
 
-// orphan deletes the StatefulSet without its pods, and waits until it is gone: it
-// stays until the pods and the claims have lost it as their owner.
+// orphan deletes the StatefulSet without its pods, and waits until it is gone. It stays
+// until the garbage collector has removed it from the owners of pods and claims.
 func (v *migration) orphan(ctx context.Context) error {
 	if v.gone {
 		v.say(4, "StatefulSet %s is gone already", v.set.Name)
@@ -159,12 +159,12 @@ func (v *migration) orphan(ctx context.Context) error {
 	return nil
 }
 
-// adopt waits until the TApp has the pods, lets it go, and compares what runs with
-// what ran.
+// adopt waits until the TApp controls the pods, ends its pause, and compares the pods with
+// what they were before.
 func (v *migration) adopt(ctx context.Context) error {
-	err := v.followed(ctx, "TApp "+v.tapp.Name+" has not adopted all pods", func(o *observed) (bool, error) {
+	err := v.waitUntil(ctx, "TApp "+v.tapp.Name+" has not adopted all pods", func(o *observed) (bool, error) {
 		if left := notAdopted(o); len(left) > 0 {
-			// A pod that the StatefulSet made in the meantime has no label.
+			// The StatefulSet may have created a pod meanwhile, which has no label.
 			return false, v.labelAgain(ctx)
 		}
 		if would := disruptive(o); len(would) > 0 && !v.force {
@@ -179,7 +179,7 @@ func (v *migration) adopt(ctx context.Context) error {
 		return err
 	}
 	var pods []*corev1.Pod
-	err = v.followed(ctx, "TApp "+v.tapp.Name+" is not ready; kubectl tapp status "+v.tapp.Name+" tells why", func(o *observed) (bool, error) {
+	err = v.waitUntil(ctx, "TApp "+v.tapp.Name+" is not ready; kubectl tapp status "+v.tapp.Name+" tells why", func(o *observed) (bool, error) {
 		pods = o.input.Pods
 		if o.tapp.Spec.Paused {
 			return false, nil // a watch that is behind
@@ -189,7 +189,7 @@ func (v *migration) adopt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	changed := v.changed(pods)
+	changed := v.changedPods(pods)
 	switch {
 	case len(changed) > 0 && v.force:
 		v.say(5, "TApp %s is ready; not all pods are as they were: %s", v.tapp.Name, strings.Join(changed, "; "))
@@ -216,7 +216,7 @@ func (v *migration) labelAgain(ctx context.Context) error {
 	return nil
 }
 
-// notAdopted are the instances whose pods the TApp does not control.
+// notAdopted returns the names of pods that the TApp does not control.
 func notAdopted(o *observed) []string {
 	own := map[string]bool{}
 	for _, pod := range o.input.Pods {

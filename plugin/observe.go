@@ -13,7 +13,7 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// observed is a TApp with what the planner makes of it.
+// observed is a TApp with its plan.
 type observed struct {
 	tapp  *tappv1.TApp
 	spec  tappv1.TAppSpec // with the defaults
@@ -36,7 +36,7 @@ func (s *session) get(ctx context.Context, name string) (*tappv1.TApp, error) {
 	return t, nil
 }
 
-// observe reads a TApp and all that the planner wants to know of it.
+// observe reads a TApp and what the planner needs, and plans.
 func (s *session) observe(ctx context.Context, name string) (*observed, error) {
 	t, err := s.get(ctx, name)
 	if err != nil {
@@ -63,13 +63,14 @@ func (s *session) pods(ctx context.Context, namespace string) ([]*corev1.Pod, er
 	return out, nil
 }
 
-// compute asks the planner about a TApp. Pods of other TApps are left out.
+// compute makes the plan of a TApp. Pods of other TApps are left out.
 func (s *session) compute(ctx context.Context, t *tappv1.TApp, pods []*corev1.Pod) (*observed, error) {
 	defaulted := t.DeepCopy()
 	tappv1.Default(defaulted)
 	seen := t
 	if t.Spec.Selector == nil && t.Status.ScaleLabelSelector == "" && defaulted.Spec.Selector != nil {
-		// The controller records it before anything else, which nobody asks about.
+		// The controller stores the selector before it does anything else. Nobody asks about
+		// that step, so it counts as done.
 		seen = t.DeepCopy()
 		seen.Status.ScaleLabelSelector = metav1.FormatLabelSelector(defaulted.Spec.Selector)
 	}
@@ -104,7 +105,7 @@ func (s *session) compute(ctx context.Context, t *tappv1.TApp, pods []*corev1.Po
 	return o, nil
 }
 
-// hasInstanceName says whether a name is <stem>-<instance id>.
+// hasInstanceName reports whether a name is <stem>-<instance id>.
 func hasInstanceName(stem, name string) bool {
 	id, ok := strings.CutPrefix(name, stem+"-")
 	if !ok {
@@ -117,5 +118,5 @@ func hasInstanceName(stem, name string) bool {
 // instance returns what the plan says of an id, or nil.
 func (o *observed) instance(id int) *plan.Instance { return o.byID[id] }
 
-// actions of the next step for an instance.
+// actions of the plan for an instance.
 func (o *observed) actions(id string) []plan.Action { return o.next[id] }

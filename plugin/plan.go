@@ -15,7 +15,7 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// exitChanges is the exit code of `plan` when something would happen.
+// exitChanges is the exit code of `plan` if something would change.
 const exitChanges = exitCode(2)
 
 type planning struct {
@@ -166,7 +166,7 @@ func (p *planning) previewUndo(ctx context.Context, s *session, name string) (*p
 	return p.previewApplied(ctx, s, &applied{before: t, after: after})
 }
 
-// withoutUID drops the identity that a dry run made up: nothing is its own.
+// withoutUID drops the UID that a dry run made up: no pod can be owned by it.
 func withoutUID(t *tappv1.TApp) *tappv1.TApp {
 	out := t.DeepCopy()
 	out.UID = ""

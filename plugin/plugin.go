@@ -1,8 +1,7 @@
-// Package plugin is `kubectl tapp`: the same program under the name kubectl-tapp.
-// It shows what the planner makes of what is in the cluster, and edits single
-// fields of the spec; what follows from an edit is the controller's work. Its
-// command line keeps to kubectl's conventions, and so is made of kubectl's parts:
-// cobra, client-go's flags, and cli-runtime's printers.
+// Package plugin is `kubectl tapp`: the same program under the name kubectl-tapp. It
+// shows what the planner says of a TApp in the cluster, and patches single fields of the
+// spec; the controller does the rest. The command line follows kubectl's conventions, and
+// is made of its parts: cobra, client-go's flags and cli-runtime's printers.
 package plugin
 
 import (
@@ -18,8 +17,8 @@ import (
 // Streams are where the commands read and write.
 type Streams = genericiooptions.IOStreams
 
-// The names under which the program is this plugin. kubectl starts the second one
-// when a shell asks it what could follow.
+// The names of the program when it is the plugin. kubectl starts the second one to
+// complete a command line.
 const (
 	program         = "kubectl-tapp"
 	programComplete = "kubectl_complete-tapp"
@@ -31,7 +30,7 @@ func IsName(path string) bool {
 	return base == program || base == programComplete
 }
 
-// exitCode ends a command that has said all there is to say.
+// exitCode ends a command without an error message.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
@@ -59,7 +58,7 @@ func Main(ctx context.Context, version string, args []string, streams Streams) i
 	return 1
 }
 
-// usageError is about the command line.
+// usageError is an error in the command line.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -102,14 +101,14 @@ Instances are given as ids and ranges of ids, for example 0-3,7.`,
 	return root
 }
 
-// exactly checks the number of arguments; names tell what they are.
+// exactly requires the named arguments.
 func exactly(names ...string) cobra.PositionalArgs { return between(len(names), names...) }
 
-// between checks that at least the first ones of the named arguments are given.
-func between(least int, names ...string) cobra.PositionalArgs {
+// between requires the first ones of the named arguments, and allows the others.
+func between(required int, names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
-		case len(args) < least:
+		case len(args) < required:
 			return usageError{fmt.Errorf("%s is missing", names[len(args)])}
 		case len(args) > len(names):
 			return usageError{fmt.Errorf("%q is one argument too many", args[len(names)])}

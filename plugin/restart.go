@@ -56,7 +56,7 @@ func (r *restart) run(ctx context.Context, name string, args []string) error {
 	if o.tapp.Spec.Paused {
 		return fmt.Errorf("%s is paused, so that nothing would restart; resume it first", name)
 	}
-	// All of them or none: half of a command is hard to repeat.
+	// All are checked before the first one is restarted.
 	pods := make([]*corev1.Pod, len(ids))
 	for n, id := range ids {
 		if pods[n], err = o.restartable(id); err != nil {
@@ -103,7 +103,7 @@ func (o *observed) restartable(id int) (*corev1.Pod, error) {
 	return i.Pod, nil
 }
 
-// request asks the controller for another pod in the place of this one.
+// request asks the controller to replace the pod.
 func (r *restart) request(ctx context.Context, s *session, pod *corev1.Pod) (*corev1.Pod, error) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid":         pod.UID,

@@ -15,7 +15,7 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// revision is a version of the templates that the controller recorded.
+// revision is a stored version of the templates.
 type revision struct {
 	*appsv1.ControllerRevision
 	version plan.Version
@@ -58,10 +58,10 @@ func find(t *tappv1.TApp, revisions []revision, nameOrNumber string) (*revision,
 	return nil, fmt.Errorf("%s has no revision %q: it has %s", t.Name, nameOrNumber, strings.Join(numbers, ", "))
 }
 
-// maxChanges is how many changes a summary tells of.
+// maxChanges is the most changes that a summary lists.
 const maxChanges = 3
 
-// summary of what a version changed.
+// summary of the differences between two versions.
 func summary(from, to plan.Version) (string, error) {
 	changes, err := fieldChanges("", from, to)
 	if err != nil {
@@ -81,7 +81,7 @@ func summary(from, to plan.Version) (string, error) {
 	return strings.Join(out, "; "), nil
 }
 
-// short tells of a change without its values, unless they are short.
+// short is a change with its values, if they are short.
 func short(c fieldChange) string {
 	const limit = 60
 	switch {

@@ -74,8 +74,8 @@ func (t *table) add(texts ...string) {
 	*t = append(*t, row)
 }
 
-// print aligns the columns as kubectl does, three blanks apart. Colours have no
-// width, which a tabwriter does not know.
+// print aligns the columns as kubectl does, three blanks apart. A text/tabwriter would
+// count the escape sequences of colours.
 func (t table) print(w io.Writer, p painter) error {
 	var widths []int
 	for _, row := range t {
@@ -104,7 +104,7 @@ func (t table) print(w io.Writer, p painter) error {
 	return err
 }
 
-// colouredDiff colours what a unified diff adds and removes.
+// colouredDiff colours the lines that a unified diff adds and removes.
 func colouredDiff(text []byte, p painter) []byte {
 	if !p {
 		return text

@@ -21,9 +21,9 @@ type instanceView struct {
 	ID        string                `json:"id"`
 	Template  string                `json:"template"`
 	State     tappv1.InstanceStatus `json:"state"`
-	// Since is when it came to its state; absent where nothing tells.
+	// Since is when it came to its state, if that is known.
 	Since *metav1.Time `json:"since,omitempty"`
-	// Available: is to run, ready for minReadySeconds, neither dying nor updating.
+	// Available: desired, ready for minReadySeconds, neither terminating nor updating.
 	Available bool `json:"available"`
 	// Current: the pod follows its template.
 	Current bool `json:"current"`
@@ -34,10 +34,11 @@ type instanceView struct {
 	Node     string   `json:"node,omitempty"`
 	IP       string   `json:"ip,omitempty"`
 	Restarts int32    `json:"restarts,omitempty"`
-	// Reason and Why say what holds the instance, if something does.
+	// Reason and Why say why nothing is done although the instance is not where the spec
+	// wants it.
 	Reason string `json:"reason,omitempty"`
 	Why    string `json:"why,omitempty"`
-	// Next is what the controller does next about the instance.
+	// Next are the actions of the plan for the instance.
 	Next []actionView `json:"next,omitempty"`
 }
 
@@ -68,7 +69,7 @@ func (o *observed) view(i *plan.Instance) instanceView {
 	return v
 }
 
-// since tells when the pod came to the state of its instance.
+// since returns when the pod came to the state of its instance.
 func since(i *plan.Instance) *metav1.Time {
 	pod := i.Pod
 	switch i.Status {

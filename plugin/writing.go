@@ -18,8 +18,8 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// writing is how a command writes. Every write is a patch of single fields, so that
-// it takes back nobody else's edits.
+// writing are the flags of commands that write. Every write is a patch of single fields,
+// so that it undoes nobody else's edits.
 type writing struct {
 	*environment
 	dryRun  string
@@ -65,8 +65,8 @@ func (w *writing) options() metav1.PatchOptions {
 	return o
 }
 
-// mergeSpec patches fields of a TApp's spec, if it is still the same TApp. A field
-// that is nil is removed.
+// mergeSpec patches fields of a TApp's spec; nil removes a field. It fails if the TApp was
+// replaced by another one of the same name.
 func (w *writing) mergeSpec(ctx context.Context, s *session, t *tappv1.TApp, fields map[string]any) (*tappv1.TApp, error) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": t.UID}, "spec": fields})
 	if err != nil {
@@ -88,7 +88,7 @@ func (w *writing) patch(ctx context.Context, s *session, t *tappv1.TApp, kind ty
 	return out, nil
 }
 
-// patchPod merges into a pod.
+// patchPod applies a merge patch to a pod.
 func (w *writing) patchPod(ctx context.Context, s *session, pod *corev1.Pod, patch []byte) (*corev1.Pod, error) {
 	if w.dryRun == dryRunClient {
 		out := &corev1.Pod{}
@@ -102,7 +102,7 @@ func (w *writing) patchPod(ctx context.Context, s *session, pod *corev1.Pod, pat
 	return out, nil
 }
 
-// patchLocally is what the server would do.
+// patchLocally applies a patch as the API server does.
 func patchLocally(in, out any, kind types.PatchType, patch []byte) error {
 	before, err := json.Marshal(in)
 	if err != nil {
@@ -127,7 +127,7 @@ func patchLocally(in, out any, kind types.PatchType, patch []byte) error {
 	return nil
 }
 
-// report says what was done to an object, as kubectl does.
+// report prints what was done to an object, as kubectl does.
 func (w *writing) report(object runtime.Object, done string) error {
 	switch w.dryRun {
 	case dryRunClient:
@@ -147,7 +147,7 @@ func (w *writing) report(object runtime.Object, done string) error {
 	return (&printers.OmitManagedFieldsPrinter{Delegate: p}).PrintObj(object, w.streams.Out)
 }
 
-// waiting is whether a command waits until its effect has come.
+// waiting are the flags of commands that can wait for their effect.
 type waiting struct {
 	wait    bool
 	timeout time.Duration
@@ -160,8 +160,8 @@ func newWaiting(c *cobra.Command) *waiting {
 	return w
 }
 
-// until waits for the instances: missing says why one is not there yet, "" if it
-// is, and an error if it never will be.
+// until waits until missing returns "" for all instances. missing returns why an instance
+// is not there yet, and an error if it never will be.
 func (w *waiting) until(ctx context.Context, s *session, t *tappv1.TApp, ids []int, missing func(*observed, int) (string, error)) error {
 	ctx, cancel := withTimeout(ctx, w.timeout)
 	defer cancel()
