@@ -37,6 +37,7 @@ var rooms = []room{
 	{loopRoom, queue},
 	{hookRoom, admission},
 	{typesRoom, types},
+	{pluginRoom, kubectl},
 }
 
 // mutate returns the text of the file with the edit. That the text is not there any
@@ -98,6 +99,7 @@ const (
 	loopRoom     = "controller/loop"
 	hookRoom     = "webhook/tapp"
 	typesRoom    = "crd/tapp/v1"
+	pluginRoom   = "plugin"
 )
 
 // quick is a run with few random cases, thorough one with all. What they find is
@@ -112,6 +114,7 @@ var stages = []stage{
 	{typesRoom, typesRoom, [][]string{nil}, []string{typesRoom}},
 	{loopRoom, loopRoom, [][]string{nil}, []string{loopRoom}},
 	{sharedRoom, sharedRoom, [][]string{nil}, []string{sharedRoom}},
+	{pluginRoom, pluginRoom, [][]string{nil}, []string{pluginRoom}},
 	{templateRoom, templateRoom, [][]string{quick, thorough}, []string{templateRoom}},
 	{inPlaceRoom, inPlaceRoom, [][]string{quick, thorough}, []string{inPlaceRoom, templateRoom}},
 	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},

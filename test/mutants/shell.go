@@ -173,4 +173,8 @@ var types = []mutant{
 		"labels := WithoutHashLabels(t.Spec.Template.Labels)", "labels := t.Spec.Template.Labels"},
 	{"legacy-name-dropped", "defaults.go", "DefaultTemplateName of the tutorial is ignored",
 		"		s.DefaultTemplateName = s.LegacyDefaultTemplateName\n", ""},
+	{"template-default-from-pool", "templates.go", "an entry default of the pool counts as a template of its own",
+		"		if name != DefaultTemplateName {", "		if name != \"\" {"},
+	{"named-template-unused", "templates.go", "a template that one instance names counts as unused",
+		"	for _, name := range s.Templates {\n		used[name] = true\n	}\n", ""},
 }

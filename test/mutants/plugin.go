@@ -1,0 +1,30 @@
+package main
+
+// kubectl are the mutants of plugin.
+var kubectl = []mutant{
+	{"plugin-budgets-swapped", "budget.go", "explain and plan tell of the rolling budget where the forced one holds",
+		"	if forced {\n", "	if !forced {\n"},
+	{"plugin-phase-swapped", "preview.go", "plan calls forced updates rolling",
+		"i != nil && i.Forced {", "i != nil && !i.Forced {"},
+	{"plugin-held-changes", "preview.go", "what InPlaceOnly forbids counts as a change",
+		"return s.Phase != held", "return s.Phase != atOnce"},
+	{"plugin-policy-ignored", "policy.go", "the published policy is not used",
+		"return policy{Policy: p}", "return policy{Policy: plan.Policy{DeletePodAfterAppFinish: true, NodeLostAfter: p.NodeLostAfter}}"},
+	{"plugin-note-always", "policy.go", "the note is printed where the policy does not matter",
+		"	if !slices.ContainsFunc(instances, func(i plan.Instance) bool { return !same(i) }) {\n		return \"\"\n	}\n", "	_ = same\n"},
+	{"plugin-undo-skips", "history.go", "undo goes back by two revisions",
+		"for i := len(revisions) - 1; i > 0; i-- {\n		if revisions[i].Name == t.Status.UpdateRevision {\n			return &revisions[i-1], nil",
+		"for i := len(revisions) - 1; i > 1; i-- {\n		if revisions[i].Name == t.Status.UpdateRevision {\n			return &revisions[i-2], nil"},
+	{"plugin-undo-unconditional", "history.go", "undo overwrites a change that it did not see",
+		"{\"test\", \"/metadata/uid\", t.UID}, {\"test\", \"/metadata/generation\", t.Generation}", "{\"test\", \"/metadata/uid\", t.UID}"},
+	{"plugin-range-open", "ids.go", "a range lacks its last id",
+		"for id := from; id <= to; id++ {", "for id := from; id < to; id++ {"},
+	{"plugin-migrates-foreign-pods", "migrate_check.go", "a pod that is not the StatefulSet's is no obstacle",
+		"case !metav1.IsControlledBy(pod, set):", "case false:"},
+	{"plugin-migrates-old-pods", "migrate_check.go", "a pod of an older template is no obstacle",
+		"pod.Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision", "pod.Labels[appsv1.ControllerRevisionHashLabelKey] == \"\""},
+	{"plugin-ready-by-hearsay", "status.go", "status believes a stored condition that the pods contradict",
+		"ready.Status == metav1.ConditionTrue &&\n		meta.IsStatusConditionTrue(o.plan.Status.Conditions, tappv1.ConditionReady), nil", "ready.Status == metav1.ConditionTrue, nil"},
+	{"plugin-counts-all", "status.go", "a restart that was asked for counts as done",
+		"case i.Available && i.Current && !restarts:", "case i.Available && (i.Current || restarts):"},
+}
