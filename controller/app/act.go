@@ -10,10 +10,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
-	"tkestack.io/tapp/controller/shell"
+	"tkestack.io/tapp/controller/cache"
+	"tkestack.io/tapp/controller/write"
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	plan "tkestack.io/tapp/plan/app"
 )
@@ -34,17 +36,17 @@ const (
 )
 
 // act carries out one action and brings the view up to date.
-func (c *Controller) act(ctx context.Context, v *view, m *memory, a plan.Action) (outcome, error) {
+func (c *Controller) act(ctx context.Context, v *view, o *object, a plan.Action) (outcome, error) {
 	logger := klog.FromContext(ctx)
-	out, err := c.write(ctx, v, m, a)
+	out, err := c.write(ctx, v, o, a)
 	switch {
 	case err == nil:
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		out = failed // and the App is about to go
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), shell.IsOtherUID(err), errors.Is(err, errGone):
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), write.IsOtherUID(err), errors.Is(err, errGone):
 		logger.V(3).Info("Came too late", "op", a.Op, "child", a.Child, "err", err)
 		out, err = stale, c.look(ctx, v, a.Child)
-	case shell.IsTransient(err):
+	case write.IsTransient(err):
 		out = failed
 	default:
 		v.refused[a.Child] = words(err)
@@ -60,14 +62,14 @@ func (c *Controller) act(ctx context.Context, v *view, m *memory, a plan.Action)
 	return out, err
 }
 
-func (c *Controller) write(ctx context.Context, v *view, m *memory, a plan.Action) (outcome, error) {
+func (c *Controller) write(ctx context.Context, v *view, o *object, a plan.Action) (outcome, error) {
 	access, namespace := c.access(a.Child.Kind), v.app.Namespace
 	if a.Op == plan.Delete {
 		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(a.UID)}, PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}
 		if err := access.remove(ctx, namespace, a.Child.Name, options); err != nil {
 			return failed, err
 		}
-		m.guard.deleted(a.Child, a.UID)
+		o.guard.Deleted(cache.Deletion{Store: storeOf(a.Child.Kind), Key: types.NamespacedName{Namespace: namespace, Name: a.Child.Name}, UID: a.UID})
 		v.put(a.Child, nil)
 		return done, nil
 	}
@@ -84,8 +86,8 @@ func (c *Controller) write(ctx context.Context, v *view, m *memory, a plan.Actio
 	if err != nil {
 		return failed, err
 	}
-	m.guard.wrote(a.Child.Kind, applied.GetResourceVersion())
-	m.overrule(a.Child, plan.Differences(a.Manifest, applied))
+	o.guard.Wrote(storeOf(a.Child.Kind), applied.GetResourceVersion())
+	o.overrule(a.Child, plan.Differences(a.Manifest, applied))
 	v.put(a.Child, applied)
 	return done, nil
 }

@@ -24,13 +24,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/cache"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/loop"
-	"tkestack.io/tapp/controller/shell"
+	"tkestack.io/tapp/controller/write"
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	"tkestack.io/tapp/crd/client"
 	plan "tkestack.io/tapp/plan/app"
@@ -67,24 +68,25 @@ type Options struct {
 // Controller looks after Apps.
 type Controller struct {
 	Options
-	// Caches are those below, of which a Controller has Watch and HasSynced.
-	shell.Caches
+	// Informers are those below, of which a Controller has Watch and HasSynced.
+	cache.Informers
 	loop   *loop.Loop
 	scheme *runtime.Scheme
 	// recorder is nil while nobody works.
 	recorder record.EventRecorder
 
 	apps        client.AppInformer
-	deployments cache.TypedSharedIndexInformer[*appsv1.Deployment]
-	services    cache.TypedSharedIndexInformer[*corev1.Service]
+	deployments toolscache.TypedSharedIndexInformer[*appsv1.Deployment]
+	services    toolscache.TypedSharedIndexInformer[*corev1.Service]
 
+	observer      cache.Observer[*view]
 	statusMetrics statusMetrics
 
 	// working is true while Run plans and writes.
 	working atomic.Bool
 	// stopping is true from when Run was told to end: no further write starts.
 	stopping atomic.Bool
-	memories shell.Memories[memory]
+	objects  cache.PerObject[object]
 }
 
 // New makes a controller whose caches are empty until Watch is called.
@@ -98,8 +100,9 @@ func New(o Options) (*Controller, error) {
 	}
 	c.loop = &loop.Loop{
 		Name: "app", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,
-		Sync: c.sync, Seed: func() []loop.Key { return shell.Keys(c.apps) }, Transient: shell.IsTransient,
+		Sync: c.sync, Seed: func() []loop.Key { return cache.Keys(c.apps) }, Transient: write.IsTransient,
 	}
+	c.observer.Clock, c.observer.Repairs = o.Clock, o.Metrics.staleRepairs
 	if err := c.makeInformers(); err != nil {
 		return nil, err
 	}
@@ -111,10 +114,10 @@ func New(o Options) (*Controller, error) {
 // they can finish their writes. Caches may lack what an earlier leader wrote: every
 // write is conditional on what was observed.
 func (c *Controller) Run(ctx, work context.Context) {
-	if !cache.WaitForCacheSync(ctx.Done(), c.HasSynced) {
+	if !toolscache.WaitForCacheSync(ctx.Done(), c.HasSynced) {
 		return
 	}
-	c.memories.Clear()
+	c.objects.Clear()
 
 	broadcaster := record.NewBroadcaster(record.WithContext(work))
 	defer broadcaster.Shutdown()

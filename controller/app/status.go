@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
-	"tkestack.io/tapp/controller/shell"
+	"tkestack.io/tapp/controller/status"
+	"tkestack.io/tapp/controller/write"
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	plan "tkestack.io/tapp/plan/app"
 )
@@ -34,30 +35,30 @@ type statusHold struct {
 
 // putStatus writes the status if it says something else than the stored one, or
 // returns after how long to come again with the then current one.
-func (c *Controller) putStatus(ctx context.Context, a *appv1.App, m *memory, p plan.Plan) (time.Duration, error) {
+func (c *Controller) putStatus(ctx context.Context, a *appv1.App, o *object, p plan.Plan) (time.Duration, error) {
 	if equality.Semantic.DeepEqual(&a.Status, &p.Status) {
-		m.status.since = time.Time{}
+		o.status.since = time.Time{}
 		return 0, nil
 	}
 	now := c.Clock.Now()
-	if left := m.status.left(now, p.Moving && !claimsReady(a)); left > 0 {
+	if left := o.status.left(now, p.Moving && !claimsReady(a)); left > 0 {
 		return left, nil
 	}
-	data, err := shell.StatusPatch(a.UID, &a.Status, &p.Status)
+	data, err := status.Patch(a.UID, &a.Status, &p.Status)
 	if err != nil {
 		return 0, fmt.Errorf("comparing the status: %w", err)
 	}
-	m.status = statusHold{last: now}
+	o.status = statusHold{last: now}
 	stored, err := c.Apps.Apps(a.Namespace).Patch(ctx, a.Name, types.MergePatchType, data, metav1.PatchOptions{}, "status")
 	switch {
-	case apierrors.IsNotFound(err) || shell.IsOtherUID(err):
+	case apierrors.IsNotFound(err) || write.IsOtherUID(err):
 		return 0, nil // the App is gone, or another one
 	case apierrors.IsConflict(err): // others wrote to it all the while
 		return statusInterval, nil
 	case err != nil:
 		return 0, fmt.Errorf("writing the status: %w", err)
 	}
-	m.guard.wroteApp(stored.ResourceVersion)
+	o.guard.Wrote(storeApps, stored.ResourceVersion)
 	c.Metrics.statusWrites.Inc()
 	klog.FromContext(ctx).V(3).Info("Wrote status", "bytes", len(data), "ready", p.Status.Ready, "moving", p.Moving)
 	return 0, nil

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/klog/v2"
-
+	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/loop"
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	plan "tkestack.io/tapp/plan/app"
@@ -17,10 +16,10 @@ import (
 // finds a name taken three.
 const mostRounds = 4
 
-// memory is what is remembered of one App from sync to sync. It is lost at every
+// object is what is remembered of one App from sync to sync. It is lost at every
 // restart.
-type memory struct {
-	guard  guard
+type object struct {
+	guard  cache.Guard
 	status statusHold
 	// overruled: see plan.Input.
 	overruled map[plan.Child][]string
@@ -28,15 +27,15 @@ type memory struct {
 	foreign map[plan.Child]bool
 }
 
-func (m *memory) overrule(child plan.Child, differences []string) {
+func (o *object) overrule(child plan.Child, differences []string) {
 	if len(differences) == 0 {
-		delete(m.overruled, child)
+		delete(o.overruled, child)
 		return
 	}
-	if m.overruled == nil {
-		m.overruled = map[plan.Child][]string{}
+	if o.overruled == nil {
+		o.overruled = map[plan.Child][]string{}
 	}
-	m.overruled[child] = differences
+	o.overruled[child] = differences
 }
 
 // sync takes one App a step on.
@@ -46,27 +45,27 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 		return 0, err
 	}
 	if !exists {
-		c.memories.Forget(k)
+		c.objects.Forget(k)
 		return 0, nil
 	}
 	a := stored.(*appv1.App)
-	m := c.memories.Get(k, a.UID)
-	v, wait, err := c.observe(ctx, a, m)
+	o := c.objects.Get(k, a.UID)
+	v, wait, err := c.observe(ctx, a, o)
 	if v == nil || err != nil {
 		return wait, err
 	}
-	p, wrote, err := c.converge(ctx, v, m)
+	p, wrote, err := c.converge(ctx, v, o)
 	if err != nil {
 		return 0, err // the status would tell of half of it
 	}
-	m.foreign = foreign(v)
+	o.foreign = foreign(v)
 	for _, e := range p.Events {
 		c.recorder.Event(v.app, e.Type, e.Reason, e.Message)
 	}
 	if wrote && len(p.Actions) == 0 && p.Wait == 0 {
 		c.recorder.Event(v.app, "Normal", appv1.ReasonSynced, plan.Synced)
 	}
-	rest, err := c.putStatus(ctx, v.app, m, p)
+	rest, err := c.putStatus(ctx, v.app, o, p)
 	if err == nil && len(v.refused) > 0 {
 		err = refusal(v)
 	}
@@ -79,38 +78,26 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 
 // observe returns what to plan on; nil, and how long to wait for an event at most,
 // when that cannot be said yet.
-func (c *Controller) observe(ctx context.Context, a *appv1.App, m *memory) (*view, time.Duration, error) {
-	wait, live := m.guard.check(c, a.Namespace, c.Clock.Now())
-	switch {
-	case wait > 0:
-		klog.FromContext(ctx).V(4).Info("Skipped: the caches lack what was written last", "wait", wait)
-		return nil, wait, nil
-	case !live:
-		v, err := c.cached(ctx, a, m)
-		return v, 0, err
-	}
-	c.Metrics.staleRepairs.Inc()
-	klog.FromContext(ctx).Info("Planning on a live view: the caches still lack what was written")
-	v, err := c.live(ctx, a)
-	if v == nil && err == nil {
-		return nil, time.Second, nil // its deletion is about to reach the caches
-	}
-	return v, 0, err
+func (c *Controller) observe(ctx context.Context, a *appv1.App, o *object) (*view, time.Duration, error) {
+	return c.observer.Observe(ctx, &o.guard, cache.Sources[*view]{
+		Cached: func(ctx context.Context) (*view, error) { return c.cached(ctx, a, o) },
+		Live:   func(ctx context.Context) (*view, error) { return c.live(ctx, a) },
+	})
 }
 
 // converge plans and acts until there is nothing to do, and returns the last plan
 // and whether anything was written.
-func (c *Controller) converge(ctx context.Context, v *view, m *memory) (plan.Plan, bool, error) {
+func (c *Controller) converge(ctx context.Context, v *view, o *object) (plan.Plan, bool, error) {
 	wrote := false
 	for round := 0; ; round++ {
-		p := plan.Compute(v.input(m, c.Clock.Now()))
+		p := plan.Compute(v.input(o, c.Clock.Now()))
 		var errs []error
 		acted := false
 		for _, a := range p.Actions {
 			if _, known := v.refused[a.Child]; known || round == mostRounds || ctx.Err() != nil || c.stopping.Load() {
 				continue
 			}
-			result, err := c.act(ctx, v, m, a)
+			result, err := c.act(ctx, v, o, a)
 			acted = true
 			wrote = wrote || result == done
 			errs = append(errs, err)

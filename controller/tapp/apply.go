@@ -39,10 +39,10 @@ type applied struct {
 
 // apply carries out the actions. It decides nothing: what an operation writes
 // stands in the table.
-func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, m *memory, actions []plan.Action) *applied {
+func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, o *object, actions []plan.Action) *applied {
 	out := &applied{done: map[plan.Op]int{}}
 	now := c.Clock.Now()
-	if rest := m.ending.Sub(now); rest > 0 {
+	if rest := o.ending.Sub(now); rest > 0 {
 		var left bool
 		if actions, left = withoutCreations(actions); left {
 			out.again = rest
@@ -51,26 +51,26 @@ func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, m *memory, actio
 	if len(actions) == 0 {
 		return out
 	}
-	w := c.newWriter(ctx, t, &m.guard)
-	writes := make([]write, 0, len(actions))
+	w := c.newWriter(ctx, t, &o.guard)
+	writes := make([]task, 0, len(actions))
 	for i := range actions {
 		a := &actions[i]
-		writes = append(writes, write{class: classOf(a), do: func() error {
+		writes = append(writes, task{class: classOf(a), do: func() error {
 			end := c.turns.take(ctx)
 			defer end()
 			return c.act(ctx, w, a, out)
 		}})
 	}
 	deadline := now.Add(applyMost)
-	start := newSlowStart(m.momentum.at(now, c.neighbours.at(t.Namespace, actions, now)), func() bool {
+	start := newSlowStart(o.momentum.at(now, c.neighbours.at(t.Namespace, actions, now)), func() bool {
 		return ctx.Err() != nil || c.stopping.Load() || c.Clock.Now().After(deadline) || c.outdated(t)
 	})
 	out.skipped = start.run(writes)
 	now = c.Clock.Now()
-	m.momentum.keep(start, out.failed == 0, now)
+	o.momentum.keep(start, out.failed == 0, now)
 	c.neighbours.keep(t.Namespace, out.done, out.failed == 0, now)
 	if out.ending {
-		m.ending = now.Add(endingAgain)
+		o.ending = now.Add(endingAgain)
 	}
 
 	switch {

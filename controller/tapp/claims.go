@@ -18,7 +18,7 @@ func createClaim(ctx context.Context, w *writer, a *plan.Action) error {
 	claim, err := w.claims.Create(ctx, a.Claim, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
 		if err == nil {
-			w.guard.wroteClaim(claim.ResourceVersion)
+			w.guard.Wrote(storeClaims, claim.ResourceVersion)
 		}
 		return unlessTerminating(err)
 	}
@@ -30,7 +30,7 @@ func createClaim(ctx context.Context, w *writer, a *plan.Action) error {
 	if err != nil {
 		return err
 	}
-	w.guard.wroteClaim(claim.ResourceVersion)
+	w.guard.Wrote(storeClaims, claim.ResourceVersion)
 	return fmt.Errorf("%w: claim %s exists already", errStale, claim.Name)
 }
 
@@ -39,7 +39,7 @@ func updateClaim(ctx context.Context, w *writer, a *plan.Action) error {
 	if err != nil {
 		return staleOr(err)
 	}
-	w.guard.wroteClaim(claim.ResourceVersion)
+	w.guard.Wrote(storeClaims, claim.ResourceVersion)
 	return nil
 }
 

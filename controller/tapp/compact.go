@@ -14,16 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"tkestack.io/tapp/controller/shell"
+	"tkestack.io/tapp/controller/cache"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// withoutData is shell.Trim for revisions: what they hold is for people who roll back.
+// withoutData is cache.Trim for revisions: what they hold is for people who roll back.
 func withoutData(object any) (any, error) {
 	if r, ok := object.(*appsv1.ControllerRevision); ok {
 		r.Data = runtime.RawExtension{}
 	}
-	return shell.Trim(object)
+	return cache.Trim(object)
 }
 
 // mostModels and mostWords bound what a compactor remembers.
@@ -53,9 +53,9 @@ func newCompactor() *compactor {
 	return &compactor{models: map[modelKey]*corev1.Pod{}, words: map[string]string{}}
 }
 
-// compact is shell.Trim for pods, of which there are the most by far.
+// compact is cache.Trim for pods, of which there are the most by far.
 func (c *compactor) compact(object any) (any, error) {
-	if _, err := shell.Trim(object); err != nil {
+	if _, err := cache.Trim(object); err != nil {
 		return nil, err
 	}
 	pod, ok := object.(*corev1.Pod)

@@ -25,7 +25,7 @@ func TestNamespaceEnds(t *testing.T) {
 		s := &stub{answer: func(method, path, _ string) (int, any) {
 			switch {
 			case method == http.MethodPost && terminating.Load():
-				return status(403, metav1.StatusReasonForbidden, "it is being terminated", metav1.StatusCause{Type: corev1.NamespaceTerminatingCause})
+				return apiError(403, metav1.StatusReasonForbidden, "it is being terminated", metav1.StatusCause{Type: corev1.NamespaceTerminatingCause})
 			case strings.HasPrefix(path, pods):
 				return 201, somePod("a-0", "u0", "50")
 			case path == revisions:
@@ -99,7 +99,7 @@ func TestEndingNamespaceIsWorkedIn(t *testing.T) {
 			if err := controller.tapps.GetStore().Add(tapp); err != nil {
 				t.Fatal(err)
 			}
-			got := controller.apply(t.Context(), tapp, &memory{ending: time.Now().Add(time.Minute)}, c.actions)
+			got := controller.apply(t.Context(), tapp, &object{ending: time.Now().Add(time.Minute)}, c.actions)
 			asks := s.asked()
 			if len(asks) != c.asks || c.asks == 1 && !strings.HasPrefix(asks[0], "DELETE "+pods+"/a-0 ") {
 				t.Errorf("asked %v", asks)

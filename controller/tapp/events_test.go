@@ -175,7 +175,7 @@ func TestEventsAreFlushed(t *testing.T) {
 func TestProblemsAreToldOnceAGeneration(t *testing.T) {
 	telling(t, func(r *recorder, told func() []string) {
 		c := &Controller{recorder: r}
-		tapp, m := someTApp("a"), &memory{}
+		tapp, m := someTApp("a"), &object{}
 		problems := []plan.Problem{{Field: "spec.templates[1]", Reason: "TemplateMissing", Why: "there is no template \"x\""}}
 		for range 10 {
 			c.tellProblems(tapp, m, problems)

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"tkestack.io/tapp/controller/shell"
+	"tkestack.io/tapp/controller/write"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
@@ -21,7 +21,7 @@ var errStale = errors.New("the view was stale")
 // staleOr makes errStale of an error that says that what was to be changed has
 // gone, or is another one by now.
 func staleOr(err error) error {
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || shell.IsOtherUID(err) {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || write.IsOtherUID(err) {
 		return fmt.Errorf("%w: %s", errStale, err.Error())
 	}
 	return err
@@ -50,7 +50,7 @@ func reachOf(err error) reach {
 		return reachClass // nothing more will be created there
 	case err == nil, errors.Is(err, errStale):
 		return reachNone
-	case shell.IsTransient(err):
+	case write.IsTransient(err):
 		return reachAll
 	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "admission webhook"):
 		return reachClass // a quota, a policy of the namespace, or a permission that we lack

@@ -26,7 +26,7 @@ func createRevision(ctx context.Context, w *writer, a *plan.Action) error {
 	if err != nil {
 		return unlessTerminating(err)
 	}
-	w.guard.wroteRevision(r.ResourceVersion)
+	w.guard.Wrote(storeRevisions, r.ResourceVersion)
 	return nil
 }
 
@@ -35,7 +35,7 @@ func updateRevision(ctx context.Context, w *writer, a *plan.Action) error {
 	if err != nil {
 		return staleOr(err)
 	}
-	w.guard.wroteRevision(r.ResourceVersion)
+	w.guard.Wrote(storeRevisions, r.ResourceVersion)
 	return nil
 }
 
@@ -55,6 +55,6 @@ func pruneTemplates(ctx context.Context, w *writer, a *plan.Action) error {
 	if err != nil {
 		return staleOr(err)
 	}
-	w.guard.wroteTApp(t.ResourceVersion)
+	w.guard.Wrote(storeTApps, t.ResourceVersion)
 	return nil
 }

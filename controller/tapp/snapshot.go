@@ -3,7 +3,6 @@ package tapp
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -113,13 +112,10 @@ func (c *Controller) livePods(ctx context.Context, k loop.Key) ([]*corev1.Pod, e
 	}
 }
 
-// same says whether two views show the same versions of the same objects.
-func (v *view) same(w *view) bool {
-	return v.tapp.ResourceVersion == w.tapp.ResourceVersion && maps.Equal(v.versions(), w.versions())
-}
-
-func (v *view) versions() map[types.UID]string {
-	out := make(map[types.UID]string, len(v.pods)+len(v.claims)+len(v.revisions))
+// Versions of all that the view shows.
+func (v *view) Versions() map[types.UID]string {
+	out := make(map[types.UID]string, 1+len(v.pods)+len(v.claims)+len(v.revisions))
+	out[v.tapp.UID] = v.tapp.ResourceVersion
 	for _, p := range v.pods {
 		out[p.UID] = p.ResourceVersion
 	}

@@ -34,8 +34,8 @@ const (
 	momentumLasts = 10 * time.Second
 )
 
-// write is one write of a sync. Those of a class are expected to fail alike.
-type write struct {
+// task is one write of a sync. Those of a class are expected to fail alike.
+type task struct {
 	class string
 	do    func() error
 }
@@ -61,7 +61,7 @@ func newSlowStart(allowed int, over func() bool) *slowStart {
 
 // run carries out the writes in order, many at a time, and returns when all have
 // ended, with how many did not get their turn.
-func (s *slowStart) run(writes []write) (skipped int) {
+func (s *slowStart) run(writes []task) (skipped int) {
 	var running sync.WaitGroup
 	for _, w := range writes {
 		if !s.begin(w.class) {

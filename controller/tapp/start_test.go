@@ -72,9 +72,9 @@ func TestSlowStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tried := 0
 			var mu sync.Mutex
-			var writes []write
+			var writes []task
 			for n := range 1000 {
-				writes = append(writes, write{class: fmt.Sprint("class", n/500), do: func() error {
+				writes = append(writes, task{class: fmt.Sprint("class", n/500), do: func() error {
 					mu.Lock()
 					defer mu.Unlock()
 					tried++
@@ -112,9 +112,9 @@ func TestSlowStartDoubles(t *testing.T) {
 		perSecond := map[int]int{}
 		var mu sync.Mutex
 		began := time.Now()
-		var writes []write
+		var writes []task
 		for range 255 {
-			writes = append(writes, write{do: func() error {
+			writes = append(writes, task{do: func() error {
 				mu.Lock()
 				perSecond[int(time.Since(began).Seconds())]++
 				mu.Unlock()
@@ -132,7 +132,7 @@ func TestSlowStartDoubles(t *testing.T) {
 func TestSlowStartEndsWhenOver(t *testing.T) {
 	done := 0
 	s := newSlowStart(1, func() bool { return done == 10 })
-	writes := make([]write, 100)
+	writes := make([]task, 100)
 	for n := range writes {
 		writes[n].do = func() error { s.mu.Lock(); defer s.mu.Unlock(); done++; return errTaken } // reachOne: one at a time
 	}
@@ -229,7 +229,7 @@ func TestNeighboursOfApply(t *testing.T) {
 	full := false
 	s := &stub{answer: func(_, path, _ string) (int, any) {
 		if full {
-			return status(403, metav1.StatusReasonForbidden, "exceeded quota")
+			return apiError(403, metav1.StatusReasonForbidden, "exceeded quota")
 		}
 		return 201, somePod("b-0", "u", "50")
 	}}
@@ -242,9 +242,9 @@ func TestNeighboursOfApply(t *testing.T) {
 	}
 	a, b := someTApp("a"), someTApp("b")
 	_, _ = c.tapps.GetStore().Add(a), c.tapps.GetStore().Add(b)
-	c.apply(t.Context(), b, &memory{}, actions("b")[:1])
+	c.apply(t.Context(), b, &object{}, actions("b")[:1])
 	full = true
-	var m memory
+	var m object
 	for _, most := range []int{startTrusted, 1, 1} {
 		before := len(s.asked())
 		c.apply(t.Context(), a, &m, actions("a"))

@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
-	"tkestack.io/tapp/controller/shell"
+	"tkestack.io/tapp/controller/status"
+	"tkestack.io/tapp/controller/write"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
@@ -77,9 +78,9 @@ func (p *passing) turn(now time.Time) time.Time {
 
 // putStatus writes a plan's status if it says something else than the stored one, or
 // returns after how long to come again with the then current one.
-func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, m *memory, p *plan.Plan) (time.Duration, error) {
+func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, o *object, p *plan.Plan) (time.Duration, error) {
 	status := p.Status // what is held back must not hold the actions of its plan, too
-	throttle, s := &m.status, &status
+	throttle, s := &o.status, &status
 	throttle.held, throttle.heldFor = nil, nil
 	if equality.Semantic.DeepEqual(&t.Status, s) {
 		throttle.turn = time.Time{}
@@ -98,7 +99,7 @@ func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, m *memory, p
 		return left, nil
 	}
 	throttle.last, throttle.turn = now, time.Time{}
-	err := c.patchStatus(ctx, t, m, s)
+	err := c.patchStatus(ctx, t, o, s)
 	throttle.took = c.Clock.Since(now)
 	c.passing.took.Store(int64(throttle.took))
 	if errors.Is(err, errStale) {
@@ -111,21 +112,21 @@ func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, m *memory, p
 // leaves fields alone that a newer program may have put there, and is small. That
 // it is not conditional on a resourceVersion loses nothing: nobody else writes
 // the status.
-func (c *Controller) patchStatus(ctx context.Context, t *tappv1.TApp, m *memory, s *tappv1.TAppStatus) error {
-	data, err := shell.StatusPatch(t.UID, &t.Status, s)
+func (c *Controller) patchStatus(ctx context.Context, t *tappv1.TApp, o *object, s *tappv1.TAppStatus) error {
+	data, err := status.Patch(t.UID, &t.Status, s)
 	if err != nil {
 		return fmt.Errorf("comparing the status: %w", err)
 	}
 	stored, err := c.TApps.TApps(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, data, metav1.PatchOptions{}, "status")
 	switch {
-	case apierrors.IsNotFound(err), shell.IsOtherUID(err):
+	case apierrors.IsNotFound(err), write.IsOtherUID(err):
 		return nil // the TApp is gone, or another one
 	case apierrors.IsConflict(err): // others wrote to it all the while
 		return staleOr(err)
 	case err != nil:
 		return fmt.Errorf("writing the status: %w", err)
 	}
-	m.guard.wroteTApp(stored.ResourceVersion)
+	o.guard.Wrote(storeTApps, stored.ResourceVersion)
 	c.Metrics.statusWrites.Inc()
 	klog.FromContext(ctx).V(3).Info("Wrote status", "bytes", len(data), "ready", s.ReadyReplicas, "updated", s.UpdatedReplicas,
 		"replicas", s.Replicas, "appStatus", s.AppStatus)
@@ -134,15 +135,15 @@ func (c *Controller) patchStatus(ctx context.Context, t *tappv1.TApp, m *memory,
 
 // flushStatuses writes the statuses that are held back, at the end of a run.
 func (c *Controller) flushStatuses(ctx context.Context) {
-	for _, m := range c.memories.All() {
-		if m.status.held == nil {
+	for _, o := range c.objects.All() {
+		if o.status.held == nil {
 			continue
 		}
 		if ctx.Err() != nil {
 			return // the next leader will write them
 		}
-		if err := c.patchStatus(ctx, m.status.heldFor, m, m.status.held); err != nil {
-			klog.FromContext(ctx).Error(err, "Status lost", "tapp", klog.KObj(m.status.heldFor))
+		if err := c.patchStatus(ctx, o.status.heldFor, o, o.status.held); err != nil {
+			klog.FromContext(ctx).Error(err, "Status lost", "tapp", klog.KObj(o.status.heldFor))
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"tkestack.io/tapp/controller/shell"
+	"tkestack.io/tapp/controller/status"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
@@ -23,12 +23,12 @@ func TestStatusPatch(t *testing.T) {
 	next := tapp.Status.DeepCopy()
 	next.ReadyReplicas = 1
 	next.Statuses = map[string]tappv1.InstanceStatus{"0": "Running"}
-	got, err := shell.StatusPatch(tapp.UID, &tapp.Status, next)
+	got, err := status.Patch(tapp.UID, &tapp.Status, next)
 	if want := `{"metadata":{"uid":"uid-a"},"status":{"readyReplicas":1,"statuses":{"1":null}}}`; err != nil || string(got) != want {
 		t.Errorf("got %s and error %v, want %s", got, err, want)
 	}
 	next.Replicas = 0 // replicas has no omitempty, so that 0 is written
-	got, _ = shell.StatusPatch(tapp.UID, &tapp.Status, next)
+	got, _ = status.Patch(tapp.UID, &tapp.Status, next)
 	if !strings.Contains(string(got), `"replicas":0`) {
 		t.Errorf("got %s", got)
 	}
@@ -58,7 +58,7 @@ func TestStatusBytes(t *testing.T) {
 	} {
 		tapp := someTApp("a")
 		tapp.Status = c.from
-		got, err := shell.StatusPatch(tapp.UID, &tapp.Status, &c.to)
+		got, err := status.Patch(tapp.UID, &tapp.Status, &c.to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestStatusIsCoalesced(t *testing.T) {
 		tapp := someTApp("a")
 		s := &stub{answer: func(string, string, string) (int, any) { return 200, tapp }}
 		c := s.newController(t)
-		m := &memory{}
+		m := &object{}
 		put := func(ready int32) time.Duration {
 			rest, err := c.putStatus(t.Context(), tapp, m, &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: ready}})
 			if err != nil {
@@ -120,7 +120,7 @@ func TestPassingStatusWaits(t *testing.T) {
 		tapp := someTApp("a")
 		s := &stub{answer: func(string, string, string) (int, any) { return 200, tapp }}
 		c := s.newController(t)
-		m := &memory{}
+		m := &object{}
 		put := func(ready int32, passes bool) (rest time.Duration, writes int) {
 			before := len(s.asked())
 			rest, err := c.putStatus(t.Context(), tapp, m, &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: ready}, StatusPasses: passes})
@@ -205,7 +205,7 @@ func TestPassingStatusTurns(t *testing.T) {
 func TestHeldStatusLetsThePlanGo(t *testing.T) {
 	tapp := someTApp("a")
 	c := (&stub{}).newController(t)
-	m := &memory{}
+	m := &object{}
 	p := &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: 1}, StatusPasses: true}
 	gone := weak.Make(p)
 	if _, err := c.putStatus(t.Context(), tapp, m, p); err != nil {
@@ -229,8 +229,8 @@ func TestStatusAfterConflict(t *testing.T) {
 			metav1.StatusReasonConflict: {409, staleAgain},
 			metav1.StatusReasonNotFound: {404, 0},
 		} {
-			s := &stub{answer: func(string, string, string) (int, any) { return status(c.code, reason, "") }}
-			again, err := s.newController(t).putStatus(t.Context(), tapp, &memory{}, &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: 1}})
+			s := &stub{answer: func(string, string, string) (int, any) { return apiError(c.code, reason, "") }}
+			again, err := s.newController(t).putStatus(t.Context(), tapp, &object{}, &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: 1}})
 			if again != c.again || err != nil {
 				t.Errorf("%s: again after %s, want %s, error %v", reason, again, c.again, err)
 			}
@@ -242,7 +242,7 @@ func TestStatusIsFlushed(t *testing.T) {
 	tapp := someTApp("a")
 	s := &stub{answer: func(string, string, string) (int, any) { return 200, tapp }}
 	c := s.newController(t)
-	m := c.memories.Get(keyOf("a"), tapp.UID)
+	m := c.objects.Get(keyOf("a"), tapp.UID)
 	for ready := range int32(3) {
 		if _, err := c.putStatus(t.Context(), tapp, m, &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: ready + 1}}); err != nil {
 			t.Fatal(err)

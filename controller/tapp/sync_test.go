@@ -40,7 +40,7 @@ func TestSyncTellsOfErrors(t *testing.T) {
 			s := &stub{answer: func(method, path, _ string) (int, any) {
 				switch {
 				case method+" "+path == c.fails:
-					return status(c.code, c.reason, "exceeded quota")
+					return apiError(c.code, c.reason, "exceeded quota")
 				case strings.HasPrefix(path, pods):
 					return 200, ownedBy(somePod("a-0", "u0", "50"), "TApp", "a", "uid-a")
 				case strings.HasPrefix(path, revisions):
@@ -89,7 +89,7 @@ func TestEditBeforeStatus(t *testing.T) {
 					case at == path+"/status":
 						told.Store(true)
 					case at == path && refused:
-						return status(403, metav1.StatusReasonForbidden, "not that one")
+						return apiError(403, metav1.StatusReasonForbidden, "not that one")
 					case at == path:
 						time.Sleep(time.Second) // of the bubble
 						edited.Store(true)
@@ -185,9 +185,9 @@ func TestReadNodes(t *testing.T) {
 	s := &stub{answer: func(_, path, _ string) (int, any) {
 		switch {
 		case strings.HasSuffix(path, "/gone"):
-			return status(404, metav1.StatusReasonNotFound, "gone")
+			return apiError(404, metav1.StatusReasonNotFound, "gone")
 		case strings.HasSuffix(path, "/unknown"):
-			return status(403, metav1.StatusReasonForbidden, "no")
+			return apiError(403, metav1.StatusReasonForbidden, "no")
 		}
 		n := &corev1.Node{TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}}
 		ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Unix(1, 0))}

@@ -13,6 +13,7 @@ import (
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
@@ -55,7 +56,7 @@ func operations() map[plan.Op]operation {
 // writer makes the writes of one sync, and notes them in the guard.
 type writer struct {
 	tapp    *tappv1.TApp
-	guard   *guard
+	guard   *cache.Guard
 	pods    corev1client.PodInterface
 	claims  corev1client.PersistentVolumeClaimInterface
 	history appsv1client.ControllerRevisionInterface
@@ -65,7 +66,7 @@ type writer struct {
 	metrics  *Metrics
 }
 
-func (c *Controller) newWriter(ctx context.Context, t *tappv1.TApp, g *guard) *writer {
+func (c *Controller) newWriter(ctx context.Context, t *tappv1.TApp, g *cache.Guard) *writer {
 	return &writer{
 		tapp: t, guard: g, metrics: c.Metrics,
 		pods: c.Core.Pods(t.Namespace), claims: c.Core.PersistentVolumeClaims(t.Namespace), history: c.Apps.ControllerRevisions(t.Namespace), tapps: c.TApps.TApps(t.Namespace),
@@ -102,7 +103,7 @@ func create(ctx context.Context, w *writer, a *plan.Action) error {
 	if err != nil {
 		return unlessTerminating(err)
 	}
-	w.guard.wrotePod(pod.ResourceVersion)
+	w.guard.Wrote(storePods, pod.ResourceVersion)
 	if a.Status == nil {
 		return nil
 	}
@@ -110,7 +111,7 @@ func create(ctx context.Context, w *writer, a *plan.Action) error {
 		w.metrics.gatesLeft.Inc()
 		return nil
 	}
-	w.guard.wrotePod(pod.ResourceVersion)
+	w.guard.Wrote(storePods, pod.ResourceVersion)
 	return nil
 }
 
@@ -133,7 +134,7 @@ func (w *writer) meetPod(ctx context.Context, name string) error {
 	case pod.Labels[tappv1.LabelInstanceID] == "":
 		return fmt.Errorf("the pod %s of the TApp has lost its label %s, without which it is not seen; give it back, or delete the pod", name, tappv1.LabelInstanceID)
 	}
-	w.guard.wrotePod(pod.ResourceVersion)
+	w.guard.Wrote(storePods, pod.ResourceVersion)
 	return fmt.Errorf("%w: pod %s exists already", errStale, name)
 }
 
@@ -175,7 +176,7 @@ func (w *writer) delete(ctx context.Context, pod *corev1.Pod, o metav1.DeleteOpt
 	case err != nil && !apierrors.IsNotFound(err):
 		return err
 	}
-	w.guard.deletedPod(deletion{name: pod.Name, uid: pod.UID, force: force})
+	w.guard.Deleted(cache.Deletion{Store: storePods, Key: types.NamespacedName{Namespace: w.tapp.Namespace, Name: pod.Name}, UID: pod.UID, Force: force})
 	return nil
 }
 
@@ -243,6 +244,6 @@ func (w *writer) patch(ctx context.Context, name string, data []byte, subresourc
 	if err != nil {
 		return staleOr(err)
 	}
-	w.guard.wrotePod(pod.ResourceVersion)
+	w.guard.Wrote(storePods, pod.ResourceVersion)
 	return nil
 }

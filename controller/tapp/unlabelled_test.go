@@ -39,9 +39,9 @@ func TestLabelClaims(t *testing.T) {
 			pages = pages[1:]
 			return 200, page
 		case strings.HasSuffix(path, "-0"):
-			return status(500, metav1.StatusReasonInternalError, "etcd")
+			return apiError(500, metav1.StatusReasonInternalError, "etcd")
 		case strings.HasSuffix(path, "-6"):
-			return status(404, metav1.StatusReasonNotFound, "gone")
+			return apiError(404, metav1.StatusReasonNotFound, "gone")
 		}
 		return 200, corev1.PersistentVolumeClaim{}
 	}}

@@ -1,9 +1,9 @@
-// Package shell is what the shells of the kinds have in common, around their
-// planners: caches that the API server filters (informer.go, caches.go), which
-// versions they have seen (version.go), what is remembered from sync to sync
-// (memories.go), statuses as patches (status.go), and what errors of the API server
-// mean (errors.go). It knows no kind.
-package shell
+// Package cache is what a controller keeps in memory of a cluster, of any kind and of
+// any cluster: informers that the API server filters (informer.go, informers.go), the
+// guard against stores that lack our own writes (guard.go) and the views that it allows
+// (observer.go), stores that catch up with what an earlier leader wrote (catchup.go),
+// and what is kept of each object from sync to sync (perobject.go). It knows no kind.
+package cache
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
+	toolscache "k8s.io/client-go/tools/cache"
 )
 
 // Source of a cache: the objects that have a label.
@@ -22,18 +22,18 @@ type Source struct {
 	Client any
 	// Label selector that the API server filters by.
 	Label   string
-	Index   cache.Indexers
-	Lists   cache.ListWithContextFunc
-	Watches cache.WatchFuncWithContext
+	Index   toolscache.Indexers
+	Lists   toolscache.ListWithContextFunc
+	Watches toolscache.WatchFuncWithContext
 }
 
 // NewInformer makes an informer. It is not taken from client-go's factory, which
 // would link a client of every API group.
 func NewInformer[T interface {
-	cache.Object
+	toolscache.Object
 	runtime.Object
-}](s Source, example T, transform cache.TransformFunc) (cache.TypedSharedIndexInformer[T], error) {
-	lw := &cache.ListWatch{
+}](s Source, example T, transform toolscache.TransformFunc) (toolscache.TypedSharedIndexInformer[T], error) {
+	lw := &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.LabelSelector = s.Label
 			return s.Lists(ctx, o)
@@ -43,27 +43,27 @@ func NewInformer[T interface {
 			return s.Watches(ctx, o)
 		},
 	}
-	informer := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, s.Client), example,
-		cache.SharedIndexInformerOptions{Indexers: s.Index})
-	return cache.NewTypedSharedIndexInformer[T](informer), informer.SetTransform(transform)
+	informer := toolscache.NewSharedIndexInformerWithOptions(toolscache.ToListWatcherWithWatchListSemantics(lw, s.Client), example,
+		toolscache.SharedIndexInformerOptions{Indexers: s.Index})
+	return toolscache.NewTypedSharedIndexInformer[T](informer), informer.SetTransform(transform)
 }
 
 // Handle has every event of an informer call enqueue with the object's name; an
 // update does so once. The name is enough, so that a deletion that was only
 // noticed later is no special case.
-func Handle[T cache.Object](informer cache.TypedSharedIndexInformer[T], enqueue func(cache.ObjectName)) error {
-	changed := func(o T) { enqueue(cache.ObjectName{Namespace: o.GetNamespace(), Name: o.GetName()}) }
-	_, err := informer.AddTypedEventHandler(cache.TypedResourceEventHandlerFuncs[T]{
+func Handle[T toolscache.Object](informer toolscache.TypedSharedIndexInformer[T], enqueue func(toolscache.ObjectName)) error {
+	changed := func(o T) { enqueue(toolscache.ObjectName{Namespace: o.GetNamespace(), Name: o.GetName()}) }
+	_, err := informer.AddTypedEventHandler(toolscache.TypedResourceEventHandlerFuncs[T]{
 		AddFunc:    changed,
 		UpdateFunc: func(_, o T) { changed(o) },
-		DeleteFunc: func(o cache.DeletedObject[T]) { enqueue(o.GetObjectName()) },
+		DeleteFunc: func(o toolscache.DeletedObject[T]) { enqueue(o.GetObjectName()) },
 	})
 	return err
 }
 
 // ByLabel indexes objects by their namespace and their value of a label, as
 // namespace/value.
-func ByLabel(label string) cache.IndexFunc {
+func ByLabel(label string) toolscache.IndexFunc {
 	return func(object any) ([]string, error) {
 		m, err := meta.Accessor(object)
 		if err != nil {

@@ -1,4 +1,4 @@
-package shell
+package cache
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
+	toolscache "k8s.io/client-go/tools/cache"
 )
 
 func TestTrim(t *testing.T) {
@@ -19,7 +19,7 @@ func TestTrim(t *testing.T) {
 	if err != nil || got != pod || pod.ManagedFields != nil || !maps.Equal(pod.Annotations, map[string]string{"kept": "yes"}) {
 		t.Errorf("got %v and error %v", got, err)
 	}
-	tombstone := cache.DeletedFinalStateUnknown{Key: "ns/a-1"}
+	tombstone := toolscache.DeletedFinalStateUnknown{Key: "ns/a-1"}
 	if got, err := Trim(tombstone); err != nil || got != tombstone {
 		t.Errorf("a tombstone is left alone: got %v and error %v", got, err)
 	}

@@ -1,4 +1,4 @@
-package shell
+package cache
 
 import (
 	"context"
@@ -6,15 +6,15 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
+	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// Caches of a controller.
-type Caches []cache.SharedIndexInformer
+// Informers of a controller, whose stores are its caches.
+type Informers []toolscache.SharedIndexInformer
 
 // Watch fills the caches and keeps them current until ctx ends. A standby watches
 // too, so that it takes over without listing anything.
-func (c Caches) Watch(ctx context.Context) {
+func (c Informers) Watch(ctx context.Context) {
 	var informers sync.WaitGroup
 	for _, i := range c {
 		informers.Go(func() { i.RunWithContext(ctx) })
@@ -23,12 +23,12 @@ func (c Caches) Watch(ctx context.Context) {
 }
 
 // HasSynced says whether the caches have been filled.
-func (c Caches) HasSynced() bool {
-	return !slices.ContainsFunc(c, func(i cache.SharedIndexInformer) bool { return !i.HasSynced() })
+func (c Informers) HasSynced() bool {
+	return !slices.ContainsFunc(c, func(i toolscache.SharedIndexInformer) bool { return !i.HasSynced() })
 }
 
 // Keys of all objects in a cache, in no order.
-func Keys[T cache.Object](informer cache.TypedSharedIndexInformer[T]) []types.NamespacedName {
+func Keys[T toolscache.Object](informer toolscache.TypedSharedIndexInformer[T]) []types.NamespacedName {
 	stored := informer.GetStore().List()
 	out := make([]types.NamespacedName, 0, len(stored))
 	for _, object := range stored {

@@ -1,4 +1,4 @@
-package shell
+package cache
 
 import (
 	"slices"
@@ -8,25 +8,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestMemories: a memory lasts as long as its object, and no longer.
-func TestMemories(t *testing.T) {
+// TestPerObject: a memory lasts as long as its object, and no longer.
+func TestPerObject(t *testing.T) {
 	web, db := types.NamespacedName{Namespace: "ns", Name: "web"}, types.NamespacedName{Namespace: "ns", Name: "db"}
 	for name, c := range map[string]struct {
-		then func(*Memories[int])
+		then func(*PerObject[int])
 		// web is what is remembered of it afterwards, all what is of all objects.
 		web int
 		all []int
 	}{
-		"nothing happens":            {func(*Memories[int]) {}, 7, []int{7, 8}},
-		"another sync":               {func(m *Memories[int]) { *m.Get(web, "u1")++ }, 8, []int{8, 8}},
-		"it is deleted":              {func(m *Memories[int]) { m.Forget(web) }, 0, []int{0, 8}},
-		"another one is deleted":     {func(m *Memories[int]) { m.Forget(db) }, 7, []int{7}},
-		"what was never is deleted":  {func(m *Memories[int]) { m.Forget(types.NamespacedName{Name: "web"}) }, 7, []int{7, 8}},
-		"it is made again":           {func(m *Memories[int]) { *m.Get(web, "u2") = 3 }, 0, []int{0, 8}},
-		"the controller begins anew": {func(m *Memories[int]) { m.Clear() }, 0, []int{0}},
+		"nothing happens":            {func(*PerObject[int]) {}, 7, []int{7, 8}},
+		"another sync":               {func(m *PerObject[int]) { *m.Get(web, "u1")++ }, 8, []int{8, 8}},
+		"it is deleted":              {func(m *PerObject[int]) { m.Forget(web) }, 0, []int{0, 8}},
+		"another one is deleted":     {func(m *PerObject[int]) { m.Forget(db) }, 7, []int{7}},
+		"what was never is deleted":  {func(m *PerObject[int]) { m.Forget(types.NamespacedName{Name: "web"}) }, 7, []int{7, 8}},
+		"it is made again":           {func(m *PerObject[int]) { *m.Get(web, "u2") = 3 }, 0, []int{0, 8}},
+		"the controller begins anew": {func(m *PerObject[int]) { m.Clear() }, 0, []int{0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var m Memories[int]
+			var m PerObject[int]
 			m.Forget(web)
 			*m.Get(web, "u1"), *m.Get(db, "u1") = 7, 8
 			c.then(&m)
@@ -44,9 +44,9 @@ func TestMemories(t *testing.T) {
 	}
 }
 
-// TestMemoriesAtOnce is for the race detector: workers share the memories.
-func TestMemoriesAtOnce(t *testing.T) {
-	var m Memories[int]
+// TestPerObjectAtOnce is for the race detector: workers share it.
+func TestPerObjectAtOnce(t *testing.T) {
+	var m PerObject[int]
 	var workers sync.WaitGroup
 	for _, name := range []string{"a", "b", "c"} {
 		key := types.NamespacedName{Name: name}
@@ -64,6 +64,6 @@ func TestMemoriesAtOnce(t *testing.T) {
 		}
 	}
 	if n := len(m.All()); n != 3 {
-		t.Errorf("%d memories, want 3", n)
+		t.Errorf("%d objects, want 3", n)
 	}
 }

@@ -1,4 +1,4 @@
-package shell
+package cache
 
 import "k8s.io/apimachinery/pkg/util/resourceversion"
 

@@ -1,4 +1,4 @@
-package shell
+package write
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -39,22 +38,5 @@ func TestErrors(t *testing.T) {
 		if transient, other := IsTransient(c.err), IsOtherUID(c.err); transient != c.transient || other != c.otherUID {
 			t.Errorf("%v: transient %v, another UID %v", c.err, transient, other)
 		}
-	}
-}
-
-// TestStatusPatch: only what differs, null for what is gone, and the UID.
-func TestStatusPatch(t *testing.T) {
-	type status struct {
-		A     int                `json:"a,omitempty"`
-		B     string             `json:"b,omitempty"`
-		Conds []metav1.Condition `json:"conditions,omitempty"`
-	}
-	got, err := StatusPatch("u", &status{A: 1, B: "same"}, &status{B: "same", Conds: []metav1.Condition{{Type: "Ready"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = `{"metadata":{"uid":"u"},"status":{"a":null,"conditions":[{"message":"","reason":"","status":"","type":"Ready"}]}}`
-	if string(got) != want {
-		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -1,4 +1,4 @@
-package shell
+package cache
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
+	toolscache "k8s.io/client-go/tools/cache"
 )
 
 // pods is a Source of pods whose first list waits.
@@ -29,15 +29,15 @@ func (p pods) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, e
 	return &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}, {ObjectMeta: labelled}}}, ctx.Err()
 }
 
-// TestCaches: they have synced when all have, and Watch ends when all are at rest.
-func TestCaches(t *testing.T) {
+// TestInformers: they have synced when all have, and Watch ends when all are at rest.
+func TestInformers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var caches Caches
+		var caches Informers
 		var sources []pods
 		for range 2 {
 			p := pods{make(chan struct{})}
 			informer, err := NewInformer(Source{
-				Client: p, Label: "web", Index: cache.Indexers{"of": ByLabel("of")}, Lists: p.list,
+				Client: p, Label: "web", Index: toolscache.Indexers{"of": ByLabel("of")}, Lists: p.list,
 				Watches: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 					return watch.NewRaceFreeFake(), nil
 				},
@@ -55,14 +55,14 @@ func TestCaches(t *testing.T) {
 				t.Errorf("%d caches are filled, and it takes two", n)
 			}
 			close(p.ready)
-			if !cache.WaitForCacheSync(t.Context().Done(), caches[n].HasSynced) {
+			if !toolscache.WaitForCacheSync(t.Context().Done(), caches[n].HasSynced) {
 				t.Fatalf("cache %d was not filled", n)
 			}
 		}
 		if !caches.HasSynced() || ended {
 			t.Errorf("the caches are filled: synced %v, ended %v", caches.HasSynced(), ended)
 		}
-		informer := caches[0].(cache.TypedSharedIndexInformer[*corev1.Pod])
+		informer := caches[0].(toolscache.TypedSharedIndexInformer[*corev1.Pod])
 		found, err := informer.GetTypedIndexer().ByTypedIndex("of", "ns/web")
 		if err != nil || len(found) != 1 || found[0].Name != "b" {
 			t.Errorf("the index has %v and error %v", found, err)
