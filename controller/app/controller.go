@@ -18,6 +18,7 @@ package app
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,11 +32,15 @@ import (
 
 	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/loop"
+	"tkestack.io/tapp/controller/status"
 	"tkestack.io/tapp/controller/write"
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	"tkestack.io/tapp/crd/client"
 	plan "tkestack.io/tapp/plan/app"
 )
+
+// flushTimeout bounds what is told of at the end: the last statuses and events.
+const flushTimeout = 5 * time.Second
 
 // Clients of the API server.
 type Clients struct {
@@ -86,6 +91,7 @@ type Controller struct {
 	working atomic.Bool
 	// stopping is true from when Run was told to end: no further write starts.
 	stopping atomic.Bool
+	statuses *status.Writer
 	objects  cache.PerObject[object]
 }
 
@@ -94,7 +100,7 @@ func New(o Options) (*Controller, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	c := &Controller{Options: o, scheme: runtime.NewScheme(), statusMetrics: newStatusMetrics()}
+	c := &Controller{Options: o, scheme: runtime.NewScheme(), statusMetrics: newStatusMetrics(), statuses: status.NewWriter(o.Clock, statusInterval, statusHold)}
 	if err := appv1.AddToScheme(c.scheme); err != nil {
 		return nil, err
 	}
@@ -130,6 +136,10 @@ func (c *Controller) Run(ctx, work context.Context) {
 	stop := context.AfterFunc(ctx, func() { c.stopping.Store(true) })
 	defer stop()
 	c.loop.Run(ctx, work)
+
+	ctx, cancel := context.WithTimeout(work, flushTimeout)
+	defer cancel()
+	c.flushStatuses(ctx)
 	klog.FromContext(ctx).Info("Stopped working on Apps")
 }
 

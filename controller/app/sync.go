@@ -8,6 +8,7 @@ import (
 
 	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/loop"
+	"tkestack.io/tapp/controller/status"
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	plan "tkestack.io/tapp/plan/app"
 )
@@ -20,7 +21,7 @@ const mostRounds = 4
 // restart.
 type object struct {
 	guard  cache.Guard
-	status statusHold
+	status status.Throttle
 	// overruled: see plan.Input.
 	overruled map[plan.Child][]string
 	// foreign are the children whose names are somebody else's.
@@ -65,7 +66,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 	if wrote && len(p.Actions) == 0 && p.Wait == 0 {
 		c.recorder.Event(v.app, "Normal", appv1.ReasonSynced, plan.Synced)
 	}
-	rest, err := c.putStatus(ctx, v.app, o, p)
+	rest, err := c.putStatus(ctx, v.app, o, &p)
 	if err == nil && len(v.refused) > 0 {
 		err = refusal(v)
 	}

@@ -40,6 +40,7 @@ import (
 
 	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/loop"
+	"tkestack.io/tapp/controller/status"
 	"tkestack.io/tapp/controller/write"
 	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
@@ -110,8 +111,7 @@ type Controller struct {
 	// neighbours and turns are what the writes of all TApps go by.
 	neighbours neighbours
 	turns      turns
-	// passing is what the statuses of all TApps go by.
-	passing *passing
+	statuses   *status.Writer
 }
 
 // New makes a controller whose caches are empty until Watch is called.
@@ -120,7 +120,7 @@ func New(o Options) (*Controller, error) {
 		o.Clock = clock.RealClock{}
 	}
 	c := &Controller{Options: o, operations: operations(), turns: make(turns, writersInAll), statusMetrics: newStatusMetrics(),
-		passing: newPassing()}
+		statuses: status.NewWriter(o.Clock, statusInterval, statusHold)}
 	c.recorder = newRecorder(o.Events, o.Host, o.Clock, o.Metrics)
 	c.loop = &loop.Loop{
 		Name: "tapp", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,

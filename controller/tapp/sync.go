@@ -12,6 +12,7 @@ import (
 
 	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/loop"
+	"tkestack.io/tapp/controller/status"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
@@ -21,7 +22,7 @@ import (
 type object struct {
 	guard    cache.Guard
 	momentum momentum
-	status   statusThrottle
+	status   status.Throttle
 	problems told
 	// ending is until when nothing is created, because the namespace is being deleted.
 	ending time.Time

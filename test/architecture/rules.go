@@ -45,7 +45,7 @@ var rooms = []room{
 	// What their shells share: it knows no kind.
 	{name: "controller/cache"},
 	{name: "controller/write"},
-	{name: "controller/status"},
+	{name: "controller/status", may: []string{"controller/write"}},
 	{name: "controller/events"},
 	{name: "controller/tapp", may: []string{"plan/tapp", "plan/inplace", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/tapp/v1", "crd/client"}},
 	{name: "controller/app", may: []string{"plan/app", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/app/v1", "crd/client"}},
