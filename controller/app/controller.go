@@ -91,6 +91,7 @@ type Controller struct {
 	working atomic.Bool
 	// stopping is true from when Run was told to end: no further write starts.
 	stopping atomic.Bool
+	writes   *write.Writer
 	statuses *status.Writer
 	objects  cache.PerObject[object]
 }
@@ -100,7 +101,7 @@ func New(o Options) (*Controller, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	c := &Controller{Options: o, scheme: runtime.NewScheme(), statusMetrics: newStatusMetrics(), statuses: status.NewWriter(o.Clock, statusInterval, statusHold)}
+	c := &Controller{Options: o, scheme: runtime.NewScheme(), statusMetrics: newStatusMetrics(), writes: write.NewWriter(o.Clock, 1), statuses: status.NewWriter(o.Clock, statusInterval, statusHold)}
 	if err := appv1.AddToScheme(c.scheme); err != nil {
 		return nil, err
 	}

@@ -9,19 +9,21 @@ import (
 	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/loop"
 	"tkestack.io/tapp/controller/status"
+	"tkestack.io/tapp/controller/write"
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	plan "tkestack.io/tapp/plan/app"
 )
 
-// mostRounds of plans and actions in one sync. One that creates takes two, one that
+// maxRounds of plans and actions in one sync. One that creates takes two, one that
 // finds a name taken three.
-const mostRounds = 4
+const maxRounds = 4
 
 // object is what is remembered of one App from sync to sync. It is lost at every
 // restart.
 type object struct {
-	guard  cache.Guard
-	status status.Throttle
+	guard       cache.Guard
+	concurrency write.Concurrency
+	status      status.Throttle
 	// overruled: see plan.Input.
 	overruled map[plan.Child][]string
 	// foreign are the children whose names are somebody else's.
@@ -92,18 +94,17 @@ func (c *Controller) converge(ctx context.Context, v *view, o *object) (plan.Pla
 	wrote := false
 	for round := 0; ; round++ {
 		p := plan.Compute(v.input(o, c.Clock.Now()))
-		var errs []error
-		acted := false
+		var errs write.Failures
+		batch := write.Batch{Namespace: v.app.Namespace, Over: func() bool { return ctx.Err() != nil || c.stopping.Load() }}
 		for _, a := range p.Actions {
-			if _, known := v.refused[a.Child]; known || round == mostRounds || ctx.Err() != nil || c.stopping.Load() {
+			if _, known := v.refused[a.Child]; known || round == maxRounds {
 				continue
 			}
-			result, err := c.act(ctx, v, o, a)
-			acted = true
-			wrote = wrote || result == done
-			errs = append(errs, err)
+			batch.Writes = append(batch.Writes, write.Write{Op: string(a.Op), Class: string(a.Op) + "/" + string(a.Child.Kind), Do: func() error { return c.act(ctx, v, o, a, &errs) }})
 		}
-		if err := errors.Join(errs...); err != nil || !acted {
+		result := c.writes.Run(ctx, &o.concurrency, batch)
+		wrote = wrote || len(result.Done) > 0
+		if err := errs.Join(); err != nil || result.Skipped == len(batch.Writes) {
 			return p, wrote, err
 		}
 	}

@@ -1,6 +1,7 @@
 package tapp
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tkestack.io/tapp/controller/cache"
+	"tkestack.io/tapp/controller/write"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
@@ -119,7 +121,7 @@ func TestWrites(t *testing.T) {
 			switch {
 			case (err == nil) != (c.err == ""), err != nil && !strings.Contains(err.Error(), c.err):
 				t.Errorf("got error %v, want %q", err, c.err)
-			case c.err == "stale" && !strings.Contains(err.Error(), errStale.Error()):
+			case c.err == "stale" && !strings.Contains(err.Error(), write.ErrStale.Error()):
 				t.Errorf("got error %v, want a stale view", err)
 			}
 			if asks := s.asked(); len(asks) != len(c.asks) || slices.ContainsFunc(asks, func(a string) bool {
@@ -237,7 +239,7 @@ func TestAdoption(t *testing.T) {
 			w := controller.newWriter(t.Context(), someTApp("a"), &cache.Guard{})
 			for i := range actions {
 				err := adopt(t.Context(), w, &actions[i])
-				if (err == nil) != (c.asks > 0) || err != nil && reachOf(err) != reachNone {
+				if (err == nil) != (c.asks > 0) || err != nil && !errors.Is(err, write.ErrStale) {
 					t.Errorf("got error %v", err)
 				}
 			}
@@ -265,10 +267,10 @@ func TestApplyCollects(t *testing.T) {
 	if n := len(s.asked()); n != 1 {
 		t.Errorf("%d requests, want 1", n)
 	}
-	if got.skipped != 999 || got.again != 0 || got.summary() != "failed:1 skipped:999" {
-		t.Errorf("skipped %d, again %v, %q", got.skipped, got.again, got.summary())
+	if got.Skipped != 999 || got.again != 0 || got.summary() != "failed:1 skipped:999" {
+		t.Errorf("skipped %d, again %v, %q", got.Skipped, got.again, got.summary())
 	}
-	if err := got.errs.join(); err == nil || err.Error() != `cannot create instance 0: pods "a-0" is forbidden: exceeded quota` {
+	if err := got.errs.Join(); err == nil || err.Error() != `cannot create instance 0: pods "a-0" is forbidden: exceeded quota` {
 		t.Errorf("got error %v", err)
 	}
 }
@@ -297,8 +299,8 @@ func TestApplyStopsWhenTheSpecChanges(t *testing.T) {
 		actions = append(actions, plan.Action{Op: plan.OpCreate, ID: fmt.Sprint(n), Pod: somePod(fmt.Sprint("a-", n), "", "")})
 	}
 	got := c.apply(t.Context(), tapp, &object{}, actions)
-	if n := len(s.asked()); n > 20 || got.skipped < 980 || got.again == 0 {
-		t.Errorf("%d requests, %d skipped, again after %v; want few, the rest, and soon", n, got.skipped, got.again)
+	if n := len(s.asked()); n > 20 || got.Skipped < 980 || got.again == 0 {
+		t.Errorf("%d requests, %d skipped, again after %v; want few, the rest, and soon", n, got.Skipped, got.again)
 	}
 }
 
@@ -330,5 +332,36 @@ func TestExact(t *testing.T) {
 				t.Errorf("asked for\n%s\nwant\n%s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestTrustOfApply: a thousand creates of a TApp where another one does well meet an
+// exhausted quota. It costs some requests the first time, and one after that.
+func TestTrustOfApply(t *testing.T) {
+	full := false
+	s := &stub{answer: func(_, path, _ string) (int, any) {
+		if full {
+			return apiError(403, metav1.StatusReasonForbidden, "exceeded quota")
+		}
+		return 201, somePod("b-0", "u", "50")
+	}}
+	c := s.newController(t)
+	actions := func(name string) (out []plan.Action) {
+		for n := range 1000 {
+			out = append(out, plan.Action{Op: plan.OpCreate, ID: fmt.Sprint(n), Pod: somePod(fmt.Sprint(name, "-", n), "", "")})
+		}
+		return out
+	}
+	a, b := someTApp("a"), someTApp("b")
+	_, _ = c.tapps.GetStore().Add(a), c.tapps.GetStore().Add(b)
+	c.apply(t.Context(), b, &object{}, actions("b")[:1])
+	full = true
+	var m object
+	for _, most := range []int{8, 1, 1} {
+		before := len(s.asked())
+		c.apply(t.Context(), a, &m, actions("a"))
+		if n := len(s.asked()) - before; n == 0 || n > most {
+			t.Errorf("%d requests, want one to %d", n, most)
+		}
 	}
 }

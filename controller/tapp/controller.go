@@ -108,10 +108,8 @@ type Controller struct {
 	// stopping is true from when Run was told to end: no further write starts.
 	stopping atomic.Bool
 	objects  cache.PerObject[object]
-	// neighbours and turns are what the writes of all TApps go by.
-	neighbours neighbours
-	turns      turns
-	statuses   *status.Writer
+	writes   *write.Writer
+	statuses *status.Writer
 }
 
 // New makes a controller whose caches are empty until Watch is called.
@@ -119,7 +117,7 @@ func New(o Options) (*Controller, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	c := &Controller{Options: o, operations: operations(), turns: make(turns, writersInAll), statusMetrics: newStatusMetrics(),
+	c := &Controller{Options: o, operations: operations(), writes: write.NewWriter(o.Clock, write.MaxConcurrent), statusMetrics: newStatusMetrics(),
 		statuses: status.NewWriter(o.Clock, statusInterval, statusHold)}
 	c.recorder = newRecorder(o.Events, o.Host, o.Clock, o.Metrics)
 	c.loop = &loop.Loop{

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"tkestack.io/tapp/controller/write"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
@@ -195,7 +196,7 @@ func (r *recorder) send(ctx context.Context, all bool) {
 		if err != nil {
 			// An event is not worth a retry: the condition and the log say the same.
 			result = "failed"
-			if !apierrors.IsNotFound(err) && !terminates(err) {
+			if !apierrors.IsNotFound(err) && !write.IsTerminating(err) {
 				klog.FromContext(ctx).Error(err, "Event lost", "tapp", klog.KRef(e.Namespace, e.InvolvedObject.Name), "reason", e.Reason, "message", e.Message)
 			}
 		}

@@ -128,21 +128,6 @@ func (v *view) Versions() map[types.UID]string {
 	return out
 }
 
-// mayAdopt reads the TApp live: a cache that is behind could have us adopt pods
-// for one that is gone already, and the garbage collector would delete them.
-func (c *Controller) mayAdopt(ctx context.Context, t *tappv1.TApp) error {
-	now, err := c.TApps.TApps(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err) || err == nil && now.UID != t.UID:
-		return fmt.Errorf("%w: the TApp is gone", errStale)
-	case err != nil:
-		return fmt.Errorf("reading the TApp live: %w", err)
-	case now.DeletionTimestamp != nil:
-		return fmt.Errorf("%w: the TApp is being deleted", errStale)
-	}
-	return nil
-}
-
 // number of an instance id, for sorting ids and writing them as ranges.
 func number(id string) int {
 	n, _ := strconv.Atoi(id)

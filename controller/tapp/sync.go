@@ -13,6 +13,7 @@ import (
 	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/loop"
 	"tkestack.io/tapp/controller/status"
+	"tkestack.io/tapp/controller/write"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
@@ -20,12 +21,12 @@ import (
 // object is what is remembered of one TApp from sync to sync. Nothing in it
 // decides what happens to an instance, and it is lost at every restart.
 type object struct {
-	guard    cache.Guard
-	momentum momentum
-	status   status.Throttle
-	problems told
-	// ending is until when nothing is created, because the namespace is being deleted.
-	ending time.Time
+	guard       cache.Guard
+	concurrency write.Concurrency
+	status      status.Throttle
+	problems    told
+	// terminating is until when nothing is created, because the namespace is being deleted.
+	terminating time.Time
 }
 
 // sync takes one TApp a step on.
@@ -70,7 +71,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 		klog.FromContext(ctx).V(2).Info("Synced", "generation", v.tapp.Generation, "pods", len(v.pods), "actions", done.summary(),
 			"took", c.Clock.Since(began))
 	}
-	return loop.Soonest(p.Wait, rest, edited.again, done.again), errors.Join(err, edited.errs.join(), done.errs.join(), statusErr)
+	return loop.Soonest(p.Wait, rest, edited.again, done.again), errors.Join(err, edited.errs.Join(), done.errs.Join(), statusErr)
 }
 
 // cutEdits parts what edits the TApp's spec from the other actions of its history.

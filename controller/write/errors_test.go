@@ -40,3 +40,26 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
+
+func TestReach(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want reach
+	}{
+		{nil, reachNone},
+		{fmt.Errorf("%w: gone", ErrStale), reachNone},
+		{errQuota, reachClass},
+		{UnlessTerminating(errGoing), reachClass},
+		{errWebhook, reachSome},
+		{errInvalid, reachSome},
+		{errTaken, reachOne},
+		{errAway, reachAll},
+		{fmt.Errorf("creating: %w", errAway), reachAll},
+		{apierrors.NewTooManyRequests("slow down", 1), reachAll},
+		{apierrors.NewInternalError(errors.New("etcd")), reachAll},
+	} {
+		if got := reachOf(c.err); got != c.want {
+			t.Errorf("%v: reach %d, want %d", c.err, got, c.want)
+		}
+	}
+}

@@ -14,9 +14,9 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// TestNamespaceEnds: where the namespace is being deleted, nothing is created in vain over
+// TestNamespaceTerminates: where the namespace is being deleted, nothing is created in vain over
 // and over, and an API server that was wrong is asked again.
-func TestNamespaceEnds(t *testing.T) {
+func TestNamespaceTerminates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tapp := wantsPods(someTApp("a"))
 		tapp.Spec.Replicas = new(int32(3))
@@ -58,8 +58,8 @@ func TestNamespaceEnds(t *testing.T) {
 		if after, got := work(); after != time.Millisecond || got != once {
 			t.Errorf("at first: asked %q, and again after %s", got, after)
 		}
-		for began := time.Now(); time.Since(began) < endingAgain-time.Second; time.Sleep(time.Second) { // of the bubble
-			if after, got := work(); after <= 0 || after > endingAgain || got != "" {
+		for began := time.Now(); time.Since(began) < terminatingAgain-time.Second; time.Sleep(time.Second) { // of the bubble
+			if after, got := work(); after <= 0 || after > terminatingAgain || got != "" {
 				t.Fatalf("after %s: asked %q, and again after %s", time.Since(began), got, after)
 			}
 		}
@@ -69,15 +69,15 @@ func TestNamespaceEnds(t *testing.T) {
 			t.Errorf("later: asked %q", got)
 		}
 		terminating.Store(false)
-		time.Sleep(endingAgain)
+		time.Sleep(terminatingAgain)
 		if _, got := work(); !strings.HasPrefix(got, once+", ") {
 			t.Errorf("in the end: asked %q", got)
 		}
 	})
 }
 
-// TestEndingNamespaceIsWorkedIn: all but creating goes on there.
-func TestEndingNamespaceIsWorkedIn(t *testing.T) {
+// TestTerminatingNamespaceIsWorkedIn: all but creating goes on there.
+func TestTerminatingNamespaceIsWorkedIn(t *testing.T) {
 	mine := ownedBy(somePod("a-0", "u0", "50"), "TApp", "a", "uid-a")
 	creations := []plan.Action{
 		{Op: plan.OpCreateRevision, Revision: someRevision("a-1")}, {Op: plan.OpCreateClaim, ID: "1", Claim: someClaim("d-a-1", "")},
@@ -99,7 +99,7 @@ func TestEndingNamespaceIsWorkedIn(t *testing.T) {
 			if err := controller.tapps.GetStore().Add(tapp); err != nil {
 				t.Fatal(err)
 			}
-			got := controller.apply(t.Context(), tapp, &object{ending: time.Now().Add(time.Minute)}, c.actions)
+			got := controller.apply(t.Context(), tapp, &object{terminating: time.Now().Add(time.Minute)}, c.actions)
 			asks := s.asked()
 			if len(asks) != c.asks || c.asks == 1 && !strings.HasPrefix(asks[0], "DELETE "+pods+"/a-0 ") {
 				t.Errorf("asked %v", asks)
