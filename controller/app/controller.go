@@ -12,25 +12,25 @@
 //	apps.appcontroller.k8s.io         get list watch
 //	apps.appcontroller.k8s.io/status  patch
 //	deployments, services             get list watch create patch delete
-//	events                            create patch
+//	events                            create
 package app
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"tkestack.io/tapp/controller/cache"
+	"tkestack.io/tapp/controller/events"
 	"tkestack.io/tapp/controller/loop"
 	"tkestack.io/tapp/controller/status"
 	"tkestack.io/tapp/controller/write"
@@ -75,10 +75,8 @@ type Controller struct {
 	Options
 	// Informers are those below, of which a Controller has Watch and HasSynced.
 	cache.Informers
-	loop   *loop.Loop
-	scheme *runtime.Scheme
-	// recorder is nil while nobody works.
-	recorder record.EventRecorder
+	loop     *loop.Loop
+	recorder *events.Recorder
 
 	apps        client.AppInformer
 	deployments toolscache.TypedSharedIndexInformer[*appsv1.Deployment]
@@ -101,10 +99,8 @@ func New(o Options) (*Controller, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	c := &Controller{Options: o, scheme: runtime.NewScheme(), statusMetrics: newStatusMetrics(), writes: write.NewWriter(o.Clock, 1), statuses: status.NewWriter(o.Clock, statusInterval, statusHold)}
-	if err := appv1.AddToScheme(c.scheme); err != nil {
-		return nil, err
-	}
+	c := &Controller{Options: o, statusMetrics: newStatusMetrics(), writes: write.NewWriter(o.Clock, 1), statuses: status.NewWriter(o.Clock, statusInterval, statusHold)}
+	c.recorder = events.NewRecorder(events.Options{Client: o.Events, Component: appv1.Component, Host: o.Host, Clock: o.Clock})
 	c.loop = &loop.Loop{
 		Name: "app", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,
 		Sync: c.sync, Seed: func() []loop.Key { return cache.Keys(c.apps) }, Transient: write.IsTransient,
@@ -126,21 +122,22 @@ func (c *Controller) Run(ctx, work context.Context) {
 	}
 	c.objects.Clear()
 
-	broadcaster := record.NewBroadcaster(record.WithContext(work))
-	defer broadcaster.Shutdown()
-	broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: c.Events.Events("")})
-	c.recorder = broadcaster.NewRecorder(c.scheme, corev1.EventSource{Component: appv1.Component, Host: c.Host})
-
 	c.stopping.Store(false)
 	c.working.Store(true)
 	defer c.working.Store(false)
 	stop := context.AfterFunc(ctx, func() { c.stopping.Store(true) })
 	defer stop()
+	told, tell := context.WithCancel(work)
+	var beside sync.WaitGroup
+	beside.Go(func() { c.recorder.Run(told) })
 	c.loop.Run(ctx, work)
+	tell()
+	beside.Wait()
 
 	ctx, cancel := context.WithTimeout(work, flushTimeout)
 	defer cancel()
 	c.flushStatuses(ctx)
+	c.recorder.Flush(ctx)
 	klog.FromContext(ctx).Info("Stopped working on Apps")
 }
 

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"tkestack.io/tapp/controller/cache"
+	"tkestack.io/tapp/controller/events"
 	"tkestack.io/tapp/controller/loop"
 	"tkestack.io/tapp/controller/status"
 	"tkestack.io/tapp/controller/write"
@@ -62,12 +65,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 		return 0, err // the status would tell of half of it
 	}
 	o.foreign = foreign(v)
-	for _, e := range p.Events {
-		c.recorder.Event(v.app, e.Type, e.Reason, e.Message)
-	}
-	if wrote && len(p.Actions) == 0 && p.Wait == 0 {
-		c.recorder.Event(v.app, "Normal", appv1.ReasonSynced, plan.Synced)
-	}
+	c.tell(v.app, p, wrote)
 	rest, err := c.putStatus(ctx, v.app, o, &p)
 	if err == nil && len(v.refused) > 0 {
 		err = refusal(v)
@@ -77,6 +75,23 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 		again = loop.Soonest(again, time.Second) // the rounds did not suffice
 	}
 	return again, err
+}
+
+// tell tells of what a sync found and did. One that leaves nothing to do is told of at once.
+func (c *Controller) tell(a *appv1.App, p plan.Plan, wrote bool) {
+	object := corev1.ObjectReference{
+		APIVersion: appv1.SchemeGroupVersion.String(), Kind: appv1.Kind,
+		Namespace: a.Namespace, Name: a.Name, UID: a.UID, ResourceVersion: a.ResourceVersion,
+	}
+	for _, e := range p.Events {
+		c.recorder.Note(object, events.Topic{Type: e.Type, Reason: e.Reason, Why: e.Message})
+	}
+	if wrote && len(p.Actions) == 0 && p.Wait == 0 {
+		c.recorder.Note(object, events.Topic{Type: corev1.EventTypeNormal, Reason: appv1.ReasonSynced, Why: plan.Synced})
+	}
+	if len(p.Actions) == 0 {
+		c.recorder.Settled(a.UID)
+	}
 }
 
 // observe returns what to plan on; nil, and how long to wait for an event at most,

@@ -142,15 +142,6 @@ func words(err error, object string) string {
 	return strings.ReplaceAll(text, `"`+object+`"`, `"`+s+`-<id>"`)
 }
 
-// instances names instances for people.
-func instances(ids []int) string {
-	ids = sortedUnique(ids)
-	if len(ids) == 1 {
-		return "instance " + plan.Ranges(ids)
-	}
-	return "instances " + plan.Ranges(ids)
-}
-
 // summary of what was done, for logs.
 func (a *applied) summary() string {
 	var parts []string

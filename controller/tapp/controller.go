@@ -90,7 +90,7 @@ type Controller struct {
 	// Informers are those below, of which a Controller has Watch and HasSynced.
 	cache.Informers
 	loop       *loop.Loop
-	recorder   *recorder
+	recorder   recorder
 	operations map[plan.Op]operation
 
 	tapps  client.Informer
@@ -119,7 +119,7 @@ func New(o Options) (*Controller, error) {
 	}
 	c := &Controller{Options: o, operations: operations(), writes: write.NewWriter(o.Clock, write.MaxConcurrent), statusMetrics: newStatusMetrics(),
 		statuses: status.NewWriter(o.Clock, statusInterval, statusHold)}
-	c.recorder = newRecorder(o.Events, o.Host, o.Clock, o.Metrics)
+	c.recorder = newRecorder(o)
 	c.loop = &loop.Loop{
 		Name: "tapp", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,
 		Sync: c.sync, Seed: func() []loop.Key { return cache.Keys(c.tapps) }, Transient: write.IsTransient,
@@ -147,7 +147,7 @@ func (c *Controller) Run(ctx, work context.Context) {
 
 	told, tell := context.WithCancel(work)
 	var beside sync.WaitGroup
-	beside.Go(func() { c.recorder.run(told) })
+	beside.Go(func() { c.recorder.Run(told) })
 	beside.Go(func() { c.labelClaims(ctx) })
 	c.loop.Run(ctx, work)
 	tell()
@@ -156,7 +156,7 @@ func (c *Controller) Run(ctx, work context.Context) {
 	ctx, cancel := context.WithTimeout(work, flushTimeout)
 	defer cancel()
 	c.flushStatuses(ctx)
-	c.recorder.flush(ctx)
+	c.recorder.Flush(ctx)
 	klog.FromContext(ctx).Info("Stopped working on TApps")
 }
 

@@ -7,8 +7,8 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// mostProblems is how many problems of a spec get an event of their own.
-const mostProblems = 5
+// maxProblems is how many problems of a spec get an event of their own.
+const maxProblems = 5
 
 // told are the problems of a generation that events told of. The planner finds
 // them again with every plan.
@@ -32,10 +32,10 @@ func (c *Controller) tellProblems(t *tappv1.TApp, o *object, problems []plan.Pro
 		o.problems.problems[p] = true
 		message := p.Field + ": " + p.Why
 		switch n := len(o.problems.problems); {
-		case n > mostProblems:
+		case n > maxProblems:
 			continue
-		case n == mostProblems && len(problems) > mostProblems:
-			message += fmt.Sprintf(" (and %d more problems)", len(problems)-mostProblems)
+		case n == maxProblems && len(problems) > maxProblems:
+			message += fmt.Sprintf(" (and %d more problems)", len(problems)-maxProblems)
 		}
 		c.recorder.problem(t, p.Reason, message)
 	}

@@ -65,7 +65,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 	c.tellProblems(v.tapp, o, p.Problems)
 	telling.Wait()
 	if len(p.Actions) == 0 && rest == 0 && meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionReady) {
-		c.recorder.settled(v.tapp)
+		c.recorder.Settled(v.tapp.UID)
 	}
 	if len(p.Actions) > 0 {
 		klog.FromContext(ctx).V(2).Info("Synced", "generation", v.tapp.Generation, "pods", len(v.pods), "actions", done.summary(),

@@ -46,7 +46,7 @@ var rooms = []room{
 	{name: "controller/cache"},
 	{name: "controller/write"},
 	{name: "controller/status", may: []string{"controller/write"}},
-	{name: "controller/events"},
+	{name: "controller/events", may: []string{"controller/write"}},
 	{name: "controller/tapp", may: []string{"plan/tapp", "plan/inplace", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/tapp/v1", "crd/client"}},
 	{name: "controller/app", may: []string{"plan/app", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/app/v1", "crd/client"}},
 
