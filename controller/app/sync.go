@@ -45,24 +45,24 @@ func (o *object) overrule(child plan.Child, differences []string) {
 }
 
 // sync takes one App a step on.
-func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error) {
+func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) {
 	stored, exists, err := c.apps.GetStore().GetByKey(k.String())
 	if err != nil {
-		return 0, err
+		return loop.Result{}, err
 	}
 	if !exists {
 		c.objects.Forget(k)
-		return 0, nil
+		return loop.Result{}, nil
 	}
 	a := stored.(*appv1.App)
 	o := c.objects.Get(k, a.UID)
 	v, wait, err := c.observe(ctx, a, o)
 	if v == nil || err != nil {
-		return wait, err
+		return loop.Result{After: wait}, err
 	}
 	p, wrote, err := c.converge(ctx, v, o)
 	if err != nil {
-		return 0, err // the status would tell of half of it
+		return loop.Result{}, err // the status would tell of half of it
 	}
 	o.foreign = foreign(v)
 	c.tell(v.app, p, wrote)
@@ -74,7 +74,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 	if len(p.Actions) > 0 && err == nil {
 		again = loop.Soonest(again, time.Second) // the rounds did not suffice
 	}
-	return again, err
+	return loop.Result{After: again}, err
 }
 
 // tell tells of what a sync found and did. One that leaves nothing to do is told of at once.

@@ -51,7 +51,10 @@ func TestEventsEnqueue(t *testing.T) {
 				}
 				var got []string
 				c.loop.Seed = func() []loop.Key { return nil }
-				c.loop.Sync = func(_ context.Context, k loop.Key) (time.Duration, error) { got = append(got, k.Name); return 0, nil }
+				c.loop.Sync = func(_ context.Context, k loop.Key) (loop.Result, error) {
+					got = append(got, k.Name)
+					return loop.Result{}, nil
+				}
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan struct{})
 				go func() { c.loop.Run(ctx, t.Context()); close(done) }()

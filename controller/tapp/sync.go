@@ -30,25 +30,23 @@ type object struct {
 }
 
 // sync takes one TApp a step on.
-func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error) {
+func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) {
 	t, err := c.lister.TApps(k.Namespace).Get(k.Name)
 	if apierrors.IsNotFound(err) {
 		c.objects.Forget(k)
-		loop.UnderWay(ctx, false)
-		return 0, nil
+		return loop.Result{Progress: loop.AtRest}, nil
 	}
 	if err != nil {
-		return 0, err
+		return loop.Result{}, err
 	}
 	o := c.objects.Get(k, t.UID)
 	v, wait, err := c.snapshot(ctx, t, o)
 	if v == nil || err != nil {
-		return wait, err
+		return loop.Result{After: wait}, err
 	}
 	began := c.Clock.Now()
 	p, err := c.compute(ctx, v)
-	loop.UnderWay(ctx, meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionProgressing))
-	loop.Looked(ctx)
+	decided := c.Clock.Now()
 
 	// An edit of the spec goes first: it holds for the version that was planned on,
 	// and the status makes another one.
@@ -71,7 +69,15 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 		klog.FromContext(ctx).V(2).Info("Synced", "generation", v.tapp.Generation, "pods", len(v.pods), "actions", done.summary(),
 			"took", c.Clock.Since(began))
 	}
-	return loop.Soonest(p.Wait, rest, edited.again, done.again), errors.Join(err, edited.errs.Join(), done.errs.Join(), statusErr)
+	result := loop.Result{After: loop.Soonest(p.Wait, rest, edited.again, done.again), Progress: progressOf(&p), Writing: c.Clock.Since(decided)}
+	return result, errors.Join(err, edited.errs.Join(), done.errs.Join(), statusErr)
+}
+
+func progressOf(p *plan.Plan) loop.Progress {
+	if meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionProgressing) {
+		return loop.UnderWay
+	}
+	return loop.AtRest
 }
 
 // cutEdits parts what edits the TApp's spec from the other actions of its history.

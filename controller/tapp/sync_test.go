@@ -54,12 +54,12 @@ func TestSyncTellsOfErrors(t *testing.T) {
 			if err := controller.tapps.GetStore().Add(tapp); err != nil {
 				t.Fatal(err)
 			}
-			after, err := controller.sync(t.Context(), keyOf("a"))
+			result, err := controller.sync(t.Context(), keyOf("a"))
 			if (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
 				t.Errorf("got error %v, want %q", err, c.err)
 			}
-			if soon := after > 0 && after <= time.Second; soon != c.soon {
-				t.Errorf("looks again after %s", after)
+			if soon := result.After > 0 && result.After <= time.Second; soon != c.soon {
+				t.Errorf("looks again after %s", result.After)
 			}
 		})
 	}
@@ -145,15 +145,15 @@ func TestBegunGoesFirst(t *testing.T) {
 				controller := s.newController(t)
 				var order []string
 				var l *loop.Loop
-				l = &loop.Loop{Name: "test", Workers: 1, Seed: func() []loop.Key { return nil }, Sync: func(ctx context.Context, k loop.Key) (time.Duration, error) {
+				l = &loop.Loop{Name: "test", Workers: 1, Seed: func() []loop.Key { return nil }, Sync: func(ctx context.Context, k loop.Key) (loop.Result, error) {
 					again := slices.Contains(order, k.Name)
 					order = append(order, k.Name)
-					_, err := controller.sync(ctx, k)
+					result, err := controller.sync(ctx, k)
 					if !again {
 						l.Enqueue(k) // an event tells of what was written
 					}
 					time.Sleep(time.Second) // of the bubble
-					return 0, err
+					return loop.Result{Progress: result.Progress}, err
 				}}
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan struct{})

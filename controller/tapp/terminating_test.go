@@ -40,7 +40,7 @@ func TestNamespaceTerminates(t *testing.T) {
 		asked := 0
 		work := func() (after time.Duration, got string) {
 			t.Helper()
-			after, err := c.sync(t.Context(), keyOf("a"))
+			result, err := c.sync(t.Context(), keyOf("a"))
 			if err != nil {
 				t.Fatalf("sync: %v", err)
 			}
@@ -51,7 +51,7 @@ func TestNamespaceTerminates(t *testing.T) {
 					made = made[:len(made)-1]
 				}
 			}
-			return after, strings.Join(made, ", ")
+			return result.After, strings.Join(made, ", ")
 		}
 
 		const once = "POST " + revisions + ", POST " + pods
