@@ -110,6 +110,8 @@ type Controller struct {
 	objects  cache.PerObject[object]
 	writes   *write.Writer
 	statuses *status.Writer
+	// claimsLabelled is true from when a search for claims without their label found all.
+	claimsLabelled bool
 }
 
 // New makes a controller whose caches are empty until Watch is called.

@@ -16,7 +16,7 @@ import (
 // How many nodes one sync reads at most, and how many at a time. When more are
 // lost at once, the next sync reads the rest: the planner asks again.
 const (
-	mostNodes   = 200
+	maxNodes   = 200
 	nodesAtOnce = 16
 )
 
@@ -24,7 +24,7 @@ const (
 // not be old, and a watch on nodes costs more than the rare reads. What cannot be
 // read is no evidence, and is left out.
 func (c *Controller) readNodes(ctx context.Context, names []string) (map[string]plan.NodeState, error) {
-	names = names[:min(len(names), mostNodes)]
+	names = names[:min(len(names), maxNodes)]
 	var (
 		mu     sync.Mutex
 		out    = make(map[string]plan.NodeState, len(names))

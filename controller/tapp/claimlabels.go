@@ -17,16 +17,20 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// unlabelledMost is how long the search may take. It goes on beside the work.
-const unlabelledMost = 5 * time.Minute
+// labelClaimsTimeout is how long the search may take. It goes on beside the work.
+const labelClaimsTimeout = 5 * time.Minute
 
 // labelClaims gives the claims that TApps own the label by which they are cached.
 // tkestack/tapp labelled none, and owned all: with their TApp would go what
 // whenDeleted keeps, also of instances that are killed or scaled down, whose
-// claims no pod mounts. They are looked for once a term. What fails is only
-// logged: claims that a pod mounts are found by it.
+// claims no pod mounts. They are looked for until a search has found all, and not in the
+// later terms of the process. What fails is only logged: claims that a pod mounts are
+// found by it.
 func (c *Controller) labelClaims(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, unlabelledMost)
+	if c.claimsLabelled {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, labelClaimsTimeout)
 	defer cancel()
 	found := 0
 	options := metav1.ListOptions{LabelSelector: "!" + tappv1.LabelInstanceID, Limit: listPage}
@@ -51,7 +55,9 @@ func (c *Controller) labelClaims(ctx context.Context) {
 	if found > 0 {
 		klog.FromContext(ctx).Info("Labelled the claims of an earlier version", "claims", found)
 	}
-	if err := errors.Join(errs...); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+	err := errors.Join(errs...)
+	c.claimsLabelled = err == nil
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		klog.FromContext(ctx).Error(err, "Some claims of an earlier version may lack their label")
 	}
 }

@@ -52,6 +52,9 @@ func TestLabelClaims(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.labelClaims(t.Context())
+	if c.claimsLabelled {
+		t.Error("a claim that could not be labelled is not looked for again")
+	}
 	const path = "/api/v1/namespaces/ns/persistentvolumeclaims/"
 	patch := func(id string) string {
 		return "PATCH " + path + "data-web-" + id + ` {"metadata":{"uid":"uid-data-web-` + id + `","labels":{"` + tappv1.LabelInstanceID + `":"` + id + `"}}}`
@@ -59,5 +62,17 @@ func TestLabelClaims(t *testing.T) {
 	const list = "GET /api/v1/persistentvolumeclaims"
 	if want := []string{list, patch("0"), list + "?continue=more", patch("6"), patch("7")}; !slices.Equal(s.asked(), want) {
 		t.Errorf("asked %q, want %q", s.asked(), want)
+	}
+}
+
+// TestLabelClaimsOnce: once all have been found, a later term does not look again.
+func TestLabelClaimsOnce(t *testing.T) {
+	s := &stub{answer: func(string, string, string) (int, any) { return 200, corev1.PersistentVolumeClaimList{} }}
+	c := s.newController(t)
+	for range 2 {
+		c.labelClaims(t.Context())
+	}
+	if asked := s.asked(); len(asked) != 1 {
+		t.Errorf("asked %q, want one list", asked)
 	}
 }
