@@ -28,8 +28,8 @@ func withoutData(object any) (any, error) {
 
 // maxModels and maxWords bound what a compactor remembers.
 const (
-	maxModels  = 1024
-	maxWords   = 4096
+	maxModels     = 1024
+	maxWords      = 4096
 	maxWordLength = 256
 )
 

@@ -16,7 +16,7 @@ import (
 // How many nodes one sync reads at most, and how many at a time. When more are
 // lost at once, the next sync reads the rest: the planner asks again.
 const (
-	maxNodes   = 200
+	maxNodes    = 200
 	nodesAtOnce = 16
 )
 
