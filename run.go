@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/urfave/cli/v2"
+	corev1 "k8s.io/api/core/v1"
 
 	"tkestack.io/tapp/controller"
+	appv1 "tkestack.io/tapp/crd/app/v1"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/process"
 	"tkestack.io/tapp/webhook"
 )
@@ -25,6 +27,17 @@ func runCommand(version string) *cli.Command {
 	})
 }
 
+// tappReader is what the controller of TApps offers to their webhooks.
+type tappReader interface {
+	TApps(ctx context.Context, namespace string) ([]*tappv1.TApp, error)
+	PodsOf(ctx context.Context, owner *tappv1.TApp) ([]*corev1.Pod, error)
+}
+
+// appReader is what the controller of Apps offers to their webhooks.
+type appReader interface {
+	AppsNaming(ctx context.Context, kind, namespace, name string) ([]*appv1.App, error)
+}
+
 func run(ctx context.Context, c controller.Config, a *webhook.Admission) error {
 	registry := prometheus.NewRegistry()
 	process.NewMetrics(registry, c.Version)
@@ -38,11 +51,11 @@ func run(ctx context.Context, c controller.Config, a *webhook.Admission) error {
 		return err
 	}
 	// What is not looked after has no cache, and is read live.
-	if slices.Contains(c.Controllers, controller.KindTApp) {
-		a.Reads.Pods, a.Reads.TApps = replica.Pods, replica.TApps
+	if tapps, ok := controller.Find[tappReader](replica); ok {
+		a.Reads.TApps, a.Reads.Pods = tapps.TApps, tapps.PodsOf
 	}
-	if slices.Contains(c.Controllers, controller.KindApp) {
-		a.Reads.AppsNaming = replica.AppsNaming
+	if apps, ok := controller.Find[appReader](replica); ok {
+		a.Reads.AppsNaming = apps.AppsNaming
 	}
 	if err := a.Prepare(); err != nil {
 		return err

@@ -3,11 +3,11 @@ package certs
 import (
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 	"k8s.io/client-go/rest"
+
+	"tkestack.io/tapp/process"
 )
 
 // Config says where the certificate comes from: files, or a CA of our own. Flags
@@ -80,12 +80,10 @@ func (c *Config) complete() error {
 	reject(len(c.DNSNames) == 0, "--tls-dns-name is missing; give the name by which the API server calls, as <service>.<namespace>.svc")
 	reject(c.Configuration == "", "--webhook-configuration is empty; give the name of the webhook configurations")
 	if c.SecretNamespace == "" {
-		const mounted = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-		text, err := os.ReadFile(mounted)
-		if err != nil {
+		var err error
+		if c.SecretNamespace, err = process.PodNamespace(); err != nil {
 			errs = append(errs, fmt.Errorf("--tls-secret-namespace is empty, and this runs in no pod whose namespace could be used: %w", err))
 		}
-		c.SecretNamespace = strings.TrimSpace(string(text))
 	}
 	return errors.Join(errs...)
 }

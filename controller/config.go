@@ -21,7 +21,7 @@ type Config struct {
 	// KUBECONFIG variable, the user's kubeconfig, or the cluster that this runs in.
 	Kubeconfig string
 	Master     string
-	// Controllers are the kinds to look after, by the names of Kinds.
+	// Controllers are the names of the kinds to look after, some of Kinds.
 	Controllers []string
 	// CreateCRD applies the CustomResourceDefinitions of these kinds at the start.
 	CreateCRD bool
@@ -53,6 +53,9 @@ type Config struct {
 	Registry Registry
 	// Wrap is put around the transport of all API requests if not nil.
 	Wrap func(http.RoundTripper) http.RoundTripper
+
+	// kinds are those to choose from.
+	kinds []kind
 }
 
 // Registry takes metrics, and hands them to who serves them.
@@ -91,6 +94,7 @@ func Defaults() Config {
 		Workers:                 20,
 		MetricsAddress:          ":8080",
 		Grace:                   20 * time.Second,
+		kinds:                   allKinds(),
 		Election: Election{
 			Enabled:       true,
 			LeaseDuration: 15 * time.Second,
@@ -101,6 +105,19 @@ func Defaults() Config {
 	}
 }
 
+// ownNamespace is that of the Lease, or of the pod that this runs in; empty: neither is
+// known.
+func (c *Config) ownNamespace() string {
+	if c.Election.Namespace != "" {
+		return c.Election.Namespace
+	}
+	own, err := process.PodNamespace()
+	if err != nil {
+		return ""
+	}
+	return own
+}
+
 func (c *Config) validate() error {
 	var errs []error
 	reject := func(bad bool, format string, args ...any) {
@@ -108,7 +125,7 @@ func (c *Config) validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	errs = append(errs, process.Names(c.Controllers).Among("--controllers", Kinds()...))
+	errs = append(errs, process.Names(c.Controllers).Among("--controllers", namesOf(c.kinds)...))
 	reject(c.Workers < 1, "--worker is %d; at least 1 TApp has to be worked on at a time", c.Workers)
 	reject(c.KubeAPIQPS <= 0, "--kube-api-qps is %v; give a number above 0", c.KubeAPIQPS)
 	reject(c.KubeAPIBurst < 1, "--kube-api-burst is %d; give a number above 0", c.KubeAPIBurst)

@@ -3,9 +3,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/url"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -18,51 +16,30 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
-
-	"tkestack.io/tapp/crd/bases"
 )
 
 const (
 	fieldManager       = "tapp-controller"
 	establishedTimeout = time.Minute
-	awayRetry          = 2 * time.Second
 )
 
-// ensureCRDs is applyCRDs with patience for an API server that is away.
-func ensureCRDs(ctx context.Context, client dynamic.Interface, kinds []string) error {
-	for {
-		err := applyCRDs(ctx, client, kinds)
-		if err == nil || !isAway(err) {
-			return err
-		}
-		klog.FromContext(ctx).Error(err, "The API server is away; trying again", "after", awayRetry)
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(awayRetry):
-		}
-	}
+// ensureCRDs applies the CustomResourceDefinitions of the kinds and waits until the API
+// server serves them. It waits for an API server that cannot be reached.
+func ensureCRDs(ctx context.Context, client dynamic.Interface, kinds []kind) error {
+	return onceReachable(ctx, func(ctx context.Context) error { return applyCRDs(ctx, client, kinds) })
 }
 
-// isAway says whether an error is that of an API server which cannot be reached,
-// or is not up yet.
-func isAway(err error) bool {
-	var request *url.Error
-	return errors.As(err, &request) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) ||
-		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
-}
-
-// applyCRDs applies the CustomResourceDefinitions of the kinds, which are built in,
-// and waits until the API server serves them.
-func applyCRDs(ctx context.Context, client dynamic.Interface, kinds []string) error {
-	crds, err := bases.CRDs(kinds...)
-	if err != nil {
-		return fmt.Errorf("reading the embedded CustomResourceDefinitions: %w", err)
-	}
+func applyCRDs(ctx context.Context, client dynamic.Interface, kinds []kind) error {
 	resource := client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
-	for _, crd := range crds {
-		if err := applyCRD(ctx, resource, crd); err != nil {
-			return fmt.Errorf("CustomResourceDefinition %s: %w", crd.Name, err)
+	for _, k := range kinds {
+		crds, err := k.crds()
+		if err != nil {
+			return fmt.Errorf("reading the embedded CustomResourceDefinitions: %w", err)
+		}
+		for _, crd := range crds {
+			if err := applyCRD(ctx, resource, crd); err != nil {
+				return fmt.Errorf("CustomResourceDefinition %s: %w", crd.Name, err)
+			}
 		}
 	}
 	return nil

@@ -19,8 +19,8 @@ import (
 // would have to wait until it expires otherwise. It must be over well before a
 // kubelet's patience with a pod that ends is (30 s with the grace before it).
 const (
-	giveUpRetry = 200 * time.Millisecond
-	giveUpMost  = 5 * time.Second
+	giveUpRetry   = 200 * time.Millisecond
+	giveUpTimeout = 5 * time.Second
 )
 
 // work is what the leader does, until ctx ends. What is under way then may go on
@@ -46,7 +46,7 @@ type candidate struct {
 // and try once; so it is done here.
 func (e Election) campaign(ctx context.Context, c candidate) error {
 	if e.Namespace == "" {
-		e.Namespace = namespaceOfLease()
+		e.Namespace = metav1.NamespaceSystem
 	}
 	for ctx.Err() == nil {
 		if err := e.stand(ctx, c); err != nil {
@@ -100,9 +100,9 @@ func (e Election) stand(ctx context.Context, c candidate) error {
 }
 
 // giveUp lets another one have the lease at once, if it is still ours. What fails
-// is tried again within giveUpMost.
+// is tried again within giveUpTimeout.
 func giveUp(ctx context.Context, lock resourcelock.Interface) error {
-	ctx, cancel := context.WithTimeout(ctx, giveUpMost)
+	ctx, cancel := context.WithTimeout(ctx, giveUpTimeout)
 	defer cancel()
 	var failure error
 	err := wait.PollUntilContextCancel(ctx, giveUpRetry, true, func(ctx context.Context) (bool, error) {

@@ -77,7 +77,7 @@ func TestGiveUp(t *testing.T) {
 		"away for a moment":  {holder: me, failures: []error{errors.New("refused"), errors.New("refused")}, took: 2 * giveUpRetry},
 		"another one has it": {holder: other, holds: other},
 		"gone":               {holder: me, always: apierrors.NewNotFound(schema.GroupResource{}, "lease"), holds: me},
-		"away until the end": {holder: me, always: errors.New("refused"), took: giveUpMost, holds: me, err: "giving up the lease: refused"},
+		"away until the end": {holder: me, always: errors.New("refused"), took: giveUpTimeout, holds: me, err: "giving up the lease: refused"},
 		"nobody has it yet":  {holder: ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -23,12 +24,12 @@ func (c *Config) Flags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "kubeconfig", Usage: "`path` of a kubeconfig; by default KUBECONFIG, the user's own, or the cluster that this runs in", Destination: &c.Kubeconfig},
 		&cli.StringFlag{Name: "master", Usage: "`address` of the API server, instead of the kubeconfig's", Destination: &c.Master},
-		&cli.GenericFlag{Name: "controllers", Usage: "`kinds` to look after, with commas between them: tapp, app", Value: (*process.Names)(&c.Controllers)},
+		&cli.GenericFlag{Name: "controllers", Usage: "`kinds` to look after, with commas between them: " + strings.Join(namesOf(c.kinds), ", "), Value: (*process.Names)(&c.Controllers)},
 		&cli.BoolFlag{Name: "create-crd", Usage: "apply the CustomResourceDefinitions of these kinds at the start", Destination: &c.CreateCRD, Value: c.CreateCRD},
 		&cli.BoolFlag{Name: "delete-pod-after-app-finish", Usage: "keep ended pods until all instances of a TApp have ended, and then delete them; false deletes each at once", Destination: &c.DeletePodAfterAppFinish, Value: c.DeletePodAfterAppFinish},
-		&cli.DurationFlag{Name: "node-lost-after", Usage: "`time` after which a node that is not ready counts as lost, for TApps with forceDeletePod", Destination: &c.NodeLostAfter, Value: c.NodeLostAfter},
-		&cli.Float64Flag{Name: "kube-api-qps", Usage: "requests a `second` to the API server", Destination: &c.KubeAPIQPS, Value: c.KubeAPIQPS},
-		&cli.IntFlag{Name: "kube-api-burst", Usage: "requests at `once` to the API server", Destination: &c.KubeAPIBurst, Value: c.KubeAPIBurst},
+		&cli.DurationFlag{Name: "node-lost-after", Usage: "`duration` after which a node that is not ready counts as lost, for TApps with forceDeletePod", Destination: &c.NodeLostAfter, Value: c.NodeLostAfter},
+		&cli.Float64Flag{Name: "kube-api-qps", Usage: "`rate` of requests to the API server, per second", Destination: &c.KubeAPIQPS, Value: c.KubeAPIQPS},
+		&cli.IntFlag{Name: "kube-api-burst", Usage: "`number` of requests to the API server at once", Destination: &c.KubeAPIBurst, Value: c.KubeAPIBurst},
 		&cli.IntFlag{Name: "worker", Usage: "`number` of objects of a kind that are worked on at a time", Destination: &c.Workers, Value: c.Workers},
 		&cli.StringFlag{Name: "namespace", Usage: "look after the objects of this `namespace` only", Destination: &c.Namespace},
 		&cli.StringFlag{Name: "metrics-address", Usage: "`address` of /metrics, /healthz and /readyz; empty serves none", Destination: &c.MetricsAddress, Value: c.MetricsAddress},
@@ -38,9 +39,9 @@ func (c *Config) Flags() []cli.Flag {
 func (e *Election) flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "leader-elect", Usage: "work only while holding the Lease; needed for more than one replica", Destination: &e.Enabled, Value: e.Enabled},
-		&cli.DurationFlag{Name: "leader-elect-lease-duration", Usage: "how `long` the others wait for a leader that is silent", Destination: &e.LeaseDuration, Value: e.LeaseDuration},
-		&cli.DurationFlag{Name: "leader-elect-renew-deadline", Usage: "how `long` a leader tries to renew the Lease before it stops working", Destination: &e.RenewDeadline, Value: e.RenewDeadline},
-		&cli.DurationFlag{Name: "leader-elect-retry-period", Usage: "how `long` to wait between tries", Destination: &e.RetryPeriod, Value: e.RetryPeriod},
+		&cli.DurationFlag{Name: "leader-elect-lease-duration", Usage: "`duration` for which the others wait for a leader that is silent", Destination: &e.LeaseDuration, Value: e.LeaseDuration},
+		&cli.DurationFlag{Name: "leader-elect-renew-deadline", Usage: "`duration` for which a leader tries to renew the Lease before it stops working", Destination: &e.RenewDeadline, Value: e.RenewDeadline},
+		&cli.DurationFlag{Name: "leader-elect-retry-period", Usage: "`duration` between tries", Destination: &e.RetryPeriod, Value: e.RetryPeriod},
 		&cli.StringFlag{Name: "leader-elect-resource-name", Usage: "`name` of the Lease", Destination: &e.Name, Value: e.Name},
 		&cli.StringFlag{Name: "leader-elect-resource-namespace", Usage: "`namespace` of the Lease; by default the one that this runs in, or kube-system", Destination: &e.Namespace, Value: e.Namespace},
 	}

@@ -2,15 +2,14 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"tkestack.io/tapp/controller/app"
 	"tkestack.io/tapp/controller/loop"
-	"tkestack.io/tapp/controller/tapp"
 	appv1 "tkestack.io/tapp/crd/app/v1"
+	"tkestack.io/tapp/crd/bases"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
@@ -20,12 +19,60 @@ const (
 	KindApp  = "app"
 )
 
-// Kinds that there are controllers for.
-func Kinds() []string { return []string{KindTApp, KindApp} }
+// kind is a row of the table of kinds. Its webhooks are a row of webhook's table, under
+// the same name.
+type kind struct {
+	// name is what --controllers calls it.
+	name string
+	// chartValues is the path of the chart's values that turn it on; empty: it is always on.
+	chartValues string
+	// crds are applied by --create-crd.
+	crds func() ([]*apiextensionsv1.CustomResourceDefinition, error)
+	// newController makes the controller and registers the metrics that it counts. It asks
+	// nothing of the API server.
+	newController func(setup) (kindController, error)
+}
 
-// kind is a controller as a replica runs it.
-type kind interface {
-	// Collector of the kind's metrics.
+func allKinds() []kind {
+	return []kind{
+		{name: KindTApp, crds: embedded(tappv1.Kind), newController: newTApps},
+		{name: KindApp, chartValues: "controllers.app", crds: embedded(appv1.Kind), newController: newApps},
+	}
+}
+
+func embedded(name string) func() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	return func() ([]*apiextensionsv1.CustomResourceDefinition, error) { return bases.CRDs(name) }
+}
+
+// Kinds are the names of all kinds that there are controllers for.
+func Kinds() []string { return namesOf(allKinds()) }
+
+func namesOf(kinds []kind) []string {
+	var out []string
+	for _, k := range kinds {
+		out = append(out, k.name)
+	}
+	return out
+}
+
+// enabledKinds are those of --controllers, in the order of the table.
+func (c *Config) enabledKinds() []kind {
+	return slices.DeleteFunc(slices.Clone(c.kinds), func(k kind) bool { return !slices.Contains(c.Controllers, k.name) })
+}
+
+// setup is what the controller of a kind is made with. It makes the clients that it
+// needs itself.
+type setup struct {
+	config *Config
+	api    connections
+	queue  *loop.Metrics
+	// host names this process in events.
+	host string
+}
+
+// kindController is the controller of a kind as a replica runs it.
+type kindController interface {
+	// Collector of metrics that are read from the caches.
 	prometheus.Collector
 	// Watch fills the caches and keeps them current until ctx ends.
 	Watch(ctx context.Context)
@@ -35,54 +82,14 @@ type kind interface {
 	Run(ctx, work context.Context)
 }
 
-var (
-	_ kind = (*tapp.Controller)(nil)
-	_ kind = (*app.Controller)(nil)
-)
-
-func (c *Config) has(kind string) bool { return slices.Contains(c.Controllers, kind) }
-
-// crdKinds are the kinds whose CustomResourceDefinitions are applied.
-func (c *Config) crdKinds() []string {
-	var out []string
-	if c.has(KindTApp) {
-		out = append(out, tappv1.Kind)
+// Find returns the controller in a replica that has the methods of T, which are what it
+// offers to other parts of the program. There is none if its kind is not enabled.
+func Find[T any](r *Replica) (T, bool) {
+	for _, c := range r.controllers {
+		if found, ok := c.(T); ok {
+			return found, true
+		}
 	}
-	if c.has(KindApp) {
-		out = append(out, appv1.Kind)
-	}
-	return out
-}
-
-// batch is more than is carried out before the next plan anyway, and less than makes
-// plans of 10,000 instances large.
-const batch = 2000
-
-func (c *Config) newTApps(clients *clients, queue *loop.Metrics, host string) (*tapp.Controller, error) {
-	o := tapp.Options{
-		TApps: clients.tapps, Core: clients.core, Apps: clients.apps, Events: clients.events,
-		Namespace: c.Namespace, Workers: c.Workers,
-		Policy:  tapp.Policy{DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: c.NodeLostAfter, Batch: batch},
-		Metrics: tapp.NewMetrics(c.Registry), Queue: queue, Host: host,
-	}
-	o.Watching.TApps, o.Watching.Core, o.Watching.Apps = clients.watchingTApps, clients.watchingCore, clients.watchingApps
-	tapps, err := tapp.New(o)
-	if err != nil {
-		return nil, fmt.Errorf("making the TApp controller: %w", err)
-	}
-	return tapps, nil
-}
-
-func (c *Config) newApps(clients *clients, queue *loop.Metrics, host string) (*app.Controller, error) {
-	apps, err := app.New(app.Options{
-		Clients:   app.Clients{Apps: clients.ownApps, Deployments: clients.apps, Services: clients.core},
-		Watching:  app.Clients{Apps: clients.watchingOwnApps, Deployments: clients.watchingApps, Services: clients.watchingCore},
-		Events:    clients.events,
-		Namespace: c.Namespace, Workers: c.Workers,
-		Metrics: app.NewMetrics(c.Registry), Queue: queue, Host: host,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("making the App controller: %w", err)
-	}
-	return apps, nil
+	var none T
+	return none, false
 }

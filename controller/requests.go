@@ -38,7 +38,7 @@ type counted struct {
 }
 
 func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
-	verb, resource := what(r)
+	verb, resource := verbAndResource(r)
 	began := time.Now()
 	response, err := c.next.RoundTrip(r)
 	code := ""
@@ -55,8 +55,8 @@ func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the transport inside.
 func (c *counted) WrappedRoundTripper() http.RoundTripper { return c.next }
 
-// what a request does, in the API's words: "patch" and "pods/status".
-func what(r *http.Request) (verb, resource string) {
+// verbAndResource of a request, in the API's words: "patch" and "pods/status".
+func verbAndResource(r *http.Request) (verb, resource string) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
 	case len(parts) > 2 && parts[0] == "api":

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-func TestWhat(t *testing.T) {
+func TestVerbAndResource(t *testing.T) {
 	for in, want := range map[string]string{
 		"GET /api/v1/pods?labelSelector=x":                                         "list pods",
 		"GET /api/v1/pods?watch=true":                                              "watch pods",
@@ -30,7 +30,7 @@ func TestWhat(t *testing.T) {
 		"GET /version": "get other",
 	} {
 		method, url, _ := strings.Cut(in, " ")
-		verb, resource := what(httptest.NewRequest(method, "http://api"+url, nil))
+		verb, resource := verbAndResource(httptest.NewRequest(method, "http://api"+url, nil))
 		if got := verb + " " + resource; got != want {
 			t.Errorf("%s: got %q, want %q", in, got, want)
 		}
@@ -56,12 +56,12 @@ func TestRequestsAreCounted(t *testing.T) {
 	}
 }
 
-// TestPatience: a watch that finds no API server is held until there is one, for
+// TestHeldReads: a watch that finds no API server is held until there is one, for
 // as long as it is wanted; a write is not.
-func TestPatience(t *testing.T) {
+func TestHeldReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		p := newPatience(roundTripper(func(*http.Request) (*http.Response, error) {
+		p := newHeldReads(roundTripper(func(*http.Request) (*http.Response, error) {
 			if time.Since(began) < time.Minute {
 				return nil, errors.New("connection refused")
 			}

@@ -13,21 +13,17 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/dynamic"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/klog/v2"
 
-	"tkestack.io/tapp/controller/app"
 	"tkestack.io/tapp/controller/loop"
-	"tkestack.io/tapp/controller/tapp"
-	appv1 "tkestack.io/tapp/crd/app/v1"
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/process"
 )
 
 // watchdogMargin is how long a leader may hold on to an expired lease before
-// /healthz has the kubelet restart it.
+// /healthz fails, and the kubelet restarts it.
 const watchdogMargin = 20 * time.Second
 
 // Run looks after the kinds, and serves metrics and health, until ctx ends: then it
@@ -60,15 +56,14 @@ func Run(ctx context.Context, c Config) error {
 // Replica is one of the replicas of the controllers. It keeps its caches current
 // for as long as it runs, and works while it is the leader.
 type Replica struct {
-	config  Config
-	clients *clients
-	host    string
-	// tapps and apps are nil where their kind is not looked after.
-	tapps    *tapp.Controller
-	apps     *app.Controller
-	kinds    []kind
-	leading  prometheus.Gauge
-	watchdog *leaderelection.HealthzAdaptor
+	config      Config
+	kinds       []kind
+	controllers []kindController
+	leases      coordinationv1client.LeasesGetter
+	untyped     dynamic.Interface
+	host        string
+	leading     prometheus.Gauge
+	watchdog    *leaderelection.HealthzAdaptor
 }
 
 // New makes a replica and registers its metrics. Nothing is asked of the API
@@ -80,7 +75,7 @@ func New(c Config) (*Replica, error) {
 	if c.Registry == nil {
 		c.Registry = prometheus.NewRegistry()
 	}
-	clients, err := c.newClients(newRequestMetrics(c.Registry))
+	api, err := c.connect(newRequestMetrics(c.Registry))
 	if err != nil {
 		return nil, err
 	}
@@ -89,26 +84,27 @@ func New(c Config) (*Replica, error) {
 		return nil, fmt.Errorf("reading the host's name: %w", err)
 	}
 	r := &Replica{
-		config: c, clients: clients, host: host,
+		config: c, kinds: c.enabledKinds(), host: host,
 		leading: promauto.With(c.Registry).NewGauge(prometheus.GaugeOpts{Name: "tapp_leader",
 			Help: "1 while this replica is the one that works."}),
 		watchdog: leaderelection.NewLeaderHealthzAdaptor(watchdogMargin),
 	}
-	queue := loop.NewMetrics(c.Registry)
-	if c.has(KindTApp) {
-		if r.tapps, err = c.newTApps(clients, queue, host); err != nil {
-			return nil, err
-		}
-		r.kinds = append(r.kinds, r.tapps)
+	if r.leases, err = coordinationv1client.NewForConfig(api.leases); err != nil {
+		return nil, fmt.Errorf("making a client of Leases: %w", err)
 	}
-	if c.has(KindApp) {
-		if r.apps, err = c.newApps(clients, queue, host); err != nil {
-			return nil, err
-		}
-		r.kinds = append(r.kinds, r.apps)
+	if r.untyped, err = dynamic.NewForConfig(api.requests); err != nil {
+		return nil, fmt.Errorf("making a client of CustomResourceDefinitions: %w", err)
 	}
+	s := setup{config: &r.config, api: api, queue: loop.NewMetrics(c.Registry), host: host}
 	for _, k := range r.kinds {
-		c.Registry.MustRegister(k)
+		controller, err := k.newController(s)
+		if err != nil {
+			return nil, fmt.Errorf("making the controller of the kind %s: %w", k.name, err)
+		}
+		if err := c.Registry.Register(controller); err != nil {
+			return nil, fmt.Errorf("registering the metrics of the kind %s: %w", k.name, err)
+		}
+		r.controllers = append(r.controllers, controller)
 	}
 	return r, nil
 }
@@ -116,48 +112,14 @@ func New(c Config) (*Replica, error) {
 // Healthy is nil unless the replica holds on to a lease that has expired.
 func (r *Replica) Healthy(request *http.Request) error { return r.watchdog.Check(request) }
 
+var errNotSynced = errors.New("the caches are not filled yet")
+
 // Ready is nil once the caches are filled, also those of a standby.
 func (r *Replica) Ready() error {
-	if slices.ContainsFunc(r.kinds, func(k kind) bool { return !k.HasSynced() }) {
-		return errors.New("the caches are not filled yet")
+	if slices.ContainsFunc(r.controllers, func(c kindController) bool { return !c.HasSynced() }) {
+		return errNotSynced
 	}
 	return nil
-}
-
-// TApps of a namespace from the cache, or of all by an empty one. They are shared:
-// copy before writing to one.
-func (r *Replica) TApps(_ context.Context, namespace string) ([]*tappv1.TApp, error) {
-	if err := r.Ready(); err != nil {
-		return nil, err
-	}
-	if r.tapps == nil {
-		return nil, errors.New("no TApps are looked after")
-	}
-	return r.tapps.Lister().TApps(namespace).List(labels.Everything())
-}
-
-// Pods from the cache that a TApp owns, may adopt, or that have the names of its
-// instances. They are shared: copy before writing to one.
-func (r *Replica) Pods(_ context.Context, t *tappv1.TApp) ([]*corev1.Pod, error) {
-	if err := r.Ready(); err != nil {
-		return nil, err
-	}
-	if r.tapps == nil {
-		return nil, errors.New("no TApps are looked after")
-	}
-	return r.tapps.Pods(t)
-}
-
-// AppsNaming are the Apps in the cache that name a child of this kind and name. They
-// are shared: copy before writing to one.
-func (r *Replica) AppsNaming(_ context.Context, kind, namespace, name string) ([]*appv1.App, error) {
-	if err := r.Ready(); err != nil {
-		return nil, err
-	}
-	if r.apps == nil {
-		return nil, errors.New("no Apps are looked after")
-	}
-	return r.apps.Naming(kind, namespace, name)
 }
 
 // Run looks after the kinds until ctx ends: then it finishes the writes under way,
@@ -165,7 +127,7 @@ func (r *Replica) AppsNaming(_ context.Context, kind, namespace, name string) ([
 func (r *Replica) Run(ctx context.Context) error {
 	klog.FromContext(ctx).Info("Starting the controllers", "version", r.config.Version)
 	if r.config.CreateCRD {
-		if err := ensureCRDs(ctx, r.clients.dynamic, r.config.crdKinds()); err != nil {
+		if err := ensureCRDs(ctx, r.untyped, r.kinds); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -175,15 +137,16 @@ func (r *Replica) Run(ctx context.Context) error {
 	// The caches are current for longer than it works.
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	var caches sync.WaitGroup
-	for _, k := range r.kinds {
-		caches.Go(func() { k.Watch(watching) })
+	for _, c := range r.controllers {
+		caches.Go(func() { c.Watch(watching) })
 	}
 	defer caches.Wait()
 	defer stopWatching()
 
 	if e := r.config.Election; e.Enabled {
+		e.Namespace = r.config.ownNamespace()
 		return e.campaign(ctx, candidate{
-			leases: r.clients.leases, identity: r.host + "_" + uuid.NewString(),
+			leases: r.leases, identity: r.host + "_" + uuid.NewString(),
 			grace: r.config.Grace, watchdog: r.watchdog, do: r.work,
 		})
 	}
@@ -199,8 +162,8 @@ func (r *Replica) work(ctx, underWay context.Context) {
 	r.leading.Set(1)
 	defer r.leading.Set(0)
 	var working sync.WaitGroup
-	for _, k := range r.kinds {
-		working.Go(func() { k.Run(ctx, underWay) })
+	for _, c := range r.controllers {
+		working.Go(func() { c.Run(ctx, underWay) })
 	}
 	working.Wait()
 }

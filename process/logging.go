@@ -18,7 +18,7 @@ type logging struct {
 	format    string
 }
 
-// start makes the logger, and has klog, which the libraries write to, use it too.
+// start makes the logger, and makes klog use it, which the libraries write to.
 func (l logging) start(w io.Writer) (klog.Logger, error) {
 	if l.verbosity < 0 {
 		return klog.Logger{}, fmt.Errorf("-v is %d; give 0 or more", l.verbosity)

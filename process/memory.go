@@ -8,15 +8,17 @@ import (
 	"runtime/metrics"
 )
 
-// What a process holds is its caches, and Go's collector would let it take twice as
-// much. What it needs beyond them does not grow with them, so that the collector is
-// given so many bytes of room rather than a share: a small heap is collected seldom,
-// which admission is the faster for, and a large one takes little more than it holds.
+// By default Go lets a heap grow to twice what is in use. Most of what is in use here are
+// caches, and the garbage beside them does not grow with them. So the heap may grow by a
+// number of bytes, not by a share: a small heap is collected seldom, which makes admission
+// faster, and a large one takes little more than what is in use.
+// GOGC and GOMEMLIMIT, which the chart could set, are no substitute: GOGC is one share for
+// all sizes of heap, and GOMEMLIMIT only begins to collect more often near the limit.
 const (
 	heapRoom = 32 << 20
-	// leastPercent bounds what collecting a very large heap costs.
-	leastPercent = 25
-	mostPercent  = 400
+	// minPercent bounds what collecting a very large heap costs.
+	minPercent = 25
+	maxPercent = 400
 	// liveMetric is what the last collection found to be in use.
 	liveMetric = "/gc/heap/live:bytes"
 )
@@ -42,9 +44,8 @@ func BoundMemory(ctx context.Context) {
 }
 
 // afterCollections calls a function after each of the collector's runs until ctx ends,
-// never twice at a time. A clock would come too late: caches that fill at a start grow
-// several times within a second, and what a small heap was granted would have it grow
-// by as much again.
+// never twice at a time. A clock would come too late: caches that are filled at the start grow
+// several times within a second, and the percentage of a small heap would let them double.
 func afterCollections(ctx context.Context, f func()) {
 	// Nothing refers to it, so that the next collection finds that out. The pointer
 	// keeps it from sharing its memory with other small objects.
@@ -61,9 +62,9 @@ func afterCollections(ctx context.Context, f func()) {
 // process for a moment.
 func percentFor(live uint64) int {
 	const step = 5
-	percent := mostPercent
+	percent := maxPercent
 	if live > 0 {
-		percent = int(min(uint64(mostPercent), heapRoom*100/live))
+		percent = int(min(uint64(maxPercent), heapRoom*100/live))
 	}
-	return max(leastPercent, percent/step*step)
+	return max(minPercent, percent/step*step)
 }

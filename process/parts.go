@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// Parts of a program: when one of them ends, so do the others.
+// Parts of a program: when one of them ends, with an error or without, so do the others.
+// errgroup ends them on an error only, and tells of one error only.
 type Parts struct {
 	ctx    context.Context
 	cancel context.CancelFunc

@@ -16,8 +16,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// stopServing bounds how long requests under way may take at the end.
-const stopServing = 2 * time.Second
+// shutdownTimeout bounds how long requests under way may take at the end.
+const shutdownTimeout = 2 * time.Second
 
 // Listen at the address for metrics and health; nil, without an error, if it is
 // empty: then they are served nowhere.
@@ -45,7 +45,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopServing)
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 		defer cancel()
 		if err := server.Shutdown(ending); err != nil {
 			klog.FromContext(ctx).Error(err, "Requests broken off", "address", listener.Addr().String())
@@ -62,7 +62,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	return nil
 }
 
-// Serve has a part serve metrics and health at the address; nowhere if it is
+// Serve starts a part that serves metrics and health at the address; none if it is
 // empty.
 func (p *Parts) Serve(address string, handler http.Handler) error {
 	listener, err := Listen(address)

@@ -35,12 +35,6 @@ type applied struct {
 func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, o *object, actions []plan.Action) *applied {
 	out := &applied{errs: write.Failures{Names: instances}}
 	now := c.Clock.Now()
-	if rest := o.terminating.Sub(now); rest > 0 {
-		var left bool
-		if actions, left = withoutCreations(actions); left {
-			out.again = rest
-		}
-	}
 	if len(actions) == 0 {
 		return out
 	}

@@ -67,7 +67,7 @@ func TestWrites(t *testing.T) {
 		"delete":                            {plan.Action{Op: plan.OpDelete, Pod: mine("50")}, answer(200, mine("60")), []string{`DELETE ` + pods + `/a-1 {"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"u1"}}`}, "", "", ""},
 		"delete what is gone":               {plan.Action{Op: plan.OpDelete, Pod: mine("50")}, fails(404, metav1.StatusReasonNotFound, "gone"), []string{"DELETE"}, "", "", ""},
 		"delete what is another by now":     {plan.Action{Op: plan.OpDelete, Pod: mine("50")}, fails(409, metav1.StatusReasonConflict, "uid"), []string{"DELETE"}, "stale", "", ""},
-		"delete by force": {plan.Action{Op: plan.OpForceDelete, Pod: mine("50")}, answer(200, mine("60")),
+		"delete by force": {plan.Action{Op: plan.OpForceDelete, Pod: mine("50"), ResourceVersion: "50"}, answer(200, mine("60")),
 			[]string{`DELETE ` + pods + `/a-1 {"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0,"preconditions":{"uid":"u1","resourceVersion":"50"}}`}, "", "", ""},
 		"replace": {plan.Action{Op: plan.OpReplace, Pod: mine(""), Old: ownedBy(somePod("a-1", "u0", "40"), "TApp", "a", "uid-a")}, answer(201, mine("50")),
 			[]string{`DELETE ` + pods + `/a-1 {"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"u0"}}`, "POST " + pods}, "", "50", ""},
@@ -304,31 +304,29 @@ func TestApplyStopsWhenTheSpecChanges(t *testing.T) {
 	}
 }
 
-// TestExact: what was decided on a pod that was not available carries that pod's
-// version, and nothing else does.
-func TestExact(t *testing.T) {
+// TestVersions: deletions carry the version that they hold for, and patches are written as
+// the planner has them.
+func TestVersions(t *testing.T) {
 	pod := ownedBy(somePod("a-1", "u1", "50"), "TApp", "a", "uid-a")
-	data := []byte(`{"metadata":{"uid":"u1"},"spec":{"a":1}}`)
+	data := []byte(`{"metadata":{"uid":"u1","resourceVersion":"50"},"spec":{"a":1}}`)
 	for name, c := range map[string]struct {
 		action plan.Action
 		want   string
 	}{
-		"drain":           {plan.Action{Op: plan.OpDrain, Pod: pod, Status: data}, `PATCH /api/v1/namespaces/ns/pods/a-1/status {"metadata":{"uid":"u1"},"spec":{"a":1}}`},
-		"drain exactly":   {plan.Action{Op: plan.OpDrain, Pod: pod, Status: data, Exact: true}, `PATCH /api/v1/namespaces/ns/pods/a-1/status {"metadata":{"resourceVersion":"50","uid":"u1"},"spec":{"a":1}}`},
-		"update exactly":  {plan.Action{Op: plan.OpUpdateInPlace, Pod: pod, Patch: data, Exact: true}, `PATCH /api/v1/namespaces/ns/pods/a-1 {"metadata":{"resourceVersion":"50","uid":"u1"},"spec":{"a":1}}`},
-		"delete":          {plan.Action{Op: plan.OpDelete, Pod: pod}, `"preconditions":{"uid":"u1"}`},
-		"delete exactly":  {plan.Action{Op: plan.OpDelete, Pod: pod, Exact: true}, `"preconditions":{"uid":"u1","resourceVersion":"50"}`},
-		"no patch at all": {plan.Action{Op: plan.OpUpdateInPlace, Pod: pod, Patch: []byte(`{`), Exact: true}, ""},
+		"drain":              {plan.Action{Op: plan.OpDrain, Pod: pod, Status: data}, `PATCH /api/v1/namespaces/ns/pods/a-1/status ` + string(data)},
+		"update":             {plan.Action{Op: plan.OpUpdateInPlace, Pod: pod, Patch: data}, `PATCH /api/v1/namespaces/ns/pods/a-1 ` + string(data)},
+		"delete":             {plan.Action{Op: plan.OpDelete, Pod: pod}, `"preconditions":{"uid":"u1"}`},
+		"delete one version": {plan.Action{Op: plan.OpDelete, Pod: pod, ResourceVersion: "50"}, `"preconditions":{"uid":"u1","resourceVersion":"50"}`},
+		"delete by force":    {plan.Action{Op: plan.OpForceDelete, Pod: pod, ResourceVersion: "50"}, `"gracePeriodSeconds":0,"preconditions":{"uid":"u1","resourceVersion":"50"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &stub{answer: func(string, string, string) (int, any) { return 200, pod }}
 			controller := s.newController(t)
 			var g cache.Guard
-			err := controller.operations[c.action.Op].write(t.Context(), controller.newWriter(t.Context(), someTApp("a"), &g), &c.action)
-			if (err != nil) != (c.want == "") {
+			if err := controller.operations[c.action.Op].write(t.Context(), controller.newWriter(t.Context(), someTApp("a"), &g), &c.action); err != nil {
 				t.Errorf("got error %v", err)
 			}
-			if got := fmt.Sprint(s.asked()); c.want == "" && got != "[]" || !strings.Contains(got, c.want) {
+			if got := fmt.Sprint(s.asked()); !strings.Contains(got, c.want) {
 				t.Errorf("asked for\n%s\nwant\n%s", got, c.want)
 			}
 		})

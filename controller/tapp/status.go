@@ -27,7 +27,7 @@ const (
 func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, o *object, p *plan.Plan) (time.Duration, error) {
 	next := p.Status // what is held back must not hold the actions of its plan, too
 	return c.statuses.Put(ctx, &o.status, status.Status{
-		Object: klog.KObj(t), UID: t.UID, Stored: &t.Status, Next: &next, Passing: p.StatusPasses,
+		Object: klog.KObj(t), UID: t.UID, Stored: &t.Status, Next: &next, Passing: p.StatusDeferrable,
 		Patch: func(ctx context.Context, data []byte) error {
 			stored, err := c.TApps.TApps(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, data, metav1.PatchOptions{}, "status")
 			if err != nil {

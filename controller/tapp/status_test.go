@@ -120,7 +120,7 @@ func TestHeldStatusLetsThePlanGo(t *testing.T) {
 	s := &stub{answer: func(string, string, string) (int, any) { return 200, tapp }}
 	c := s.newController(t)
 	m := &object{}
-	p := &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: 1}, StatusPasses: true}
+	p := &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: 1}, StatusDeferrable: true}
 	gone := weak.Make(p)
 	if _, err := c.putStatus(t.Context(), tapp, m, p); err != nil {
 		t.Fatal(err)

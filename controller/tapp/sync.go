@@ -45,7 +45,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 		return loop.Result{After: wait}, err
 	}
 	began := c.Clock.Now()
-	p, err := c.compute(ctx, v)
+	p, err := c.compute(ctx, v, o.terminating)
 	decided := c.Clock.Now()
 
 	// An edit of the spec goes first: it holds for the version that was planned on,
@@ -105,9 +105,9 @@ func (c *Controller) snapshot(ctx context.Context, t *tappv1.TApp, o *object) (*
 
 // compute makes the plan, and makes it again with evidence when it asks for
 // some. Evidence that cannot be had is an error, and the plan goes on without.
-func (c *Controller) compute(ctx context.Context, v *view) (plan.Plan, error) {
+func (c *Controller) compute(ctx context.Context, v *view, noCreationUntil time.Time) (plan.Plan, error) {
 	began := time.Now()
-	in := plan.Input{TApp: v.tapp, Pods: v.pods, Claims: v.claims, Revisions: v.revisions, Now: c.Clock.Now(), Policy: c.Policy}
+	in := plan.Input{TApp: v.tapp, Pods: v.pods, Claims: v.claims, Revisions: v.revisions, Now: c.Clock.Now(), NoCreationUntil: noCreationUntil, Policy: c.Policy}
 	p := plan.Compute(in)
 	c.Metrics.planDuration.Observe(time.Since(began).Seconds())
 	if len(p.Evidence) == 0 {

@@ -2,7 +2,6 @@ package tapp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -131,8 +130,8 @@ func replace(ctx context.Context, w *writer, a *plan.Action) error {
 
 func deletePod(ctx context.Context, w *writer, a *plan.Action) error {
 	o := metav1.DeleteOptions{}
-	if a.Exact {
-		o.Preconditions = &metav1.Preconditions{ResourceVersion: &a.Pod.ResourceVersion}
+	if a.ResourceVersion != "" {
+		o.Preconditions = &metav1.Preconditions{ResourceVersion: &a.ResourceVersion}
 	}
 	return w.delete(ctx, a.Pod, o, false)
 }
@@ -142,7 +141,7 @@ func deletePod(ctx context.Context, w *writer, a *plan.Action) error {
 func forceDelete(ctx context.Context, w *writer, a *plan.Action) error {
 	return w.delete(ctx, a.Pod, metav1.DeleteOptions{
 		GracePeriodSeconds: new(int64),
-		Preconditions:      &metav1.Preconditions{ResourceVersion: &a.Pod.ResourceVersion},
+		Preconditions:      &metav1.Preconditions{ResourceVersion: &a.ResourceVersion},
 	}, true)
 }
 
@@ -164,40 +163,11 @@ func (w *writer) delete(ctx context.Context, pod *corev1.Pod, o metav1.DeleteOpt
 }
 
 func patch(ctx context.Context, w *writer, a *plan.Action) error {
-	data, err := exact(a, a.Patch)
-	if err != nil {
-		return err
-	}
-	return w.patch(ctx, a.Pod.Name, data)
+	return w.patch(ctx, a.Pod.Name, a.Patch)
 }
 
 func patchStatus(ctx context.Context, w *writer, a *plan.Action) error {
-	data, err := exact(a, a.Status)
-	if err != nil {
-		return err
-	}
-	return w.patch(ctx, a.Pod.Name, data, "status")
-}
-
-// exact makes the patch of an exact action hold for the observed version of its pod.
-func exact(a *plan.Action, data []byte) ([]byte, error) {
-	if !a.Exact {
-		return data, nil
-	}
-	var p map[string]json.RawMessage
-	var metadata map[string]any
-	err := json.Unmarshal(data, &p)
-	if err == nil {
-		err = json.Unmarshal(p["metadata"], &metadata)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the patch of pod %s: %w", a.Pod.Name, err)
-	}
-	metadata["resourceVersion"] = a.Pod.ResourceVersion
-	if p["metadata"], err = json.Marshal(metadata); err != nil {
-		return nil, fmt.Errorf("rendering the patch of pod %s: %w", a.Pod.Name, err)
-	}
-	return json.Marshal(p)
+	return w.patch(ctx, a.Pod.Name, a.Status, "status")
 }
 
 // nodeCapacity is the cause that the API server gives when it refuses a resize

@@ -10,8 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // TestNamespaceTerminates: where the namespace is being deleted, nothing is created in vain over
@@ -74,39 +72,4 @@ func TestNamespaceTerminates(t *testing.T) {
 			t.Errorf("in the end: asked %q", got)
 		}
 	})
-}
-
-// TestTerminatingNamespaceIsWorkedIn: all but creating goes on there.
-func TestTerminatingNamespaceIsWorkedIn(t *testing.T) {
-	mine := ownedBy(somePod("a-0", "u0", "50"), "TApp", "a", "uid-a")
-	creations := []plan.Action{
-		{Op: plan.OpCreateRevision, Revision: someRevision("a-1")}, {Op: plan.OpCreateClaim, ID: "1", Claim: someClaim("d-a-1", "")},
-		{Op: plan.OpCreate, ID: "1", Pod: somePod("a-1", "", "")}, {Op: plan.OpReplace, ID: "2", Pod: somePod("a-2", "", ""), Old: somePod("a-2", "u2", "40")},
-	}
-	deletion := plan.Action{Op: plan.OpDelete, ID: "0", Pod: mine}
-	for name, c := range map[string]struct {
-		actions []plan.Action
-		again   bool
-		asks    int
-	}{
-		"some create":  {append(creations, deletion), true, 1},
-		"all create":   {creations, true, 0},
-		"none creates": {[]plan.Action{deletion}, false, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := &stub{answer: func(string, string, string) (int, any) { return 200, mine }}
-			controller, tapp := s.newController(t), someTApp("a")
-			if err := controller.tapps.GetStore().Add(tapp); err != nil {
-				t.Fatal(err)
-			}
-			got := controller.apply(t.Context(), tapp, &object{terminating: time.Now().Add(time.Minute)}, c.actions)
-			asks := s.asked()
-			if len(asks) != c.asks || c.asks == 1 && !strings.HasPrefix(asks[0], "DELETE "+pods+"/a-0 ") {
-				t.Errorf("asked %v", asks)
-			}
-			if again := got.again > 50*time.Second && got.again <= time.Minute; again != c.again || !again && got.again != 0 {
-				t.Errorf("again after %s", got.again)
-			}
-		})
-	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // reasons as the planner's code has them: held instances, actions, conditions.
-var reasons = regexp.MustCompile(`(?:hold\(|Reason: |[rR]eason\w*(?:, why)? +:?= |d\.set\(s, tappv1\.\w+, (?:true|false), |return (?:false, )?|waiting\()"([A-Z][a-z]+(?:[A-Z][a-z]+)*)"`)
+var reasons = regexp.MustCompile(`(?:\.wait\(|Reason: |[rR]eason\w*(?:, why)? +:?= |\.set\(s, tappv1\.\w+, (?:true|false), |return (?:false, )?|waiting\(|intent\{\w+, |deleteAt\(.*, )"([A-Z][a-z]+(?:[A-Z][a-z]+)*)"`)
 
 // TestReasons: operations.md says of every reason of the planner what to do.
 func TestReasons(t *testing.T) {
@@ -17,9 +17,13 @@ func TestReasons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob("../../controller/tapp/plan/*.go")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, room := range []string{"tapp", "inplace"} {
+		found, err := filepath.Glob("../../plan/" + room + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
 	}
 	found := map[string]bool{}
 	for _, file := range files {

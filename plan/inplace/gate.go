@@ -53,12 +53,21 @@ func gateCondition(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
+// Target is the pod that a patch holds for.
+type Target struct {
+	// UID of the pod: the patch fails on another pod of the same name. Empty for the
+	// second half of a create.
+	UID types.UID `json:"uid,omitempty"`
+	// ResourceVersion: the patch fails on any other version of the pod. Empty: it holds
+	// for all.
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+}
+
 // GatePatch is a strategic merge patch of a pod's status that opens or closes the
-// gate. With a UID it fails on another pod of the same name; without one it is
-// the second half of a create. Conditions merge by type, so that Ready, which is
-// the kubelet's, stays as it is. The condition carries no observedGeneration: it
-// speaks of our doing, not of any generation of the pod.
-func GatePatch(uid types.UID, open bool, reason, message string, now time.Time) []byte {
+// gate. Conditions merge by type, so that Ready, which is the kubelet's, stays as it
+// is. The condition carries no observedGeneration: it speaks of our doing, not of any
+// generation of the pod.
+func GatePatch(target Target, open bool, reason, message string, now time.Time) []byte {
 	status := corev1.ConditionFalse
 	if open {
 		status = corev1.ConditionTrue
@@ -71,14 +80,12 @@ func GatePatch(uid types.UID, open bool, reason, message string, now time.Time) 
 		Message            string                  `json:"message,omitempty"`
 	}
 	var patch struct {
-		Metadata struct {
-			UID types.UID `json:"uid,omitempty"`
-		} `json:"metadata,omitzero"`
-		Status struct {
+		Metadata Target `json:"metadata,omitzero"`
+		Status   struct {
 			Conditions []condition `json:"conditions"`
 		} `json:"status"`
 	}
-	patch.Metadata.UID = uid
+	patch.Metadata = target
 	patch.Status.Conditions = []condition{{tappv1.GateInPlaceUpdate, status, metav1.NewTime(now), reason, message}}
 	text, err := json.Marshal(patch)
 	if err != nil {

@@ -53,12 +53,21 @@ func upgraded(t *testing.T, pod *corev1.Pod, images ...string) (*corev1.Pod, []s
 func patchTo(t *testing.T, pod, want *corev1.Pod) (*corev1.Pod, []string) {
 	t.Helper()
 	before := pod.DeepCopy()
-	patch, restarts, err := Patch(pod, want, someHashes, patchTime)
+	images, err := imagesPatch(pod, &want.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	update := Update{Pod: pod, Want: want, Hashes: someHashes, Now: patchTime}
+	patch, err := update.Patch()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !equality.Semantic.DeepEqual(pod, before) {
 		t.Fatal("Patch changed its argument")
+	}
+	var restarts []string
+	for _, c := range update.restarts(images) {
+		restarts = append(restarts, c.Name)
 	}
 	next := applyPatch(t, pod, patch)
 	if !equality.Semantic.DeepEqual(next.Spec, pod.Spec) && pod.Generation != 0 {
@@ -346,7 +355,7 @@ func TestInjectedSidecar(t *testing.T) {
 	if len(next.Spec.Containers) != 2 || next.Spec.Containers[0].Image != "sidecar:1" || next.Spec.Containers[1].Image != "a:2" || !slices.Equal(restarts, []string{"app"}) {
 		t.Errorf("restarts %v, %v", restarts, next.Spec.Containers)
 	}
-	_, _, err := Patch(podWith("a:1"), podWith("a:2", "h:1"), someHashes, patchTime)
+	_, err := Update{Pod: podWith("a:1"), Want: podWith("a:2", "h:1"), Hashes: someHashes, Now: patchTime}.Patch()
 	if !errors.Is(err, ErrContainerMissing) || !strings.Contains(err.Error(), "spec.containers[helper]") {
 		t.Errorf("a container that the pod lacks: %v", err)
 	}

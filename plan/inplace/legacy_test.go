@@ -86,7 +86,7 @@ func FuzzReadInPlaceState(f *testing.F) {
 			t.Errorf("%+v", p)
 		}
 		want := podWith(image)
-		patch, _, err := Patch(pod, want, someHashes, patchTime)
+		patch, err := Update{Pod: pod, Want: want, Hashes: someHashes, Now: patchTime}.Patch()
 		if err != nil || !json.Valid(patch) {
 			t.Errorf("%s, %v", patch, err)
 		}

@@ -33,7 +33,7 @@ func metadataChanges(pod, want *corev1.Pod, h template.Hashes) metaPatch {
 		last = template.Keys{} // malformed: nothing is known, so nothing is removed
 	}
 	m := metaPatch{
-		UID:         pod.UID,
+		Target:      Target{UID: pod.UID},
 		Labels:      mapChanges(pod.Labels, want.Labels, last.Labels),
 		Annotations: mapChanges(pod.Annotations, want.Annotations, last.Annotations),
 	}

@@ -64,19 +64,26 @@ func TestKeysOfATemplateThatLostAll(t *testing.T) {
 	}
 }
 
-// TestPatchesNameTheUID, so that they fail on another pod of the same name.
+// TestPatchesNameTheUID, so that they fail on another pod of the same name, and the
+// version that they hold for.
 func TestPatchesNameTheUID(t *testing.T) {
 	relabel, err := RelabelPatch(podWith("a:1"), podWith("a:1"), someHashes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	inPlace, _, err := Patch(podWith("a:1"), podWith("a:2"), someHashes, patchTime)
+	inPlace, err := Update{Pod: podWith("a:1"), Want: podWith("a:2"), Hashes: someHashes, Now: patchTime, ResourceVersion: "50"}.Patch()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, patch := range [][]byte{relabel, inPlace, GatePatch("uid-1", true, "", "", patchTime)} {
-		var p struct{ Metadata struct{ UID string } }
-		if err := json.Unmarshal(patch, &p); err != nil || p.Metadata.UID != "uid-1" {
+	for n, patch := range [][]byte{relabel, inPlace, GatePatch(Target{"uid-1", "50"}, true, "", "", patchTime)} {
+		var p struct {
+			Metadata struct{ UID, ResourceVersion string }
+		}
+		version := "50"
+		if n == 0 {
+			version = ""
+		}
+		if err := json.Unmarshal(patch, &p); err != nil || p.Metadata.UID != "uid-1" || p.Metadata.ResourceVersion != version {
 			t.Errorf("%s, %v", patch, err)
 		}
 	}
@@ -94,7 +101,7 @@ func TestGate(t *testing.T) {
 		t.Error("a gate without a condition is neither open nor was it closed")
 	}
 	for _, open := range []bool{true, false, true} {
-		pod = applyPatch(t, pod, GatePatch(pod.UID, open, "Because", "of this", patchTime))
+		pod = applyPatch(t, pod, GatePatch(Target{UID: pod.UID}, open, "Because", "of this", patchTime))
 		since, closed := GateClosedSince(pod)
 		if GateOpen(pod) != open || closed == open || !open && !since.Equal(patchTime) {
 			t.Errorf("open %t, closed %t since %v", GateOpen(pod), closed, since)
@@ -106,7 +113,7 @@ func TestGate(t *testing.T) {
 			t.Errorf("%v", c)
 		}
 	}
-	if got := string(GatePatch("", true, "PodCreated", "why", patchTime)); got != `{"status":{"conditions":[{"type":"tkestack.io/InPlaceUpdate","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z","reason":"PodCreated","message":"why"}]}}` {
+	if got := string(GatePatch(Target{}, true, "PodCreated", "why", patchTime)); got != `{"status":{"conditions":[{"type":"tkestack.io/InPlaceUpdate","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z","reason":"PodCreated","message":"why"}]}}` {
 		t.Error(got)
 	}
 }

@@ -81,7 +81,7 @@ func (k *oneContainer) isIdle() bool { return k.generation == k.pod.Generation &
 func (k *oneContainer) patch(t *rapid.T, image string) {
 	want := k.pod.DeepCopy()
 	want.Spec.Containers[0].Image = image
-	patch, _, err := Patch(k.pod, want, someHashes, k.now)
+	patch, err := Update{Pod: k.pod, Want: want, Hashes: someHashes, Now: k.now}.Patch()
 	if err != nil {
 		t.Fatal(err)
 	}

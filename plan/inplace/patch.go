@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/template"
@@ -23,7 +22,7 @@ type podPatch struct {
 }
 
 type metaPatch struct {
-	UID         types.UID          `json:"uid,omitempty"`
+	Target
 	Labels      map[string]*string `json:"labels,omitempty"`
 	Annotations map[string]*string `json:"annotations,omitempty"`
 }
@@ -42,67 +41,111 @@ type imagePatch struct {
 // container that its template has.
 var ErrContainerMissing = errors.New("the pod has no such container")
 
-// Patch is the one strategic merge patch that brings a pod to want, as far
-// as that goes in place: the images of containers and initContainers, labels and
-// annotations, and the record of what to wait for. Containers are matched by
-// name; one that only the pod has, such as an injected sidecar, is left alone.
-// restarts names the containers that the kubelet restarts because of it.
+// Update is an update in place of a pod.
+type Update struct {
+	// Pod as observed, and Want, the pod that its template makes.
+	Pod, Want *corev1.Pod
+	// Hashes of that template.
+	Hashes template.Hashes
+	// Now is the time of the update.
+	Now time.Time
+	// ResourceVersion of the pod that the patch holds for; empty: any.
+	ResourceVersion string
+}
+
+// Patch is the one strategic merge patch that brings the pod to Want, as far as that
+// goes in place: the images of containers and initContainers, labels and annotations,
+// and the record of what to wait for. Containers are matched by name; one that only the
+// pod has, such as an injected sidecar, is left alone.
 //
 // Hashes, images and record change in one write: whoever sees the new images
 // sees the record too.
-func Patch(pod, want *corev1.Pod, h template.Hashes, now time.Time) (patch []byte, restarts []string, err error) {
-	spec, err := imagesPatch(pod, want)
+func (u Update) Patch() ([]byte, error) {
+	spec, err := imagesPatch(u.Pod, &u.Want.Spec)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	state := &State{Revision: h.Template, UpdateTimestamp: metav1.NewTime(now),
-		LastContainerStatuses: map[string]LastContainerStatus{}}
-	for name, last := range pendingContainers(pod, now) {
-		state.LastContainerStatuses[name] = last
-	}
-	for _, c := range containersOf(pod) {
-		if image, ok := spec.imageOf(c); !ok || image == c.Image || !c.restarts() || c.ended(pod.Spec.RestartPolicy) {
-			continue
-		}
-		restarts = append(restarts, c.Name)
-		state.LastContainerStatuses[c.Name] = c.record(pod, now)
+	state := &State{Revision: u.Hashes.Template, UpdateTimestamp: metav1.NewTime(u.Now), LastContainerStatuses: pendingContainers(u.Pod, u.Now)}
+	for _, c := range u.restarts(spec) {
+		state.LastContainerStatuses[c.Name] = c.record(u.Pod, u.Now)
 	}
 	text, err := json.Marshal(state)
 	if err != nil {
-		return nil, nil, fmt.Errorf("record the state of the update: %w", err)
+		return nil, fmt.Errorf("record the state of the update: %w", err)
 	}
-	p := podPatch{Metadata: metadataChanges(pod, want, h)}
+	p := podPatch{Metadata: metadataChanges(u.Pod, u.Want, u.Hashes)}
+	p.Metadata.ResourceVersion = u.ResourceVersion
 	p.Metadata.annotate(tappv1.AnnotationInPlaceState, string(text))
 	if len(spec.Containers)+len(spec.InitContainers) > 0 {
 		p.Spec = spec
 	}
-	patch, err = json.Marshal(p)
+	patch, err := json.Marshal(p)
 	if err != nil {
-		return nil, nil, fmt.Errorf("write the patch of an in-place update: %w", err)
+		return nil, fmt.Errorf("write the patch of an in-place update: %w", err)
 	}
-	return patch, restarts, nil
+	return patch, nil
+}
+
+// restarts are the containers that the kubelet restarts because of the patch.
+func (u Update) restarts(spec *specPatch) (out []container) {
+	for _, c := range containersOf(u.Pod) {
+		if image, ok := spec.imageOf(c); ok && image != c.Image && c.restarts() && !c.ended(u.Pod.Spec.RestartPolicy) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// CheckContainers says why a pod cannot be brought to a template in place: it lacks a
+// container.
+func CheckContainers(pod *corev1.Pod, t *corev1.PodTemplateSpec) error {
+	for _, lists := range [2]struct {
+		field      string
+		have, want []corev1.Container
+	}{{"initContainers", pod.Spec.InitContainers, t.Spec.InitContainers}, {"containers", pod.Spec.Containers, t.Spec.Containers}} {
+		for i := range lists.want {
+			if indexOf(lists.have, lists.want[i].Name) < 0 {
+				return missingContainer(lists.field, lists.want[i].Name)
+			}
+		}
+	}
+	return nil
+}
+
+func missingContainer(field, name string) error {
+	return fmt.Errorf("spec.%s[%s]: %w", field, name, ErrContainerMissing)
+}
+
+// indexOf the container of that name, or -1.
+func indexOf(list []corev1.Container, name string) int {
+	for i := range list {
+		if list[i].Name == name {
+			return i
+		}
+	}
+	return -1
 }
 
 // imagesPatch holds the images that differ. They are compared as text: that is
 // how the kubelet compares them.
-func imagesPatch(pod, want *corev1.Pod) (*specPatch, error) {
-	first, err := imagePatches(pod.Spec.InitContainers, want.Spec.InitContainers)
-	if err != nil {
-		return nil, fmt.Errorf("spec.initContainers%w", err)
+func imagesPatch(pod *corev1.Pod, want *corev1.PodSpec) (*specPatch, error) {
+	var p specPatch
+	var err error
+	if p.InitContainers, err = imagePatches("initContainers", pod.Spec.InitContainers, want.InitContainers); err != nil {
+		return nil, err
 	}
-	regular, err := imagePatches(pod.Spec.Containers, want.Spec.Containers)
-	if err != nil {
-		return nil, fmt.Errorf("spec.containers%w", err)
+	if p.Containers, err = imagePatches("containers", pod.Spec.Containers, want.Containers); err != nil {
+		return nil, err
 	}
-	return &specPatch{InitContainers: first, Containers: regular}, nil
+	return &p, nil
 }
 
-func imagePatches(have, want []corev1.Container) ([]imagePatch, error) {
+func imagePatches(field string, have, want []corev1.Container) ([]imagePatch, error) {
 	var patches []imagePatch
 	for i := range want {
-		at := slices.IndexFunc(have, func(c corev1.Container) bool { return c.Name == want[i].Name })
+		at := indexOf(have, want[i].Name)
 		if at < 0 {
-			return nil, fmt.Errorf("[%s]: %w", want[i].Name, ErrContainerMissing)
+			return nil, missingContainer(field, want[i].Name)
 		}
 		if have[at].Image != want[i].Image {
 			patches = append(patches, imagePatch{want[i].Name, want[i].Image})

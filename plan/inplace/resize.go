@@ -31,7 +31,7 @@ type Resize struct {
 // template with this hash.
 func (r *Resize) Patch(templateHash string) (patch, refused []byte) {
 	patch, _ = json.Marshal(r.patch) // quantities always marshal
-	p := podPatch{Metadata: metaPatch{UID: r.patch.Metadata.UID, Annotations: map[string]*string{}}}
+	p := podPatch{Metadata: metaPatch{Target: Target{UID: r.patch.Metadata.UID}, Annotations: map[string]*string{}}}
 	p.Metadata.annotate(tappv1.AnnotationResized, refusedPrefix+templateHash)
 	refused, _ = json.Marshal(p)
 	return patch, refused

@@ -186,7 +186,7 @@ func (c *cluster) touch(pod *corev1.Pod) {
 func (c *cluster) delete(pod *corev1.Pod) {
 	switch {
 	case pod.DeletionTimestamp != nil:
-	case isFinished(pod) || pod.Spec.NodeName == "":
+	case isEnded(pod) || pod.Spec.NodeName == "":
 		delete(c.pods, pod.Name)
 	default:
 		pod.DeletionTimestamp = new(metav1.NewTime(c.now.Add(30 * time.Second)))

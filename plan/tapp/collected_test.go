@@ -16,11 +16,11 @@ import (
 func TestCollectionIsFinished(t *testing.T) {
 	in := story(2, podStory{IDs: "0-1", Collected: true, Phase: corev1.PodFailed}).input(t)
 	wantOps(t, Compute(in))
-	if p := Compute(in); p.Wait == 0 || p.Wait > collectorMost {
+	if p := Compute(in); p.Wait == 0 || p.Wait > collectorTimeout {
 		t.Errorf("the next look is after %s", p.Wait)
 	}
 	for i := range in.Pods[1].Status.Conditions {
-		in.Pods[1].Status.Conditions[i].LastTransitionTime = metav1.NewTime(now.Add(-collectorMost - time.Second))
+		in.Pods[1].Status.Conditions[i].LastTransitionTime = metav1.NewTime(now.Add(-collectorTimeout - time.Second))
 	}
 	wantOps(t, Compute(in), "Delete 1")
 	in.TApp.Spec.Replicas = new(int32)
@@ -54,7 +54,7 @@ func TestRemovalIsFinished(t *testing.T) {
 			}
 			p := Compute(in)
 			wantOps(t, p, c.want...)
-			if len(c.want) == 0 && (p.Wait <= 0 || p.Wait > removalMost) {
+			if len(c.want) == 0 && (p.Wait <= 0 || p.Wait > removalTimeout) {
 				t.Errorf("the next look is after %s", p.Wait)
 			}
 		})

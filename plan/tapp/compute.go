@@ -2,11 +2,11 @@ package tapp
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
@@ -17,68 +17,56 @@ import (
 // Bad data for one instance leaves that instance without an action and with a
 // reason; it never stops the rest.
 func Compute(in Input) Plan {
-	d := decision{in: in, tapp: defaulted(in.TApp)}
-	d.readSpec()
-	d.observe()
-	if d.tapp.DeletionTimestamp == nil {
-		d.settleOwnership()
-		d.removeUnwanted()
-		d.followEnds()
-		d.followClaims()
-		d.createMissing()
-		d.finishDeletions()
-		d.rollOut()
-		d.keepHistory()
-		d.pruneTemplates()
+	c := &clock{now: in.Now}
+	s := readSpec(in)
+	claims := readClaims(s, in.Claims)
+	all := observe(s, c, in, claims)
+
+	h := history{revision: s.tapp.Status.UpdateRevision}
+	var problems []Problem
+	var growing []claim
+	if s.tapp.DeletionTimestamp == nil {
+		t := &turns{clock: c, batch: in.Policy.Batch}
+		settleOwnership(s, all)
+		removeUndesired(s, c, all)
+		followEnds(s, c, claims, all)
+		growing = followClaims(s, c, claims, all)
+		createMissing(s, c, t, claims, all)
+		problems = heldProblems(rollOut(s, c, t, all))
+		h = keepHistory(s, c, in.Revisions)
+		h.actions = append(h.actions, pruneTemplates(s)...)
 	}
-	d.findLostNodes()
-	d.reportHeld()
-	status := d.status() // also of the single instances; it may set the time of the next look
+	lost := followTerminating(s, c, in.Nodes, all)
+	problems = slices.Concat(s.problems, problems)
+
+	status := (&summary{spec: s, clock: c, instances: all, growing: growing, lost: lost, problems: problems}).status(h.revision)
 	return Plan{
-		Actions:      d.actions(),
-		History:      d.history,
-		Status:       status,
-		StatusPasses: isPassing(in.TApp, &status),
-		Instances:    d.report(),
-		Problems:     d.problems,
-		Evidence:     slices.Sorted(d.evidence.all()),
-		Wait:         d.wait,
+		Actions:          actions(all),
+		History:          h.actions,
+		Status:           status,
+		StatusDeferrable: isDeferrable(in.TApp, &status),
+		Instances:        report(s, all),
+		Desired:          count(all, (*instance).desired),
+		Budgets:          s.budgetsOf(count(all, (*instance).desired)),
+		Problems:         problems,
+		Evidence:         slices.Sorted(lost.unread.all()),
+		Wait:             c.wait,
 	}
 }
 
-// decision is the working state of one Compute.
-type decision struct {
-	in   Input
-	tapp *tappv1.TApp // defaulted; only the spec is a copy
+// clock is the time of the decision, and after how long time alone may change it.
+type clock struct {
+	now  time.Time
+	wait time.Duration // 0: it cannot
+}
 
-	replicas int
-	selector labels.Selector // nil: invalid
-	// frozen is why no pod may be created or changed: the spec is invalid as a
-	// whole. Stopped instances still go.
-	frozen string
-	templates
-	budgets
-
-	instances []*instance // ascending by id
-	byID      map[int]*instance
-	claims    map[string]*corev1.PersistentVolumeClaim // by name, whosoever
-	own       []claim
-	growing   []claim // that have not the size of their template yet
-	problems  []Problem
-	evidence  set
-	// lostNodes is the evidence by which pods are deleted by force.
-	lostNodes set
-	// images says of pairs of references whether they mean the same image.
-	images map[[2]string]bool
-	// heldInPlace are the ids that policy InPlaceOnly keeps from their template.
-	heldInPlace []int
-	wait        time.Duration
-	// openGate is the second write of every create.
-	openGate []byte
-	// revision is the name of the spec's revision, and history what is to be done
-	// about revisions.
-	revision string
-	history  []Action
+// waitFor makes the controller look again after this long at the latest.
+func (c *clock) waitFor(after time.Duration) {
+	// A condition's time has whole seconds, so that less is never worth a look.
+	after = max(after, time.Millisecond)
+	if c.wait == 0 || after < c.wait {
+		c.wait = after
+	}
 }
 
 // defaulted applies the defaults to a copy. Only what they write to is copied, and
@@ -91,55 +79,47 @@ func defaulted(t *tappv1.TApp) *tappv1.TApp {
 	return &out
 }
 
-// readSpec turns the spec into what the steps work with, and notes its problems.
-func (d *decision) readSpec() {
-	d.replicas = d.readReplicas()
-	d.selector = d.readSelector()
-	d.readTemplates()
-	d.readBudgets()
-	d.checkIDs()
-}
-
-// waitFor makes the controller look again after this long at the latest.
-func (d *decision) waitFor(after time.Duration) {
-	// A condition's time has whole seconds, so that less is never worth a look.
-	after = max(after, time.Millisecond)
-	if d.wait == 0 || after < d.wait {
-		d.wait = after
-	}
-}
-
 // actions of all instances, in ascending order of ids.
-func (d *decision) actions() []Action {
+func actions(all []*instance) []Action {
 	var out []Action
-	for _, i := range d.instances {
+	for _, i := range all {
 		out = append(out, i.actions...)
 	}
 	return out
 }
 
-// reportHeld notes the instances that no update can reach.
-func (d *decision) reportHeld() {
-	if len(d.heldInPlace) == 0 {
-		return
+// heldProblems tells of the instances that no update can reach.
+func heldProblems(held []int) []Problem {
+	if len(held) == 0 {
+		return nil
 	}
-	slices.Sort(d.heldInPlace)
-	d.problem(ReasonInPlaceOnly, "spec.updateStrategy.inPlaceUpdate.policy",
-		"InPlaceOnly keeps instances %s from their template, which changed in more than images, labels and annotations; recreate them one by one with spec.statuses, or set InPlaceIfPossible", Ranges(d.heldInPlace))
+	slices.Sort(held)
+	return []Problem{newProblem(concernsUpdates, ReasonInPlaceOnly, "spec.updateStrategy.inPlaceUpdate.policy",
+		"InPlaceOnly keeps instances %s from their template, which changed in more than images, labels and annotations; recreate them one by one with spec.statuses, or set InPlaceIfPossible", Ranges(held))}
 }
 
-func (d *decision) report() []Instance {
-	out := make([]Instance, 0, len(d.instances))
-	for _, i := range d.instances {
-		if !i.wanted && i.pod == nil && !i.leftBehind {
-			continue // of an instance that is no more, some claims were kept
+// report is what the plan says of each instance.
+func report(s *spec, all []*instance) []Instance {
+	out := make([]Instance, 0, len(all))
+	for _, i := range all {
+		if !i.belowReplicas && i.pod == nil && !i.claimsLeft {
+			continue // only claims that are kept are left of it
 		}
 		out = append(out, Instance{
-			ID: i.id, Template: i.templateName, Status: i.status, Pod: i.pod,
-			Available: i.available, Current: i.current, Reason: i.reason, Why: i.why,
+			ID: i.name, Template: i.templateName, Status: i.status, Pod: i.pod,
+			Desired: i.desired(), Forced: s.isForced(i), Available: i.available, Current: i.updated, Reason: i.reason, Why: i.why,
 		})
 	}
 	return out
+}
+
+func count(all []*instance, is func(*instance) bool) (n int) {
+	for _, i := range all {
+		if is(i) {
+			n++
+		}
+	}
+	return n
 }
 
 // ready returns the pod's Ready condition, or nil.
@@ -157,7 +137,7 @@ func isReady(pod *corev1.Pod) bool {
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-func isFinished(pod *corev1.Pod) bool {
+func isEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
@@ -165,4 +145,14 @@ func isFinished(pod *corev1.Pod) bool {
 func controls(t *tappv1.TApp, pod *corev1.Pod) bool {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	return ref != nil && ref.UID == t.UID
+}
+
+// instanceOf returns the id in a pod's name, and whether it is one of the
+// TApp's: <tapp>-<id>, the id without leading zeros.
+func instanceOf(tapp, pod string) (int, bool) {
+	id, ok := strings.CutPrefix(pod, tapp+"-")
+	if !ok {
+		return 0, false
+	}
+	return ParseID(id)
 }

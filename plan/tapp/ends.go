@@ -1,6 +1,7 @@
 package tapp
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,11 +24,11 @@ const (
 
 // runsAgain says whether a pod that ended is followed by another one. First
 // match decides.
-func (d *decision) runsAgain(i *instance) bool {
+func (s *spec) runsAgain(i *instance) bool {
 	switch pod := i.pod; {
 	case i.template == nil:
 		return false
-	case d.tapp.Spec.NeverMigrate:
+	case s.tapp.Spec.NeverMigrate:
 		return false
 	case len(pod.Status.ContainerStatuses) == 0: // its kubelet rejected it
 		return true
@@ -39,19 +40,19 @@ func (d *decision) runsAgain(i *instance) bool {
 	return true
 }
 
-// isCompleted says whether a wanted instance ended and stays so. After its pod
+// isCompleted says whether an instance below replicas ended and stays so. After its pod
 // is gone the stored status is what tells.
-func (d *decision) isCompleted(i *instance) bool {
-	if !i.wanted || i.stopped {
+func (s *spec) isCompleted(i *instance) bool {
+	if !i.belowReplicas || i.stopped {
 		return false
 	}
 	switch i.state {
-	case finished:
-		return !d.runsAgain(i)
-	case dying, missing:
+	case ended:
+		return !s.runsAgain(i)
+	case terminating, missing:
 		// A kubelet gives a pod that it was told to delete a final phase too, so that
-		// the phase of a dying pod does not tell whether it ended by itself.
-		return isEnd(d.tapp.Status.Statuses[i.id])
+		// the phase of a terminating pod does not tell whether it ended by itself.
+		return isEnd(s.tapp.Status.Statuses[i.name])
 	}
 	return false
 }
@@ -67,60 +68,65 @@ func endOf(pod *corev1.Pod) tappv1.InstanceStatus {
 	return tappv1.InstanceSucc
 }
 
+// endIntent: the next pod follows one that ended.
+func endIntent(pod *corev1.Pod) intent {
+	switch {
+	case pod.Status.Reason != "":
+		return intent{replace, "PodFailed", "the pod failed: " + pod.Status.Reason}
+	case pod.Status.Phase == corev1.PodFailed:
+		return intent{replace, "PodFailed", "the pod failed"}
+	}
+	return intent{replace, "PodEnded", "the pod ended"}
+}
+
 // followEnds replaces pods that ended and are to run again, and deletes those
 // that are not, when it is their time.
-func (d *decision) followEnds() {
-	allEnded := true
-	for _, i := range d.instances {
-		if i.wanted && !i.completed && (!i.stopped || i.pod != nil) {
-			allEnded = false
-		}
-	}
-	for _, i := range d.instances {
+func followEnds(s *spec, c *clock, claims *claims, all []*instance) {
+	allEnded := !slices.ContainsFunc(all, func(i *instance) bool {
+		return i.belowReplicas && !i.completed && (!i.stopped || i.pod != nil)
+	})
+	for _, i := range all {
 		switch {
-		case i.state != finished || !i.wanted || i.stopped:
+		case i.state != ended || !i.belowReplicas || i.stopped:
 		case !i.completed:
-			d.replace(i)
+			s.replace(c, claims, i)
 		case i.template == nil: // the end may turn out to be none, when it is back
-		case d.in.Policy.DeletePodAfterAppFinish && !allEnded:
-			i.hold(reasonNotFinished, "its pod ended, and is deleted when all instances have ended")
-		case d.tapp.Status.Statuses[i.id] != endOf(i.pod):
+		case s.policy.DeletePodAfterAppFinish && !allEnded:
+			i.wait(reasonNotFinished, "its pod ended, and is deleted when all instances have ended")
+		case s.tapp.Status.Statuses[i.name] != endOf(i.pod):
 			// Once the pod is gone only the stored status knows that it ended.
-			d.waitFor(recordDelay)
+			c.waitFor(recordDelay)
 		default:
-			d.delete(i, "Finished", "the pod ended")
+			s.delete(c, i, Action{Reason: "Finished", Why: "the pod ended"})
 		}
 	}
 }
 
-// replace has the next pod of an instance follow one that ended, at once when
-// its template changed since, otherwise after the delay.
-func (d *decision) replace(i *instance) {
-	reason, why := "PodEnded", "the pod ended"
-	switch {
-	case i.pod.Status.Reason != "":
-		reason, why = "PodFailed", "the pod failed: "+i.pod.Status.Reason
-	case i.pod.Status.Phase == corev1.PodFailed:
-		reason, why = "PodFailed", "the pod failed"
-	}
-	failures := 0
+// replace creates the next pod of an instance whose pod ended: at once when its
+// template changed since, otherwise after the delay.
+func (s *spec) replace(c *clock, claims *claims, i *instance) {
+	n, failures := s.intentOf(i), 0
 	if hash := i.pod.Labels[tappv1.LabelTemplateHash]; hash == i.template.Hashes.Template || !template.IsOurs(hash) {
-		ended := endTime(i.pod)
-		if start := i.pod.Status.StartTime; start == nil || ended.Sub(start.Time) < restartReset {
+		end := endTime(i.pod)
+		if start := i.pod.Status.StartTime; start == nil || end.Sub(start.Time) < restartReset {
 			failures, _ = strconv.Atoi(i.pod.Annotations[tappv1.AnnotationFailures])
 			failures = max(0, failures)
 		}
-		if left := delayAfter(failures) - d.in.Now.Sub(ended); left > 0 {
-			d.waitFor(left)
-			i.hold("Backoff", why+"; the next one follows "+delayAfter(failures).String()+" after its end")
+		if left := delayAfter(failures) - c.now.Sub(end); left > 0 {
+			c.waitFor(left)
+			i.wait("Backoff", n.text+"; the next one follows "+delayAfter(failures).String()+" after its end")
 			return
 		}
 		failures++
 	}
-	if !d.createClaims(i) {
+	if !s.mayCreate(c) {
+		i.waitForNamespace()
 		return
 	}
-	a := d.birth(i, OpReplace, failures, reason, why)
+	if !claims.createFor(i) {
+		return
+	}
+	a := s.birth(c, i, OpReplace, failures, n.reason, n.text)
 	a.Old = i.pod
 	i.act(a)
 }

@@ -5,12 +5,10 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/inplace"
@@ -20,147 +18,151 @@ import (
 type state int
 
 const (
-	missing  state = iota // no pod
-	foreign               // the name is taken by a pod that is not ours
-	adoptee               // a pod without a controller that is ours to adopt
-	stray                 // our pod, but the selector no longer matches it
-	dying                 // the pod is being deleted, or about to be by Kubernetes
-	finished              // the pod ended
-	alive                 // none of these
+	missing     state = iota // no pod
+	foreign                  // the name is taken by a pod that is not ours
+	orphan                   // a pod without a controller that is ours to adopt
+	unmatched                // our pod, but the selector no longer matches it
+	terminating              // the pod is being deleted, or about to be by Kubernetes
+	ended                    // the pod ended
+	alive                    // none of these
 )
 
-// instance is one id, what is wanted of it and what was observed.
+// instance is one id, what the spec asks of it and what was observed.
 type instance struct {
-	id  string
-	num int
+	id   int
+	name string // the id as maps and labels have it
 
-	wanted       bool // below replicas
-	stopped      bool // by spec.statuses
-	completed    bool // ended, and stays as it ended
-	leftBehind   bool // scaled down, its pod is gone, and its claims are to follow
-	templateName string
-	template     *podTemplate // nil: cannot be used, reason says why
+	belowReplicas bool
+	stopped       bool // by spec.statuses
+	completed     bool // ended, and stays as it ended
+	claimsLeft    bool // scaled down, its pod is gone, and its claims are to follow
+	templateName  string
+	template      *podTemplate // nil: cannot be used, reason says why
 
 	pod       *corev1.Pod
 	state     state
-	current   bool // the pod follows its template
+	updated   bool // the pod follows its template
 	updating  bool // the pod is changing in place, or drained for it
 	available bool
-	// doubted: it is ready, and nobody knows whether it is about to restart. It counts
-	// as not available, and what interrupts it has to be paid for nevertheless.
-	doubted bool
-	update  *inplace.Progress // nil until it is asked for
+	// mayRestart: the pod is ready, and only time tells whether its kubelet is about to
+	// restart a container of it. It counts as not available, and a disruption of it
+	// spends budget nevertheless.
+	mayRestart bool
+	progress   *inplace.Progress // nil until it is asked for
+	next       intent            // see spec.intentOf
 
 	actions []Action
 	status  tappv1.InstanceStatus
-	reason  string
-	why     string
+	// reason and why say what it waits for.
+	reason string
+	why    string
 }
 
-// running says whether the instance is to have a running pod.
-func (i *instance) running() bool { return i.wanted && !i.stopped && !i.completed }
+// desired says whether the instance is to have a running pod.
+func (i *instance) desired() bool { return i.belowReplicas && !i.stopped && !i.completed }
+
+// isDrained says whether the pod is out of its Services for an update: that has
+// begun.
+func (i *instance) isDrained() bool {
+	return i.pod != nil && inplace.HasGate(i.pod) && inplace.GateClosed(i.pod)
+}
 
 func (i *instance) act(a Action) {
 	i.reason, i.why = "", ""
-	a.ID = i.id
+	a.ID = i.name
 	i.actions = append(i.actions, a)
 	if i.template != nil {
 		i.template.actions++
 	}
 }
 
-// hold notes why nothing is done although the instance is not where the spec
+// wait notes why nothing is done although the instance is not where the spec
 // wants it.
-func (i *instance) hold(reason, why string) { i.reason, i.why = reason, why }
+func (i *instance) wait(reason, why string) { i.reason, i.why = reason, why }
 
-// observe makes an instance of every wanted id and of every pod, and puts each
-// in its state.
-func (d *decision) observe() {
-	d.readClaims()
-	wanted := d.wantedIDs()
-	d.byID = make(map[int]*instance, max(len(wanted), len(d.in.Pods)))
-	d.instances = make([]*instance, 0, max(len(wanted), len(d.in.Pods)))
-	pool := make([]instance, len(wanted))
-	for k, num := range wanted {
+// observe makes an instance of every id below replicas, of every pod and of every
+// claim that is to go, in ascending order, and puts each in its state.
+func observe(s *spec, c *clock, in Input, claims *claims) []*instance {
+	ids := s.ids(in.Pods)
+	byID := make(map[int]*instance, max(len(ids), len(in.Pods)))
+	all := make([]*instance, 0, max(len(ids), len(in.Pods)))
+	pool := make([]instance, len(ids))
+	for k, id := range ids {
 		i := &pool[k]
-		i.id, i.num, i.wanted = strconv.Itoa(num), num, true
-		i.stopped = d.tapp.Spec.Statuses[i.id] == tappv1.InstanceKilled
-		d.byID[num] = i
-		d.instances = append(d.instances, i)
+		i.id, i.name, i.belowReplicas = id, strconv.Itoa(id), true
+		i.stopped = s.tapp.Spec.Statuses[i.name] == tappv1.InstanceKilled
+		byID[id] = i
+		all = append(all, i)
 	}
 	sorted := true
-	for _, pod := range d.in.Pods {
-		num, ok := instanceOf(d.tapp.Name, pod.Name)
+	for _, pod := range in.Pods {
+		id, ok := instanceOf(s.tapp.Name, pod.Name)
 		if !ok {
 			continue // none of our making; it takes no name that we need
 		}
-		i := d.byID[num]
+		i := byID[id]
 		if i == nil {
-			i = &instance{id: strconv.Itoa(num), num: num}
-			d.byID[num] = i
-			d.instances = append(d.instances, i)
+			i = &instance{id: id, name: strconv.Itoa(id)}
+			byID[id] = i
+			all = append(all, i)
 			sorted = false
 		}
 		i.pod = pod
 	}
-	if more := d.withClaimsOnly(); len(more) > 0 {
-		d.instances = append(d.instances, more...)
+	if more := claims.withoutPods(byID); len(more) > 0 {
+		all = append(all, more...)
 		sorted = false
 	}
 	if !sorted {
-		slices.SortFunc(d.instances, func(a, b *instance) int { return a.num - b.num })
+		slices.SortFunc(all, func(a, b *instance) int { return a.id - b.id })
 	}
-	for _, i := range d.instances {
-		d.assignTemplate(i)
-		d.look(i)
+	for _, i := range all {
+		s.assignTemplate(i)
+		s.look(c, i)
 	}
-	d.instances = slices.DeleteFunc(d.instances, func(i *instance) bool {
+	return slices.DeleteFunc(all, func(i *instance) bool {
 		// A pod that is not ours, under a name that we do not need.
-		return !i.wanted && i.state == foreign
+		return !i.belowReplicas && i.state == foreign
 	})
 }
 
 // look puts the instance in its state.
-func (d *decision) look(i *instance) {
-	i.state = d.stateOf(i)
-	i.completed = d.isCompleted(i)
+func (s *spec) look(c *clock, i *instance) {
+	i.state = s.stateOf(i)
+	i.completed = s.isCompleted(i)
 	if i.state != alive {
 		return
 	}
-	i.current = i.template != nil && i.pod.Labels[tappv1.LabelTemplateHash] == i.template.Hashes.Template &&
+	i.updated = i.template != nil && i.pod.Labels[tappv1.LabelTemplateHash] == i.template.Hashes.Template &&
 		inplace.HasResources(i.pod, i.template.Spec)
-	i.updating = !d.settled(i)
-	i.available = i.running() && !i.updating && d.isAvailable(i.pod)
-	i.doubted = i.running() && i.update != nil && i.update.Left > 0 && d.isAvailable(i.pod)
+	i.updating = !c.isSettled(i)
+	i.available = i.desired() && !i.updating && s.isAvailable(c, i.pod)
+	i.mayRestart = i.desired() && i.progress != nil && i.progress.Left > 0 && s.isAvailable(c, i.pod)
 }
 
-func (d *decision) stateOf(i *instance) state {
+func (s *spec) stateOf(i *instance) state {
 	switch pod := i.pod; {
 	case pod == nil:
 		return missing
 	case metav1.GetControllerOfNoCopy(pod) == nil:
 		// The name is the identity, so that a label which contradicts it was not
 		// put there by a TApp.
-		if pod.DeletionTimestamp == nil && pod.Labels[tappv1.LabelInstanceID] == i.id && d.selects(pod) {
-			return adoptee
+		if pod.DeletionTimestamp == nil && pod.Labels[tappv1.LabelInstanceID] == i.name && s.selects(pod) {
+			return orphan
 		}
 		return foreign
-	case !controls(d.tapp, pod):
+	case !controls(s.tapp, pod):
 		return foreign
 	case pod.DeletionTimestamp != nil:
-		return dying
+		return terminating
 	case isCollected(pod):
-		return dying
-	case d.selector != nil && !d.selects(pod):
-		return stray
-	case isFinished(pod):
-		return finished
+		return terminating
+	case s.selector != nil && !s.selects(pod):
+		return unmatched
+	case isEnded(pod):
+		return ended
 	}
 	return alive
-}
-
-func (d *decision) selects(pod *corev1.Pod) bool {
-	return d.selector != nil && d.selector.Matches(labels.Set(pod.Labels))
 }
 
 // isCollected says whether Kubernetes is about to remove the pod because its node
@@ -181,42 +183,42 @@ func collectedSince(pod *corev1.Pod) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// settled says whether no in-place update of the pod is under way. With the
+// isSettled says whether no in-place update of the pod is under way. With the
 // readiness gate, the gate says so; it opens only after the update. Without it,
 // the recorded state does.
-func (d *decision) settled(i *instance) bool {
+func (c *clock) isSettled(i *instance) bool {
 	if inplace.HasGate(i.pod) {
 		return inplace.GateOpen(i.pod)
 	}
-	return d.inPlaceDone(i).Done
+	return c.progressOf(i).Done
 }
 
-// inPlaceDone is inplace.ProgressOf, asked only once and only where it may be false:
+// progressOf is inplace.ProgressOf, asked only once and only where it may not be done:
 // reading the record of the last update would be most of the cost of a plan.
-func (d *decision) inPlaceDone(i *instance) *inplace.Progress {
-	if i.update == nil {
-		i.update = &inplace.Progress{Done: inplace.CertainlyDone(i.pod)}
-		if !i.update.Done {
-			*i.update = inplace.ProgressOf(i.pod, d.in.Now)
+func (c *clock) progressOf(i *instance) *inplace.Progress {
+	if i.progress == nil {
+		i.progress = &inplace.Progress{Done: inplace.CertainlyDone(i.pod)}
+		if !i.progress.Done {
+			*i.progress = inplace.ProgressOf(i.pod, c.now)
 		}
-		if i.update.Left > 0 {
-			d.waitFor(i.update.Left)
+		if i.progress.Left > 0 {
+			c.waitFor(i.progress.Left)
 		}
 	}
-	return i.update
+	return i.progress
 }
 
 // isAvailable says whether the pod has been ready for minReadySeconds.
-func (d *decision) isAvailable(pod *corev1.Pod) bool {
-	c := ready(pod)
-	if c == nil || c.Status != corev1.ConditionTrue {
+func (s *spec) isAvailable(c *clock, pod *corev1.Pod) bool {
+	r := ready(pod)
+	if r == nil || r.Status != corev1.ConditionTrue {
 		return false
 	}
-	left := seconds(d.tapp.Spec.MinReadySeconds) - d.in.Now.Sub(c.LastTransitionTime.Time)
-	if d.tapp.Spec.MinReadySeconds == 0 || left <= 0 {
+	left := seconds(s.tapp.Spec.MinReadySeconds) - c.now.Sub(r.LastTransitionTime.Time)
+	if s.tapp.Spec.MinReadySeconds == 0 || left <= 0 {
 		return true
 	}
-	d.waitFor(left)
+	c.waitFor(left)
 	return false
 }
 
@@ -235,26 +237,6 @@ func whyNotAvailable(pod *corev1.Pod) (reason, why string) {
 		}
 	}
 	return "NotReady", "its pod is not ready"
-}
-
-// instanceOf returns the id in a pod's name, and whether it is one of the
-// TApp's: <tapp>-<id>, the id without leading zeros.
-func instanceOf(tapp, pod string) (int, bool) {
-	id, ok := strings.CutPrefix(pod, tapp+"-")
-	if !ok {
-		return 0, false
-	}
-	return ParseID(id)
-}
-
-// ParseID reads a canonical instance id: "0", "1", "10", but not "01", "+1" or
-// "-1".
-func ParseID(id string) (int, bool) {
-	num, err := strconv.Atoi(id)
-	if err != nil || num < 0 || strconv.Itoa(num) != id {
-		return 0, false
-	}
-	return num, true
 }
 
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }

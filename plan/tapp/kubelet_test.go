@@ -34,7 +34,7 @@ const (
 
 // schedule gives a pod its node, as its affinity says.
 func (c *cluster) schedule(pod *corev1.Pod, node string) bool {
-	if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || isFinished(pod) {
+	if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || isEnded(pod) {
 		return false
 	}
 	if a := pod.Spec.Affinity; a != nil {
@@ -48,7 +48,7 @@ func (c *cluster) schedule(pod *corev1.Pod, node string) bool {
 
 // alive says whether a kubelet runs the pod.
 func (c *cluster) runsOn(pod *corev1.Pod) bool {
-	return pod.Spec.NodeName != "" && c.nodes[pod.Spec.NodeName].Exists && !isFinished(pod)
+	return pod.Spec.NodeName != "" && c.nodes[pod.Spec.NodeName].Exists && !isEnded(pod)
 }
 
 // see takes the pod as it is now. The kubelet reports its generation from then on.
@@ -169,7 +169,7 @@ func (c *cluster) end(pod *corev1.Pod, phase corev1.PodPhase, reason string) {
 // terminate ends a pod that is being deleted: first a final phase, as kubelets do,
 // and then the object.
 func (c *cluster) terminate(pod *corev1.Pod) {
-	if !isFinished(pod) {
+	if !isEnded(pod) {
 		c.end(pod, corev1.PodFailed, "")
 		return
 	}

@@ -3,30 +3,28 @@ package tapp
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	"tkestack.io/tapp/plan/inplace"
 )
 
 // settleOwnership adopts pods that are ours by name and labels, and releases
 // those whose labels stopped matching.
-func (d *decision) settleOwnership() {
-	for _, i := range d.instances {
+func settleOwnership(s *spec, all []*instance) {
+	for _, i := range all {
 		switch i.state {
-		case adoptee:
+		case orphan:
 			// Also above replicas: what an earlier TApp of this name left is ours to remove.
-			i.act(Action{Op: OpAdopt, Pod: i.pod, Patch: adoption(d.tapp, i.pod), Reason: "PodWithoutController",
+			i.act(Action{Op: OpAdopt, Pod: i.pod, Patch: ownerPatch(string(i.pod.UID), controllerRef(s.tapp)), Reason: "PodWithoutController",
 				Why: "the pod has no controller, and has the name and the labels of the instance"})
-		case stray:
-			i.act(Action{Op: OpRelease, Pod: i.pod, Patch: release(d.tapp, i.pod), Reason: ReasonSelectorMismatch,
-				Why: fmt.Sprintf("the labels of the pod no longer match the selector %s", d.selector)})
+		case unmatched:
+			i.act(Action{Op: OpRelease, Pod: i.pod, Patch: ownerPatch(string(i.pod.UID), noOwner(s.tapp)), Reason: ReasonSelectorMismatch,
+				Why: fmt.Sprintf("the labels of the pod no longer match the selector %s", s.selector)})
 		case foreign:
-			if i.running() {
-				i.hold("NameTaken", whyTaken(i.pod))
+			if i.desired() {
+				i.wait("NameTaken", whyTaken(i.pod))
 			}
 		}
 	}
@@ -43,17 +41,6 @@ func whyTaken(pod *corev1.Pod) string {
 	return "there is a pod of this name that does not belong to the TApp; delete it, or give it the labels of the instance"
 }
 
-type ownersPatch struct {
-	Metadata struct {
-		UID             string           `json:"uid"`
-		OwnerReferences []map[string]any `json:"ownerReferences"`
-	} `json:"metadata"`
-}
-
-func adoption(t *tappv1.TApp, pod *corev1.Pod) []byte {
-	return ownerPatch(pod, controllerRef(t))
-}
-
 // controllerRef is an owner reference as a patch has it.
 func controllerRef(t *tappv1.TApp) map[string]any {
 	ref := metav1.NewControllerRef(t, tappv1.GroupVersionKind())
@@ -63,117 +50,108 @@ func controllerRef(t *tappv1.TApp) map[string]any {
 	}
 }
 
-func release(t *tappv1.TApp, pod *corev1.Pod) []byte {
-	return ownerPatch(pod, map[string]any{"$patch": "delete", "uid": t.UID})
+// noOwner removes the owner reference, as a patch has it.
+func noOwner(t *tappv1.TApp) map[string]any {
+	return map[string]any{"$patch": "delete", "uid": t.UID}
 }
 
-func ownerPatch(pod *corev1.Pod, ref map[string]any) []byte {
-	var p ownersPatch
-	p.Metadata.UID = string(pod.UID)
+// ownerPatch is a strategic merge patch of the object with this UID.
+func ownerPatch(uid string, ref map[string]any) []byte {
+	var p struct {
+		Metadata struct {
+			UID             string           `json:"uid"`
+			OwnerReferences []map[string]any `json:"ownerReferences"`
+		} `json:"metadata"`
+	}
+	p.Metadata.UID = uid
 	p.Metadata.OwnerReferences = []map[string]any{ref}
 	b, _ := json.Marshal(p) // strings and booleans always marshal
 	return b
 }
 
-// removeUnwanted deletes the pods of ids that are not below replicas, and of
+// removeUndesired deletes the pods of ids that are not below replicas, and of
 // stopped ones. That spends no budget.
-func (d *decision) removeUnwanted() {
-	for _, i := range d.instances {
-		if i.state != alive && i.state != finished {
+func removeUndesired(s *spec, c *clock, all []*instance) {
+	for _, i := range all {
+		if i.belowReplicas && !i.stopped {
 			continue
 		}
-		switch {
-		case !i.wanted:
-			d.delete(i, "ScaledDown", d.whyScaledDown())
-		case i.stopped:
-			d.delete(i, "Killed", whyKilled)
+		if n := s.intentOf(i); n.kind == scaleDown || n.kind == stop {
+			s.delete(c, i, Action{Reason: n.reason, Why: n.text})
 		}
 	}
 }
 
-const whyKilled = "spec.statuses says Killed"
-
-func (d *decision) whyScaledDown() string { return fmt.Sprintf("spec.replicas is %d", d.replicas) }
-
-// delete deletes the instance's pod. Where its node, or its claims, must be remembered
-// it first waits until the stored status has what tells of them.
-func (d *decision) delete(i *instance, reason, why string) {
-	if d.nodeUnrecorded(i) || d.claimsUnrecorded(i) {
-		return
+// delete deletes the instance's pod for the reasons of the action. Where its node, or
+// its claims, must be remembered it first waits until the stored status has what tells
+// of them. It says whether it does.
+func (s *spec) delete(c *clock, i *instance, a Action) bool {
+	if s.nodeUnrecorded(c, i) || s.claimsUnrecorded(c, i) {
+		return false
 	}
-	i.act(Action{Op: OpDelete, Pod: i.pod, Reason: reason, Why: why})
+	a.Op, a.Pod = OpDelete, i.pod
+	i.act(a)
+	return true
 }
 
 // nodeUnrecorded is true while status.nodes, as stored, lacks the node that an
 // instance with neverMigrate has run on. Once the pod is gone nothing else could
 // tell.
-func (d *decision) nodeUnrecorded(i *instance) bool {
-	if !d.tapp.Spec.NeverMigrate || i.pod.Spec.NodeName == "" || d.tapp.Status.Nodes[i.id] != "" {
+func (s *spec) nodeUnrecorded(c *clock, i *instance) bool {
+	if !s.tapp.Spec.NeverMigrate || i.pod.Spec.NodeName == "" || s.tapp.Status.Nodes[i.name] != "" {
 		return false
 	}
-	d.waitFor(recordDelay)
+	c.waitFor(recordDelay)
 	return true
 }
 
 // claimsUnrecorded is true while status.statuses, as stored, does not list an instance
 // that is scaled down and whose claims are to follow: they are found by it. A TApp that
 // is scaled up and down faster than statuses are written gets there.
-func (d *decision) claimsUnrecorded(i *instance) bool {
-	if i.wanted || !d.claimsFollow() || len(d.tapp.Spec.VolumeClaimTemplates) == 0 {
+func (s *spec) claimsUnrecorded(c *clock, i *instance) bool {
+	if i.belowReplicas || !s.claimsFollow() || len(s.tapp.Spec.VolumeClaimTemplates) == 0 {
 		return false
 	}
-	if _, listed := d.tapp.Status.Statuses[i.id]; listed {
+	if _, listed := s.tapp.Status.Statuses[i.name]; listed {
 		return false
 	}
-	d.waitFor(recordDelay)
+	c.waitFor(recordDelay)
 	return true
 }
 
 // createMissing creates the pods of instances that are to run and have none.
 // That spends no budget.
-func (d *decision) createMissing() {
-	unrecorded := d.selectorUnrecorded()
-	for _, i := range d.instances {
-		if i.state == dying && i.running() {
-			i.hold("Terminating", "its pod is being deleted, and the next one follows when it is gone")
-		}
-		if i.state != missing || !i.running() || i.template == nil {
+func createMissing(s *spec, c *clock, t *turns, claims *claims, all []*instance) {
+	unrecorded := s.selectorUnrecorded(c)
+	for _, i := range all {
+		if i.state != missing {
 			continue
 		}
-		if unrecorded {
-			i.hold("SelectorUnrecorded", "spec.selector is absent, and its pod follows when the status has the selector that is taken from the template's labels")
-			continue
-		}
-		if d.mayBegin(i) && d.createClaims(i) {
-			i.act(d.birth(i, OpCreate, 0, "PodMissing", "the instance has no pod"))
+		n := s.intentOf(i)
+		switch {
+		case n.kind != create:
+		case !s.mayCreate(c):
+			i.waitForNamespace()
+		case unrecorded:
+			i.wait("SelectorUnrecorded", "spec.selector is absent, and its pod follows when the status has the selector that is taken from the template's labels")
+		case t.mayBegin(i) && claims.createFor(i):
+			i.act(s.birth(c, i, OpCreate, 0, n.reason, n.text))
 		}
 	}
 }
 
-// mayBegin says whether this plan has room for one more instance of the template,
-// and holds the instance otherwise. Each template has a room of its own, so that one
-// whose pods are refused does not stand in the way of the others. A pod that is out of
-// its Services for the update does not wait.
-func (d *decision) mayBegin(i *instance) bool {
-	most := d.in.Policy.Batch
-	if most == 0 || i.template == nil || i.template.actions < most || i.pod != nil && inplace.HasGate(i.pod) && inplace.GateClosed(i.pod) {
-		return true
-	}
-	i.hold(reasonTurn, fmt.Sprintf("its turn comes after %d actions on other instances", most))
-	d.waitFor(nextBatch)
-	return false
+// waitForNamespace: what is created in a terminating namespace is refused.
+func (i *instance) waitForNamespace() {
+	i.wait("NamespaceTerminating", "its namespace is being deleted, and nothing can be created there")
 }
-
-// nextBatch is when to plan again after a batch.
-const nextBatch = time.Millisecond
 
 // selectorUnrecorded is true while neither the spec nor the status, as stored, has
 // the selector, which is then that of the template's labels. Once there are pods, a
 // label added to the template must not have them belong to nobody.
-func (d *decision) selectorUnrecorded() bool {
-	if d.in.TApp.Spec.Selector != nil || d.in.TApp.Status.ScaleLabelSelector != "" || d.selector == nil {
+func (s *spec) selectorUnrecorded(c *clock) bool {
+	if s.stored.Spec.Selector != nil || s.stored.Status.ScaleLabelSelector != "" || s.selector == nil {
 		return false
 	}
-	d.waitFor(recordDelay)
+	c.waitFor(recordDelay)
 	return true
 }

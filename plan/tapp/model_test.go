@@ -221,7 +221,7 @@ func (c *cluster) assertSettled(p Plan) {
 			}
 			continue
 		}
-		if isEnd(p.Status.Statuses[id]) && (pod == nil || isFinished(pod)) {
+		if isEnd(p.Status.Statuses[id]) && (pod == nil || isEnded(pod)) {
 			continue
 		}
 		if pod == nil || !isReady(pod) || p.Status.Statuses[id] != tappv1.InstanceRunning {
@@ -251,7 +251,7 @@ func (c *cluster) assertSettled(p Plan) {
 		}
 	}
 	for _, pod := range c.pods {
-		if controls(c.tapp, pod) && !isFinished(pod) {
+		if controls(c.tapp, pod) && !isEnded(pod) {
 			pods--
 		}
 	}
@@ -306,7 +306,7 @@ func TestModelRollback(t *testing.T) {
 func (c *cluster) hashes() map[string]string {
 	out := map[string]string{}
 	for name, pod := range c.pods {
-		if isFinished(pod) || !controls(c.tapp, pod) {
+		if isEnded(pod) || !controls(c.tapp, pod) {
 			continue // it stays as it ended, or nobody's
 		}
 		out[name] = pod.Labels[tappv1.LabelTemplateHash]

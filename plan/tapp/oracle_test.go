@@ -112,7 +112,7 @@ func (o *oracle) create(a Action) {
 	switch {
 	case a.Op == OpCreate && old != nil:
 		o.fail(a, "pod %s exists", old.Name)
-	case a.Op == OpReplace && (old == nil || a.Old == nil || a.UID() != old.UID || !controls(o.in.TApp, old) || !isFinished(old) || old.DeletionTimestamp != nil):
+	case a.Op == OpReplace && (old == nil || a.Old == nil || a.UID() != old.UID || !controls(o.in.TApp, old) || !isEnded(old) || old.DeletionTimestamp != nil):
 		o.fail(a, "of %v", old)
 	case inplace.HasGate(a.Pod) != (a.Status != nil):
 		o.fail(a, "gate %t, second write %s", inplace.HasGate(a.Pod), a.Status)
@@ -238,7 +238,7 @@ func (o *oracle) budgets() {
 
 func (o *oracle) available(pod *corev1.Pod) bool {
 	ready := conditionOf(pod, corev1.PodReady)
-	if !controls(o.in.TApp, pod) || pod.DeletionTimestamp != nil || isFinished(pod) || ready == nil || ready.Status != corev1.ConditionTrue {
+	if !controls(o.in.TApp, pod) || pod.DeletionTimestamp != nil || isEnded(pod) || ready == nil || ready.Status != corev1.ConditionTrue {
 		return false
 	}
 	selector, err := metav1.LabelSelectorAsSelector(o.spec.Selector)

@@ -5,16 +5,20 @@
 //
 // Every instance id is in exactly one state:
 //
-//	missing    it has no pod
-//	foreign    its name is taken by a pod that is not the TApp's
-//	adoptee    its pod has no controller, and is the TApp's to adopt
-//	stray      its pod is the TApp's, but the selector no longer matches it
-//	dying      its pod is being deleted, or about to be since its node is gone
-//	finished   its pod ended (Failed or Succeeded)
-//	alive      its pod is none of these
+//	missing      it has no pod
+//	foreign      its name is taken by a pod that is not the TApp's
+//	orphan       its pod has no controller, and is the TApp's to adopt
+//	unmatched    its pod is the TApp's, but the selector no longer matches it
+//	terminating  its pod is being deleted, or about to be since its node is gone
+//	ended        its pod ended (Failed or Succeeded)
+//	alive        its pod is none of these
 //
-// and the spec wants one of three things of it: to run, to be stopped (by
+// and the spec asks one of three things of it: to run, to be stopped (by
 // spec.statuses, or because its id is not below replicas), or to stay as it ended.
+//
+// A plan is made in steps: the spec is read, the instances are observed, and one
+// intent is decided for each of them (intentOf). The steps of Compute carry intents
+// out as far as budgets, turns and gates allow; Preview tells the same intents.
 package tapp
 
 import (
@@ -43,6 +47,9 @@ type Input struct {
 	// Nodes is evidence about the nodes that an earlier plan asked for in
 	// Plan.Evidence, by name.
 	Nodes map[string]NodeState
+	// NoCreationUntil: nothing is created before, since the API server said that the
+	// namespace is being deleted. The zero value bounds nothing.
+	NoCreationUntil time.Time
 	// Now is the time of the decision.
 	Now time.Time
 	// Policy is the operator's.
@@ -59,10 +66,9 @@ type Policy struct {
 	NodeLostAfter time.Duration
 	// Resize is true where the cluster has the subresource resize of pods (KEP-1287).
 	Resize bool
-	// Batch is after how many actions on instances of one template a plan creates and
-	// updates no more of them; they have their turn with the next plans. It bounds what
-	// a plan of many thousand instances holds, and for how long it is carried out. 0:
-	// no bound.
+	// Batch caps the creates and updates of one template in one plan; the other instances
+	// have their turn with the next plans. It bounds what a plan of many thousand
+	// instances holds, and how long it takes to carry out. 0: no cap.
 	Batch int
 }
 
@@ -89,11 +95,15 @@ type Plan struct {
 	History []Action
 	// Status from what was observed, never from hoped-for effects.
 	Status tappv1.TAppStatus
-	// StatusPasses is true when the status tells only of work that goes on: another one
-	// follows soon, no plan hangs on it, and it may wait for that.
-	StatusPasses bool
+	// StatusDeferrable is true when the status tells only of progress, and no later plan
+	// reads it: it may wait for the next one.
+	StatusDeferrable bool
 	// Instances is what the plan says of each id, in ascending order, for people.
 	Instances []Instance
+	// Desired is how many instances are to have a running pod.
+	Desired int
+	// Budgets of updates, for so many desired instances.
+	Budgets Budgets
 	// Problems are what keeps the controller from doing what the spec says.
 	Problems []Problem
 	// Evidence names nodes about which the next plan needs a live read.
@@ -176,9 +186,10 @@ type Action struct {
 	// Drain and Undrain (then conditional on the UID), and the second write of
 	// Create and Replace.
 	Status []byte
-	// Exact: the action holds for the observed version of the pod only. It takes no
-	// budget because the pod was not available, which it may have become meanwhile.
-	Exact bool
+	// ResourceVersion of the pod that Delete and ForceDelete hold for; empty: any. A
+	// disruption that spends no budget because the pod was not available holds for the
+	// observed version only. Patches have that in them.
+	ResourceVersion string
 	// Reason in CamelCase: the reason of events and the label of metrics.
 	Reason string
 	// Why is one sentence, used word for word wherever the action is told of.
@@ -205,7 +216,11 @@ type Instance struct {
 	Status   tappv1.InstanceStatus
 	// Pod is the observed pod, or nil.
 	Pod *corev1.Pod
-	// Available: is to run, ready for minReadySeconds, neither dying nor updating.
+	// Desired: the instance is to have a running pod.
+	Desired bool
+	// Forced: its updates are by force and not by rolling.
+	Forced bool
+	// Available: desired, ready for minReadySeconds, neither terminating nor updating.
 	Available bool
 	// Current: the pod follows its template.
 	Current bool
@@ -213,14 +228,4 @@ type Instance struct {
 	// the spec wants it; empty otherwise.
 	Reason string
 	Why    string
-}
-
-// Problem is something in a spec that the controller cannot do.
-type Problem struct {
-	// Field path, for example spec.templates[3].
-	Field string
-	// Reason in CamelCase.
-	Reason string
-	// Why is one sentence that says what is wrong and what to do.
-	Why string
 }

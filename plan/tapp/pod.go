@@ -17,21 +17,21 @@ import (
 // would be, and what a running one is compared with. The instance must have a
 // template. The pods of a plan share what they have in common: it can hold 10,000
 // of them.
-func (d *decision) podFor(i *instance) *corev1.Pod {
+func (s *spec) podFor(i *instance) *corev1.Pod {
 	t := i.template
 	if t.model == nil {
 		t.model = t.Spec.DeepCopy() // once, because the template is the input's
 	}
 	pod := &corev1.Pod{ObjectMeta: t.model.ObjectMeta, Spec: t.model.Spec}
 	pod.Labels, pod.Annotations = maps.Clone(t.model.Labels), maps.Clone(t.model.Annotations)
-	pod.Name, pod.GenerateName, pod.Namespace = d.tapp.Name+"-"+i.id, "", d.tapp.Namespace
-	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d.tapp, tappv1.GroupVersionKind())}
+	pod.Name, pod.GenerateName, pod.Namespace = s.tapp.Name+"-"+i.name, "", s.tapp.Namespace
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.tapp, tappv1.GroupVersionKind())}
 
 	if pod.Labels == nil {
 		pod.Labels = make(map[string]string, 4)
 	}
-	pod.Labels[tappv1.LabelInstanceID] = i.id
-	pod.Labels[tappv1.LabelPodIndex] = i.id
+	pod.Labels[tappv1.LabelInstanceID] = i.name
+	pod.Labels[tappv1.LabelPodIndex] = i.name
 	pod.Labels[tappv1.LabelTemplateHash] = t.Hashes.Template
 	pod.Labels[tappv1.LabelUniqHash] = t.Hashes.Uniq
 	if shape := t.shape(); shape != t.Hashes.Uniq { // otherwise the label says so
@@ -42,24 +42,24 @@ func (d *decision) podFor(i *instance) *corev1.Pod {
 		setAnnotation(pod, tappv1.AnnotationTemplateKeys, t.Keys)
 	}
 
-	if service := d.tapp.Spec.ServiceName; service != "" {
+	if service := s.tapp.Spec.ServiceName; service != "" {
 		pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, service
 	}
-	if *d.tapp.Spec.UpdateStrategy.InPlaceUpdate.Drain && !inplace.HasGate(pod) {
+	if *s.tapp.Spec.UpdateStrategy.InPlaceUpdate.Drain && !inplace.HasGate(pod) {
 		pod.Spec.ReadinessGates = append(slices.Clip(pod.Spec.ReadinessGates), corev1.PodReadinessGate{ConditionType: tappv1.GateInPlaceUpdate})
 	}
-	d.mountClaims(pod, i)
+	s.mountClaims(pod, i)
 	return pod
 }
 
 // newPod returns the pod to create, the given number of failures after the last
 // one that ran well.
-func (d *decision) newPod(i *instance, failures int) *corev1.Pod {
-	pod := d.podFor(i)
+func (s *spec) newPod(i *instance, failures int) *corev1.Pod {
+	pod := s.podFor(i)
 	if failures > 0 {
 		setAnnotation(pod, tappv1.AnnotationFailures, strconv.Itoa(failures))
 	}
-	if node := d.tapp.Status.Nodes[i.id]; d.tapp.Spec.NeverMigrate && node != "" {
+	if node := s.tapp.Status.Nodes[i.name]; s.tapp.Spec.NeverMigrate && node != "" {
 		template.RequireNode(&pod.Spec, node)
 	}
 	return pod
@@ -67,13 +67,13 @@ func (d *decision) newPod(i *instance, failures int) *corev1.Pod {
 
 // birth is the action that creates the instance's pod. A gated pod cannot become
 // Ready before its gate is open, so that the gate opens with the same action.
-func (d *decision) birth(i *instance, op Op, failures int, reason, why string) Action {
-	a := Action{Op: op, Pod: d.newPod(i, failures), Reason: reason, Why: why}
+func (s *spec) birth(c *clock, i *instance, op Op, failures int, reason, why string) Action {
+	a := Action{Op: op, Pod: s.newPod(i, failures), Reason: reason, Why: why}
 	if inplace.HasGate(a.Pod) {
-		if d.openGate == nil {
-			d.openGate = inplace.GatePatch("", true, "PodCreated", "no in-place update is under way", d.in.Now)
+		if s.openGate == nil {
+			s.openGate = inplace.GatePatch(inplace.Target{}, true, "PodCreated", "no in-place update is under way", c.now)
 		}
-		a.Status = d.openGate
+		a.Status = s.openGate
 	}
 	return a
 }

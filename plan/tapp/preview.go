@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/template"
 )
 
@@ -37,12 +35,14 @@ const (
 	EffectHold Effect = "Hold"
 )
 
-// effects in the order in which they are told of, with the words for one
-// instance and for several.
-var effects = []struct {
+// effectWords are the words for one instance and for several.
+type effectWords struct {
 	Effect    Effect
 	one, many string
-}{
+}
+
+// effects in the order in which they are told of.
+var effects = []effectWords{
 	{EffectUpdateInPlace, "is updated in place", "are updated in place"},
 	{EffectRecreate, "is recreated", "are recreated"},
 	{EffectResize, "gets other resources without a restart", "get other resources without a restart"},
@@ -78,15 +78,15 @@ func (c Change) String() string {
 }
 
 // Preview tells what the rollout of a TApp does as a whole, where Compute tells
-// its next step: budgets, pauses and grace periods decide when something happens,
-// not whether. Only Input.TApp and Input.Pods are looked at. Pods that are being
-// deleted, and ends that the spec does not cause, are left out. The changes come
-// in the order of the effects, then of their first instance.
+// its next step: budgets, pauses, delays and grace periods decide when something
+// happens, not whether. Both carry out the same decision, intentOf. Only Input.TApp,
+// Input.Pods and Input.Policy are looked at. Pods that are terminating, and completed
+// instances, are left out. The changes come in the order of the effects, then of their
+// first instance.
 func Preview(in Input) []Change {
-	d := decision{in: in, tapp: defaulted(in.TApp)}
-	d.readSpec()
-	d.observe()
-	if d.tapp.DeletionTimestamp != nil {
+	in.Claims = nil
+	s := readSpec(in)
+	if s.tapp.DeletionTimestamp != nil {
 		return nil
 	}
 	type key struct {
@@ -94,21 +94,20 @@ func Preview(in Input) []Change {
 		why    string
 	}
 	index := map[key]int{}
-	seen := map[origin]Change{}
 	var out []Change
-	for _, i := range d.instances {
-		effect, why := d.foresee(i, seen)
-		if effect == "" {
+	for _, i := range observe(s, &clock{now: in.Now}, in, readClaims(s, nil)) {
+		k := key{effect: s.effectOf(i)}
+		if k.effect == "" {
 			continue
 		}
-		k := key{effect, why}
+		k.why = s.why(i)
 		at, ok := index[k]
 		if !ok {
 			at = len(out)
 			index[k] = at
-			out = append(out, Change{Effect: effect, Why: why})
+			out = append(out, Change{Effect: k.effect, Why: k.why})
 		}
-		out[at].IDs = append(out[at].IDs, i.num)
+		out[at].IDs = append(out[at].IDs, i.id)
 	}
 	slices.SortStableFunc(out, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(rank(a.Effect), rank(b.Effect)), cmp.Compare(a.IDs[0], b.IDs[0]))
@@ -117,79 +116,33 @@ func Preview(in Input) []Change {
 }
 
 func rank(e Effect) int {
-	for n := range effects {
-		if effects[n].Effect == e {
-			return n
-		}
-	}
-	return len(effects)
+	return slices.IndexFunc(effects, func(x effectWords) bool { return x.Effect == e })
 }
 
-// foresee tells what becomes of an instance; no effect: nothing.
-func (d *decision) foresee(i *instance, seen map[origin]Change) (Effect, string) {
-	switch {
-	case i.state == missing && i.running() && i.template != nil:
-		return EffectCreate, "the instance has no pod"
-	case i.state != alive && i.state != finished:
-		return "", ""
-	case !i.wanted:
-		return EffectScaleDown, d.whyScaledDown()
-	case i.stopped:
-		return EffectKill, whyKilled
-	case i.state == finished || i.template == nil:
-		return "", ""
-	}
-	if _, why := d.remade(i); why != "" {
-		return EffectRecreate, why
-	}
-	// Pods with a hash of ours were made from one template, so that what holds for
-	// one of them holds for all: in thousands of pods that is most of the time.
-	key := origin{to: i.templateName, from: i.pod.Labels[tappv1.LabelTemplateHash], uniq: i.pod.Labels[tappv1.LabelUniqHash], id: i.pod.Labels[tappv1.LabelInstanceID] == i.id}
-	if known, ok := seen[key]; ok {
-		return known.Effect, known.Why
-	}
-	effect, why := d.foreseeUpdate(i)
-	if template.IsOurs(key.from) {
-		seen[key] = Change{Effect: effect, Why: why}
-	}
-	return effect, why
-}
-
-// origin is what decides how a pod gets to its template.
-type origin struct {
-	to, from, uniq string
-	id             bool
-}
-
-// foreseeUpdate tells how a running pod gets to its template.
-func (d *decision) foreseeUpdate(i *instance) (Effect, string) {
-	switch c := d.changeOf(i); c {
+// effectOf the intent of an instance; empty: nothing becomes of it.
+func (s *spec) effectOf(i *instance) Effect {
+	switch s.intentOf(i).kind {
+	case create:
+		return EffectCreate
+	case scaleDown:
+		return EffectScaleDown
+	case stop:
+		return EffectKill
+	case replace, recreate:
+		return EffectRecreate
 	case relabel:
-		if _, resources := d.wantedOf(i); len(resources) > 0 {
-			return EffectResize, strings.Join(resources, ", ")
+		if len(s.resourcesOf(i)) > 0 && !i.updated {
+			return EffectResize
 		}
-		return EffectRelabel, whyRelabel(i, c, nil)
-	case inPlace:
-		if _, _, err := inplace.Patch(i.pod, d.podFor(i), i.template.Hashes, d.in.Now); err != nil {
-			return d.foreseeRecreate(err.Error())
-		}
-		_, resources := d.wantedOf(i)
-		return EffectUpdateInPlace, strings.Join(append(template.ImageChanges(i.pod, i.template.Spec), resources...), ", ")
+		return EffectRelabel
+	case updateInPlace, resizeAndRestart:
+		return EffectUpdateInPlace
 	case resize:
-		return EffectResize, strings.Join(inplace.ResizeTo(i.pod, i.template.Spec).Changes, ", ")
-	case resizeAndRestart:
-		return EffectUpdateInPlace, strings.Join(inplace.ResizeTo(i.pod, i.template.Spec).Changes, ", ")
-	case recreate:
-		return d.foreseeRecreate(d.whyRecreate(i))
+		return EffectResize
+	case hold:
+		return EffectHold
 	}
-	return "", ""
-}
-
-func (d *decision) foreseeRecreate(why string) (Effect, string) {
-	if d.tapp.Spec.UpdateStrategy.InPlaceUpdate.Policy == tappv1.InPlaceOnly {
-		return EffectHold, why + "; spec.updateStrategy.inPlaceUpdate.policy is InPlaceOnly"
-	}
-	return EffectRecreate, why
+	return ""
 }
 
 // PodOf returns the pod that a template makes for an instance, as it would be
@@ -197,8 +150,8 @@ func (d *decision) foreseeRecreate(why string) (Effect, string) {
 // into the template are taken as they are: this pod is tried, not compared. It is
 // nil when there is no such template, or it has no hash.
 func PodOf(t *tappv1.TApp, name string, id int) *corev1.Pod {
-	d := decision{tapp: defaulted(t)}
-	spec := d.lookup(name)
+	s := &spec{tapp: defaulted(t)}
+	spec := s.lookup(name)
 	if spec == nil {
 		return nil
 	}
@@ -209,9 +162,9 @@ func PodOf(t *tappv1.TApp, name string, id int) *corev1.Pod {
 			return nil
 		}
 	}
-	pod := d.podFor(&instance{id: strconv.Itoa(id), num: id, template: &podTemplate{
+	pod := s.podFor(&instance{id: id, name: strconv.Itoa(id), template: &podTemplate{
 		Name: name, Spec: spec, Hashes: hashes, Keys: template.MarshalKeys(spec),
-		known: hashes.Uniq, // an annotation less
+		knownShape: hashes.Uniq, // an annotation less
 	}})
 	pod.OwnerReferences = nil
 	return pod

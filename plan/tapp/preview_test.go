@@ -17,7 +17,7 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// TestPreviewComesTrue: what is foretold of a change is what has happened when the
+// TestPreviewComesTrue: what is told ahead of a change is what has happened when the
 // rollout is over, instance by instance.
 func TestPreviewComesTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -31,28 +31,103 @@ func TestPreviewComesTrue(t *testing.T) {
 		}
 		c.edit(func(s *tappv1.TAppSpec) {
 			for range rapid.IntRange(1, 3).Draw(t, "edits") {
-				drawForeseen(t)(s)
+				drawHarmless(t)(s)
 			}
 		})
 		in, _ := c.plan()
-		foretold := map[string]Effect{}
+		ahead := map[string]Effect{}
 		for _, change := range Preview(in) {
 			for _, id := range change.IDs {
-				foretold[strconv.Itoa(id)] = change.Effect
+				ahead[strconv.Itoa(id)] = change.Effect
 			}
 		}
 		c.calm()
 		for id := range 9 {
 			id := strconv.Itoa(id)
-			if got := became(before["web-"+id], c.pods["web-"+id]); got != family(foretold[id]) {
-				t.Fatalf("instance %s: %q was foretold, and it was %q\n%+v", id, foretold[id], got, Preview(in))
+			if got := became(before["web-"+id], c.pods["web-"+id]); got != family(ahead[id]) {
+				t.Fatalf("instance %s: %q was ahead, and it was %q\n%+v", id, ahead[id], got, Preview(in))
 			}
 		}
 	})
 }
 
-// drawForeseen draws an edit after which all pods get well.
-func drawForeseen(t *rapid.T) func(*tappv1.TAppSpec) {
+// TestPreviewSaysWhatComputeSays: whatever there is, the sentence of an action or of a
+// policy that holds an instance is the one that the preview has for it, and what the
+// preview tells of is under way, or waits for a reason.
+func TestPreviewSaysWhatComputeSays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInput(t)
+		ahead := map[string]Change{}
+		for _, change := range Preview(in) {
+			for _, id := range change.IDs {
+				ahead[strconv.Itoa(id)] = change
+			}
+		}
+		p := Compute(in)
+		acted := map[string]bool{}
+		for _, a := range p.Actions {
+			acted[a.ID] = true
+			if effect := effectsOf(a); effect != nil {
+				if c := ahead[a.ID]; !slices.Contains(effect, c.Effect) || c.Why != a.Why {
+					t.Fatalf("instance %s: %s (%s: %s), and the preview says %+v", a.ID, a.Op, a.Reason, a.Why, c)
+				}
+			}
+		}
+		for _, i := range p.Instances {
+			c, ok := ahead[i.ID]
+			if i.Reason == ReasonInPlaceOnly && (c.Effect != EffectHold || c.Why != i.Why) {
+				t.Fatalf("instance %s waits: %s, and the preview says %+v", i.ID, i.Why, c)
+			}
+			// A pod waits for the status to record its node, or its claims.
+			if ok && !acted[i.ID] && i.Reason == "" && p.Wait == 0 {
+				t.Fatalf("instance %s: nothing is done and nothing is said of %+v", i.ID, c)
+			}
+		}
+	})
+}
+
+// TestPreviewOfEveryEffect: what is drawn for the test above has every effect.
+func TestPreviewOfEveryEffect(t *testing.T) {
+	inputs, seen := rapid.Custom(drawInput), map[Effect]bool{}
+	for seed := range 500 {
+		for _, change := range Preview(inputs.Example(seed)) {
+			seen[change.Effect] = true
+		}
+	}
+	for _, e := range effects {
+		if !seen[e.Effect] && e.Effect != EffectResize { // that is resize_test's
+			t.Errorf("no preview has %s", e.Effect)
+		}
+	}
+}
+
+// effectsOf an action, of which the preview tells one; nil: it tells of none.
+func effectsOf(a Action) []Effect {
+	switch {
+	case a.Op == OpCreate:
+		return []Effect{EffectCreate}
+	case a.Op == OpReplace:
+		return []Effect{EffectRecreate}
+	case a.Op == OpDrain, a.Op == OpUpdateInPlace:
+		return []Effect{EffectUpdateInPlace}
+	case a.Op == OpResize:
+		return []Effect{EffectResize, EffectUpdateInPlace}
+	case a.Op == OpRelabel && a.Reason == "HashAdopted":
+		return nil // it changes nothing but what we know of the pod
+	case a.Op == OpRelabel:
+		return []Effect{EffectRelabel, EffectResize}
+	case a.Op == OpDelete && a.Reason == "ScaledDown":
+		return []Effect{EffectScaleDown}
+	case a.Op == OpDelete && a.Reason == "Killed":
+		return []Effect{EffectKill}
+	case a.Op == OpDelete && a.Reason != "Finished" && a.Reason != "NodeGone" && a.Reason != "RemovalUnfinished":
+		return []Effect{EffectRecreate}
+	}
+	return nil
+}
+
+// drawHarmless draws an edit after which all pods get well.
+func drawHarmless(t *rapid.T) func(*tappv1.TAppSpec) {
 	id := strconv.Itoa(rapid.IntRange(0, 6).Draw(t, "id"))
 	image := pick(t, "image", "web:1", "web:2", "web:3")
 	return pick(t, "edit",

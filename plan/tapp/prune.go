@@ -30,22 +30,22 @@ func unusedTemplates(defaulted *tappv1.TAppSpec) []string {
 // pruneTemplates drops unused templates where no webhook did it. It is the one
 // edit of spec that a controller makes: autoDeleteUnusedTemplate asks for nothing
 // else.
-func (d *decision) pruneTemplates() {
-	if !d.tapp.Spec.AutoDeleteUnusedTemplate {
-		return
+func pruneTemplates(s *spec) []Action {
+	if !s.tapp.Spec.AutoDeleteUnusedTemplate {
+		return nil
 	}
-	unused := unusedTemplates(&d.tapp.Spec)
+	unused := unusedTemplates(&s.tapp.Spec)
 	if len(unused) == 0 {
-		return
+		return nil
 	}
 	gone := map[string]any{}
 	for _, name := range unused {
 		gone[name] = nil
 	}
 	patch, _ := json.Marshal(map[string]any{ // strings always marshal
-		"metadata": map[string]any{"uid": d.tapp.UID, "resourceVersion": d.tapp.ResourceVersion},
+		"metadata": map[string]any{"uid": s.tapp.UID, "resourceVersion": s.tapp.ResourceVersion},
 		"spec":     map[string]any{"templatePool": gone},
 	})
-	d.history = append(d.history, Action{Op: OpPruneTemplates, Patch: patch, Reason: "TemplatesUnused",
-		Why: "spec.autoDeleteUnusedTemplate is true, and nothing names " + strings.Join(unused, ", ")})
+	return []Action{{Op: OpPruneTemplates, Patch: patch, Reason: "TemplatesUnused",
+		Why: "spec.autoDeleteUnusedTemplate is true, and nothing names " + strings.Join(unused, ", ")}}
 }

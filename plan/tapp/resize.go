@@ -2,7 +2,6 @@ package tapp
 
 import (
 	"cmp"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -10,8 +9,6 @@ import (
 	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/template"
 )
-
-const reasonResources = "ResourcesChanged"
 
 // An update that changes resources in place is two writes: one patch as for an
 // update of images, which brings the hashes and the annotation AnnotationResized,
@@ -23,31 +20,35 @@ const reasonResources = "ResourcesChanged"
 // mayResize says whether the resources of the pod may change in place: the user
 // and the cluster allow it, and nothing else of the template's spec but images
 // differs from what the pod was made of.
-func (d *decision) mayResize(i *instance) bool {
-	u := &d.tapp.Spec.UpdateStrategy.InPlaceUpdate
-	return u.Resources && d.in.Policy.Resize && u.Policy != tappv1.ReCreate &&
+func (s *spec) mayResize(i *instance) bool {
+	u := &s.tapp.Spec.UpdateStrategy.InPlaceUpdate
+	return u.Resources && s.policy.Resize && u.Policy != tappv1.ReCreate &&
 		cmp.Or(i.pod.Annotations[tappv1.AnnotationShapeHash], i.pod.Labels[tappv1.LabelUniqHash]) == i.template.shape()
 }
 
-// changeToResize says how a pod gets to a template that differs in resources.
-func (d *decision) changeToResize(i *instance) change {
-	r := inplace.ResizeTo(i.pod, i.template.Spec)
-	switch {
-	case !d.mayResize(i) || r.Blocked != "":
+// resizeToBegin says how a pod gets to a template that differs in resources.
+func (s *spec) resizeToBegin(i *instance) kind {
+	if !s.mayResize(i) {
+		return recreate
+	}
+	switch r := inplace.ResizeTo(i.pod, i.template.Spec); {
+	case r.Blocked != "":
 		return recreate
 	case r.Restarts || template.ChangesImage(i.pod, i.template.Spec, func(a, b string) bool { return a == b }):
-		return inPlace
+		return updateInPlace
 	}
 	return relabel
 }
 
-// changeOfResources says what is left to do for a pod that has the hashes of its
+// resizeToEnd says what is left to do for a pod that has the hashes of its
 // template, and not its resources.
-func (d *decision) changeOfResources(i *instance) change {
-	r := inplace.ResizeTo(i.pod, i.template.Spec)
+func (s *spec) resizeToEnd(i *instance) kind {
+	if !s.mayResize(i) || resizeRefused(i) {
+		return recreate
+	}
 	reason, _ := inplace.ResizeUnderWay(i.pod)
-	switch {
-	case !d.mayResize(i) || r.Blocked != "" || i.resizeRefused():
+	switch r := inplace.ResizeTo(i.pod, i.template.Spec); {
+	case r.Blocked != "":
 		return recreate
 	case len(r.Changes) > 0 && r.Restarts:
 		return resizeAndRestart
@@ -56,51 +57,42 @@ func (d *decision) changeOfResources(i *instance) change {
 	case reason == corev1.PodReasonInfeasible:
 		return recreate
 	}
-	return resizes
+	return awaitResize
 }
 
-func (i *instance) resizeRefused() bool {
+func resizeRefused(i *instance) bool {
 	return inplace.ResizeRefused(i.pod, i.template.Hashes.Template)
 }
 
-// wantedOf is the pod that an update of images, labels and annotations brings the
-// instance's pod to. It is marked for a resize if that follows.
-func (d *decision) wantedOf(i *instance) (want *corev1.Pod, resources []string) {
-	want = d.podFor(i)
-	if i.pod.Labels[tappv1.LabelUniqHash] != i.template.Hashes.Uniq && d.mayResize(i) {
-		resources = inplace.ResizeTo(i.pod, i.template.Spec).Changes
+// resourcesOf are the changes of resources that an update of images, labels and
+// annotations brings about.
+func (s *spec) resourcesOf(i *instance) []string {
+	if i.pod.Labels[tappv1.LabelUniqHash] == i.template.Hashes.Uniq || !s.mayResize(i) {
+		return nil
 	}
+	return inplace.ResizeTo(i.pod, i.template.Spec).Changes
+}
+
+// wantedPod is the pod that an update of images, labels and annotations brings the
+// instance's pod to. It is marked for a resize if that follows.
+func (s *spec) wantedPod(i *instance, resources []string) *corev1.Pod {
+	want := s.podFor(i)
 	if len(resources) > 0 {
 		setAnnotation(want, tappv1.AnnotationResized, "true")
 	}
-	return want, resources
-}
-
-// resize changes the pod's resources. Where a container is restarted for it, the
-// pod is taken out of its Services first.
-func (d *decision) resize(i *instance, c change) {
-	r := inplace.ResizeTo(i.pod, i.template.Spec)
-	why := strings.Join(r.Changes, ", ")
-	switch {
-	case c == resizeAndRestart && inplace.HasGate(i.pod) && !inplace.GateClosed(i.pod):
-		i.act(Action{Op: OpDrain, Pod: i.pod, Reason: reasonResources, Why: why,
-			Status: inplace.GatePatch(i.pod.UID, false, "InPlaceUpdate", why, d.in.Now)})
-	case c == resize || !inplace.HasGate(i.pod) || d.drained(i):
-		patch, refused := r.Patch(i.template.Hashes.Template)
-		i.act(Action{Op: OpResize, Pod: i.pod, Patch: patch, Refused: refused, Reason: reasonResources, Why: why})
-	}
+	return want
 }
 
 // whyNotResized says why a pod whose resources may change in place is recreated
 // all the same; empty: there is another reason.
-func (d *decision) whyNotResized(i *instance) string {
-	if !d.mayResize(i) {
+func (s *spec) whyNotResized(i *instance) string {
+	if !s.mayResize(i) {
 		return ""
 	}
 	if r := inplace.ResizeTo(i.pod, i.template.Spec); r.Blocked != "" {
 		return r.Blocked
 	}
-	if i.resizeRefused() {
+	if resizeRefused(i) {
 		return "its node is smaller than what the pod is to request"
 	}
 	if reason, why := inplace.ResizeUnderWay(i.pod); reason == corev1.PodReasonInfeasible {

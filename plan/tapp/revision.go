@@ -125,59 +125,67 @@ func ReadRevision(r *appsv1.ControllerRevision) (Version, error) {
 	return data.Spec, nil
 }
 
+// history is what a plan does with revisions.
+type history struct {
+	// revision is the name of the spec's revision; empty: not known.
+	revision string
+	actions  []Action
+}
+
 // keepHistory records the version of the spec, and forgets old ones. The newest
 // revision has the highest number; a version that comes back takes its revision
 // along, so that none is there twice.
-func (d *decision) keepHistory() {
-	d.revision = d.tapp.Status.UpdateRevision
-	if d.frozen != "" {
-		return
+func keepHistory(s *spec, c *clock, revisions []*appsv1.ControllerRevision) history {
+	h := history{revision: s.tapp.Status.UpdateRevision}
+	if s.frozen != "" {
+		return h
 	}
 	var own []*appsv1.ControllerRevision
-	for _, r := range d.in.Revisions {
-		if owner := metav1.GetControllerOfNoCopy(r); owner == nil || owner.UID == d.tapp.UID {
+	for _, r := range revisions {
+		if owner := metav1.GetControllerOfNoCopy(r); owner == nil || owner.UID == s.tapp.UID {
 			own = append(own, r)
 		}
 	}
 	slices.SortFunc(own, func(a, b *appsv1.ControllerRevision) int {
 		return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.Name, b.Name))
 	})
-	if !d.recorded(own) {
-		d.record(own)
+	if !s.isVersionRecorded(h.revision, own) {
+		h.record(s, c, own)
 	}
-	d.forget(own)
+	h.forget(s, own)
+	return h
 }
 
-// recorded says whether the stored status names the revision of this very spec,
+// isVersionRecorded says whether the stored status names the revision of this very spec,
 // and nothing is left to record: hashing all templates for every plan would be
 // most of what it costs.
-func (d *decision) recorded(own []*appsv1.ControllerRevision) bool {
-	if d.revision == "" || d.in.TApp.Status.ObservedGeneration != d.tapp.Generation || len(own) == 0 {
+func (s *spec) isVersionRecorded(revision string, own []*appsv1.ControllerRevision) bool {
+	if revision == "" || s.stored.Status.ObservedGeneration != s.tapp.Generation || len(own) == 0 {
 		return false
 	}
 	newest := own[len(own)-1]
-	return newest.Name == d.revision && metav1.GetControllerOfNoCopy(newest) != nil
+	return newest.Name == revision && metav1.GetControllerOfNoCopy(newest) != nil
 }
 
-func (d *decision) record(own []*appsv1.ControllerRevision) {
-	version := versionOf(d.tapp)
-	hash, err := version.hash(d.usable)
+func (h *history) record(s *spec, c *clock, own []*appsv1.ControllerRevision) {
+	version := versionOf(s.tapp)
+	hash, err := version.hash(s.usable)
 	if err != nil {
 		return // a template that nobody uses may be beyond us; one that is used is a problem already
 	}
-	d.revision = d.tapp.Name + "-" + hash
+	h.revision = s.tapp.Name + "-" + hash
 	number := int64(1)
 	if len(own) > 0 {
 		number = own[len(own)-1].Revision + 1
 	}
-	at := slices.IndexFunc(own, func(r *appsv1.ControllerRevision) bool { return r.Name == d.revision })
+	at := slices.IndexFunc(own, func(r *appsv1.ControllerRevision) bool { return r.Name == h.revision })
 	if at < 0 {
 		raw, err := version.data()
-		if err != nil {
+		if err != nil || !s.mayCreate(c) {
 			return
 		}
-		d.history = append(d.history, Action{Op: OpCreateRevision, Reason: "NewVersion", Why: "the templates have not been like this before",
-			Revision: d.newRevision(hash, number, raw)})
+		h.actions = append(h.actions, Action{Op: OpCreateRevision, Reason: "NewVersion", Why: "the templates have not been like this before",
+			Revision: h.newRevision(s.tapp, hash, number, raw)})
 		return
 	}
 	has := own[at]
@@ -187,16 +195,16 @@ func (d *decision) record(own []*appsv1.ControllerRevision) {
 	if number == has.Revision && metav1.GetControllerOfNoCopy(has) != nil {
 		return
 	}
-	d.history = append(d.history, Action{Op: OpUpdateRevision, Reason: "VersionAgain", Why: fmt.Sprintf("the templates are those of revision %d again", has.Revision),
-		Revision: has, Patch: d.revisionPatch(has, number)})
+	h.actions = append(h.actions, Action{Op: OpUpdateRevision, Reason: "VersionAgain", Why: fmt.Sprintf("the templates are those of revision %d again", has.Revision),
+		Revision: has, Patch: revisionPatch(s.tapp, has, number)})
 }
 
-func (d *decision) newRevision(hash string, number int64, data []byte) *appsv1.ControllerRevision {
+func (h *history) newRevision(t *tappv1.TApp, hash string, number int64, data []byte) *appsv1.ControllerRevision {
 	return &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: d.revision, Namespace: d.tapp.Namespace,
-			Labels:          map[string]string{tappv1.LabelTApp: d.tapp.Name, appsv1.ControllerRevisionHashLabelKey: hash},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d.tapp, tappv1.GroupVersionKind())},
+			Name: h.revision, Namespace: t.Namespace,
+			Labels:          map[string]string{tappv1.LabelTApp: t.Name, appsv1.ControllerRevisionHashLabelKey: hash},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(t, tappv1.GroupVersionKind())},
 		},
 		Data:     runtime.RawExtension{Raw: data},
 		Revision: number,
@@ -205,11 +213,11 @@ func (d *decision) newRevision(hash string, number int64, data []byte) *appsv1.C
 
 // revisionPatch is a merge patch. ownerReferences are a list, which it replaces:
 // a revision without a controller that carries our label has no other owner.
-func (d *decision) revisionPatch(r *appsv1.ControllerRevision, number int64) []byte {
+func revisionPatch(t *tappv1.TApp, r *appsv1.ControllerRevision, number int64) []byte {
 	patch := map[string]any{
 		"metadata": map[string]any{
 			"uid":             r.UID,
-			"ownerReferences": []metav1.OwnerReference{*metav1.NewControllerRef(d.tapp, tappv1.GroupVersionKind())},
+			"ownerReferences": []metav1.OwnerReference{*metav1.NewControllerRef(t, tappv1.GroupVersionKind())},
 		},
 		"revision": number,
 	}
@@ -219,14 +227,14 @@ func (d *decision) revisionPatch(r *appsv1.ControllerRevision, number int64) []b
 
 // forget deletes the oldest revisions beyond spec.revisionHistoryLimit. Those
 // that the status names do not count: instances follow them.
-func (d *decision) forget(own []*appsv1.ControllerRevision) {
-	status := &d.in.TApp.Status
+func (h *history) forget(s *spec, own []*appsv1.ControllerRevision) {
+	status := &s.stored.Status
 	old := slices.DeleteFunc(slices.Clone(own), func(r *appsv1.ControllerRevision) bool {
-		return r.Name == d.revision || r.Name == status.CurrentRevision || r.Name == status.UpdateRevision
+		return r.Name == h.revision || r.Name == status.CurrentRevision || r.Name == status.UpdateRevision
 	})
-	limit := max(0, int(*d.tapp.Spec.RevisionHistoryLimit))
+	limit := max(0, int(*s.tapp.Spec.RevisionHistoryLimit))
 	for len(old) > limit {
-		d.history = append(d.history, Action{Op: OpDeleteRevision, Revision: old[0], Reason: "HistoryLimit",
+		h.actions = append(h.actions, Action{Op: OpDeleteRevision, Revision: old[0], Reason: "HistoryLimit",
 			Why: fmt.Sprintf("spec.revisionHistoryLimit is %d", limit)})
 		old = old[1:]
 	}

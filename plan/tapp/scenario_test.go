@@ -35,6 +35,8 @@ type scenario struct {
 	Claims     []claimStory               `json:"claims"`
 	Nodes      map[string]nodeStory       `json:"nodes"`
 	Policy     policyStory                `json:"policy"`
+	// Terminating is for how long nothing may be created.
+	Terminating string `json:"terminating"`
 	// Show more of the plan: pods, claims, patches.
 	Show []string `json:"show"`
 	Want string   `json:"want"`
@@ -122,6 +124,9 @@ func (s *scenario) input(t rapid.TB) Input {
 		Resize:                  !s.Policy.NoResize,
 		Batch:                   s.Policy.Batch,
 	}}
+	if s.Terminating != "" {
+		in.NoCreationUntil = now.Add(span(t, s.Terminating, 0))
+	}
 	for _, p := range s.Pods {
 		in.Pods = append(in.Pods, s.tell(t, p)...)
 	}
@@ -138,6 +143,11 @@ func (s *scenario) input(t rapid.TB) Input {
 	return in
 }
 
+// isExact says whether a disruption holds for the observed version of the pod only.
+func isExact(a Action) bool {
+	return a.Op == OpDelete && a.ResourceVersion != "" || strings.Contains(string(a.Status)+string(a.Patch), `"resourceVersion"`) && a.Pod != nil
+}
+
 // render writes the whole plan as text.
 func (s *scenario) render(t rapid.TB, tapp *tappv1.TApp, p Plan) string {
 	t.Helper()
@@ -145,7 +155,7 @@ func (s *scenario) render(t rapid.TB, tapp *tappv1.TApp, p Plan) string {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	for _, a := range p.Actions {
 		op := string(a.Op)
-		if a.Exact {
+		if isExact(a) {
 			op += " exactly"
 		}
 		line("%s %s%s %s: %s", op, a.ID, made(a), a.Reason, a.Why)

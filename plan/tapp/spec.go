@@ -5,11 +5,13 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/intstr"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
 // MaxReplicas is the most instances that one TApp can have: the status of more
@@ -24,47 +26,80 @@ const (
 	ReasonInPlaceOnly      = "InPlaceOnly"
 )
 
-// problem notes something that the controller cannot do.
-func (d *decision) problem(reason, field, format string, args ...any) {
-	d.problems = append(d.problems, Problem{Field: field, Reason: reason, Why: fmt.Sprintf(format, args...)})
+// spec is what the TApp asks for, as the steps work with it.
+type spec struct {
+	tapp   *tappv1.TApp // defaulted; only the spec is a copy
+	stored *tappv1.TApp // as it was given
+	policy Policy
+
+	// replicas is -1 where the spec's number cannot be met.
+	replicas int
+	selector labels.Selector // nil: invalid
+	// frozen is why no pod may be created or changed: the spec is invalid as a
+	// whole. Stopped instances still go.
+	frozen string
+	// noCreationUntil: nothing may be created before, the namespace is terminating.
+	noCreationUntil time.Time
+	problems        []Problem
+	templates
+	budgets
+	// openGate is the second write of every create.
+	openGate []byte
 }
 
-// readReplicas returns the number of wanted ids. With a number that cannot be
-// met the instances that exist are left as they are, see wantedIDs.
-func (d *decision) readReplicas() int {
-	n := int(*d.tapp.Spec.Replicas)
+// readSpec turns the input's spec into what the steps work with, and notes its
+// problems.
+func readSpec(in Input) *spec {
+	s := &spec{tapp: defaulted(in.TApp), stored: in.TApp, policy: in.Policy, noCreationUntil: in.NoCreationUntil}
+	s.replicas = s.readReplicas()
+	s.selector = s.readSelector()
+	s.readTemplates()
+	s.readBudgets()
+	s.checkIDs()
+	return s
+}
+
+// problem notes something that the controller cannot do.
+func (s *spec) problem(of concern, reason, field, format string, args ...any) {
+	s.problems = append(s.problems, newProblem(of, reason, field, format, args...))
+}
+
+// readReplicas returns the number of ids. With a number that cannot be met the
+// instances that exist are left as they are, see ids.
+func (s *spec) readReplicas() int {
+	n := int(*s.tapp.Spec.Replicas)
 	switch {
 	case n < 0:
-		d.problem(ReasonInvalidSpec, "spec.replicas", "%d is negative; give 0 or more", n)
+		s.problem(concernsAll, ReasonInvalidSpec, "spec.replicas", "%d is negative; give 0 or more", n)
 	case n > MaxReplicas:
-		d.problem(ReasonInvalidSpec, "spec.replicas", "%d is more than the %d instances that one TApp can have; split it into several", n, MaxReplicas)
+		s.problem(concernsAll, ReasonInvalidSpec, "spec.replicas", "%d is more than the %d instances that one TApp can have; split it into several", n, MaxReplicas)
 	default:
 		return n
 	}
-	d.frozen = fmt.Sprintf("spec.replicas cannot be %d, and every instance stays as it is until that is corrected", n)
+	s.frozen = fmt.Sprintf("spec.replicas cannot be %d, and every instance stays as it is until that is corrected", n)
 	return -1
 }
 
-// wantedIDs are the ids below replicas, in ascending order. While spec.replicas
-// cannot tell they are those that the stored status or a pod tells of: what has
-// ended must not be forgotten, and what was never there must not appear.
-func (d *decision) wantedIDs() []int {
-	if d.replicas >= 0 {
-		out := make([]int, d.replicas)
-		for num := range out {
-			out[num] = num
+// ids below replicas, in ascending order. While spec.replicas is invalid they are
+// those that the stored status or a pod tells of: what has ended must not be
+// forgotten, and what was never there must not appear.
+func (s *spec) ids(pods []*corev1.Pod) []int {
+	if s.replicas >= 0 {
+		out := make([]int, s.replicas)
+		for id := range out {
+			out[id] = id
 		}
 		return out
 	}
 	known := map[int]struct{}{}
-	for id := range d.tapp.Status.Statuses {
-		if num, ok := ParseID(id); ok {
-			known[num] = struct{}{}
+	for name := range s.tapp.Status.Statuses {
+		if id, ok := ParseID(name); ok {
+			known[id] = struct{}{}
 		}
 	}
-	for _, pod := range d.in.Pods {
-		if num, ok := instanceOf(d.tapp.Name, pod.Name); ok && controls(d.tapp, pod) {
-			known[num] = struct{}{}
+	for _, pod := range pods {
+		if id, ok := instanceOf(s.tapp.Name, pod.Name); ok && controls(s.tapp, pod) {
+			known[id] = struct{}{}
 		}
 	}
 	return slices.Sorted(maps.Keys(known))
@@ -72,102 +107,68 @@ func (d *decision) wantedIDs() []int {
 
 // readSelector returns the selector, or nil when it is unusable: then nothing is
 // created, adopted or released.
-func (d *decision) readSelector() labels.Selector {
-	selector := d.parseSelector()
-	if selector == nil && d.frozen == "" {
-		d.frozen = "there is no usable selector, so that a new pod would not belong to the TApp"
+func (s *spec) readSelector() labels.Selector {
+	selector := s.parseSelector()
+	if selector == nil && s.frozen == "" {
+		s.frozen = "there is no usable selector, so that a new pod would not belong to the TApp"
 	}
 	return selector
 }
 
-func (d *decision) parseSelector() labels.Selector {
-	s := d.tapp.Spec.Selector
-	if s == nil {
-		d.problem(ReasonInvalidSpec, "spec.template.metadata.labels", "spec.selector is absent and the template has no labels to take it from; give the template a label, such as app: %s", d.tapp.Name)
+func (s *spec) parseSelector() labels.Selector {
+	given := s.tapp.Spec.Selector
+	if given == nil {
+		s.problem(concernsAll, ReasonInvalidSpec, "spec.template.metadata.labels", "spec.selector is absent and the template has no labels to take it from; give the template a label, such as app: %s", s.tapp.Name)
 		return nil
 	}
-	selector, err := metav1.LabelSelectorAsSelector(s)
+	selector, err := metav1.LabelSelectorAsSelector(given)
 	if err != nil {
-		d.problem(ReasonInvalidSpec, "spec.selector", "%v; correct the selector", err)
+		s.problem(concernsAll, ReasonInvalidSpec, "spec.selector", "%v; correct the selector", err)
 		return nil
 	}
 	if selector.Empty() {
-		d.problem(ReasonInvalidSpec, "spec.selector", "an empty selector matches every pod of the namespace; name labels that the templates carry")
+		s.problem(concernsAll, ReasonInvalidSpec, "spec.selector", "an empty selector matches every pod of the namespace; name labels that the templates carry")
 		return nil
 	}
 	return selector
 }
 
+// mayCreate says whether anything may be created; the time when it may be is another look.
+func (s *spec) mayCreate(c *clock) bool {
+	left := s.noCreationUntil.Sub(c.now)
+	if left > 0 {
+		c.waitFor(left)
+	}
+	return left <= 0
+}
+
+func (s *spec) selects(pod *corev1.Pod) bool {
+	return s.selector != nil && s.selector.Matches(labels.Set(pod.Labels))
+}
+
 // checkIDs notes keys that are no instance ids. Their entries have no effect.
-func (d *decision) checkIDs() {
+func (s *spec) checkIDs() {
 	for _, f := range []struct {
 		field string
 		keys  []string
 	}{
-		{"spec.templates", slices.Sorted(maps.Keys(d.tapp.Spec.Templates))},
-		{"spec.statuses", slices.Sorted(maps.Keys(d.tapp.Spec.Statuses))},
+		{"spec.templates", slices.Sorted(maps.Keys(s.tapp.Spec.Templates))},
+		{"spec.statuses", slices.Sorted(maps.Keys(s.tapp.Spec.Statuses))},
 	} {
 		for _, id := range f.keys {
 			if _, ok := ParseID(id); !ok {
-				d.problem(ReasonInvalidSpec, f.field+"["+id+"]", "%q is not an instance id; ids are whole numbers from 0 without leading zeros, such as \"0\" or \"12\"", id)
+				s.problem(concernsEntries, ReasonInvalidSpec, f.field+"["+id+"]", "%q is not an instance id; ids are whole numbers from 0 without leading zeros, such as \"0\" or \"12\"", id)
 			}
 		}
 	}
 }
 
-// budgets of updates; below 1: unusable, and no available instance may be
-// updated on it.
-type budgets struct {
-	rolling intstr.IntOrString
-	forced  intstr.IntOrString
-	// broken is why no update of an available instance may start: updateStrategy
-	// names a template that does not exist, so that it cannot be told which
-	// instances were meant to roll.
-	broken string
-}
-
-// readBudgets checks the update strategy.
-func (d *decision) readBudgets() {
-	s := d.tapp.Spec.UpdateStrategy
-	d.rolling, d.forced = *s.MaxUnavailable, *s.ForceUpdate.MaxUnavailable
-	d.checkBudget("spec.updateStrategy.maxUnavailable", d.rolling)
-	d.checkBudget("spec.updateStrategy.forceUpdate.maxUnavailable", d.forced)
-	if d.lookup(s.Template) == nil {
-		field := "spec.updateStrategy.template"
-		if d.in.TApp.Spec.UpdateStrategy.Template == "" {
-			field = "spec.defaultTemplateName"
-		}
-		d.broken = fmt.Sprintf("%s names %q, which does not exist, so that it cannot be told which instances roll", field, s.Template)
-		if s.Template != d.tapp.Spec.DefaultTemplateName { // else it is reported there
-			d.problem(ReasonTemplateMissing, "spec.updateStrategy.template", "there is no template %q; no update starts until spec.templatePool has it, or the field names another one (%s)", s.Template, d.names())
-		}
-	}
-}
-
-func (d *decision) checkBudget(field string, b intstr.IntOrString) {
-	if _, ok := Scale(b, 100); !ok {
-		d.problem(ReasonInvalidSpec, field, "%q allows no update to start; give a number above 0 or a percentage from 1%% to 100%%", b.String())
-	}
-}
-
-// Scale returns how many of total instances a budget lets be unavailable at a
-// time: percentages are rounded up, and it is at least 1. It is false for a value
-// that is no budget.
-func Scale(b intstr.IntOrString, total int) (int, bool) {
-	if b.Type == intstr.Int {
-		return int(b.IntVal), b.IntVal > 0
-	}
-	digits, ok := strings.CutSuffix(b.StrVal, "%")
-	percent, err := strconv.Atoi(digits)
-	if !ok || err != nil || percent < 1 || percent > 100 {
+// ParseID reads a canonical instance id: "0", "1", "10", but not "01", "+1" or
+// "-1".
+func ParseID(id string) (int, bool) {
+	num, err := strconv.Atoi(id)
+	if err != nil || num < 0 || strconv.Itoa(num) != id {
 		return 0, false
 	}
-	return max(1, (total*percent+99)/100), true
-}
-
-// IsBudget says whether a budget allows updates to start: a number above 0, or a
-// percentage from 1% to 100%.
-func IsBudget(b intstr.IntOrString) bool {
-	_, ok := Scale(b, 100)
-	return ok
+	return num, true
 }

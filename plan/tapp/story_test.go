@@ -2,6 +2,7 @@ package tapp
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -87,7 +88,7 @@ func (s *scenario) tell(t rapid.TB, p podStory) []*corev1.Pod {
 func (s *scenario) make(t rapid.TB, id int, version string, gated bool) *corev1.Pod {
 	t.Helper()
 	pod := newPod(t, s.at(t, id, version, gated), id)
-	pod.UID = types.UID("pod-" + strconv.Itoa(id))
+	pod.UID, pod.ResourceVersion = types.UID("pod-"+strconv.Itoa(id)), "9"
 	pod.ResourceVersion, pod.Generation = "1", 1
 	start(pod, 1)
 	return pod
@@ -132,13 +133,14 @@ func (s *scenario) version(t rapid.TB, name string) *corev1.PodTemplateSpec {
 // newPod is the pod that the planner makes for an instance.
 func newPod(t rapid.TB, tapp *tappv1.TApp, id int) *corev1.Pod {
 	t.Helper()
-	d := decision{in: Input{TApp: tapp, Now: now}, tapp: defaulted(tapp)}
-	d.readSpec()
-	d.observe()
-	if d.byID[id] == nil || d.byID[id].template == nil {
-		t.Fatalf("instance %d has no template: %v", id, d.problems)
+	in := Input{TApp: tapp, Now: now}
+	s := readSpec(in)
+	all := observe(s, &clock{now: now}, in, readClaims(s, nil))
+	at := slices.IndexFunc(all, func(i *instance) bool { return i.id == id })
+	if at < 0 || all[at].template == nil {
+		t.Fatalf("instance %d has no template: %v", id, s.problems)
 	}
-	return d.newPod(d.byID[id], 0)
+	return s.newPod(all[at], 0)
 }
 
 // patched has the planner patch the pod in place, five minutes ago.
@@ -146,7 +148,7 @@ func (s *scenario) patched(t rapid.TB, pod *corev1.Pod, id int, p podStory) (*co
 	t.Helper()
 	want := newPod(t, s.at(t, id, p.Patched, p.Gate != "none"), id)
 	h := template.Hashes{Template: want.Labels[tappv1.LabelTemplateHash], Uniq: want.Labels[tappv1.LabelUniqHash]}
-	patch, _, err := inplace.Patch(pod, want, h, now.Add(-5*time.Minute))
+	patch, err := inplace.Update{Pod: pod, Want: want, Hashes: h, Now: now.Add(-5 * time.Minute)}.Patch()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +210,7 @@ func (p *podStory) settle(t rapid.TB, pod *corev1.Pod, kubelet string) {
 	}
 	pod.Status.Reason = p.Reason
 	for i := range pod.Status.ContainerStatuses {
-		if c := &pod.Status.ContainerStatuses[i]; isFinished(pod) {
+		if c := &pod.Status.ContainerStatuses[i]; isEnded(pod) {
 			c.Ready = false
 			c.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: ago(span(t, p.Ended, time.Minute))}}
 		}

@@ -224,12 +224,12 @@ func TestRunsAgain(t *testing.T) {
 		if !test.rejected {
 			pod.Status.ContainerStatuses = make([]corev1.ContainerStatus, 1)
 		}
-		d := decision{tapp: &tappv1.TApp{Spec: tappv1.TAppSpec{NeverMigrate: test.neverMigrate}}}
+		s := spec{tapp: &tappv1.TApp{Spec: tappv1.TAppSpec{NeverMigrate: test.neverMigrate}}}
 		i := &instance{pod: pod}
 		if test.template {
 			i.template = &podTemplate{}
 		}
-		if got := d.runsAgain(i); got != test.want {
+		if got := s.runsAgain(i); got != test.want {
 			t.Errorf("%s: %t", test.about, got)
 		}
 	}

@@ -1,7 +1,6 @@
 package tapp
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -20,20 +19,24 @@ type podTemplate struct {
 	Hashes template.Hashes
 	// Keys is the value of the annotation AnnotationTemplateKeys.
 	Keys string
-	// known is the shape hash, once it was asked for.
-	known string
+	// knownShape is the shape hash, once it was asked for.
+	knownShape string
 	// model is what the pods of this template share.
 	model *corev1.PodTemplateSpec
+	// recreations says by the hash of another template how pods of that one differ
+	// from this one. Pods with a hash of ours were made from one template, so that
+	// what holds for one of them holds for all.
+	recreations map[string]string
 	// actions on instances of this template that the plan has already.
 	actions int
 }
 
 // shape returns the shape hash. Most plans get by without it.
 func (t *podTemplate) shape() string {
-	if t.known == "" {
-		t.known = t.Hashes.Shape(t.Spec)
+	if t.knownShape == "" {
+		t.knownShape = t.Hashes.Shape(t.Spec)
 	}
-	return t.known
+	return t.knownShape
 }
 
 // templates resolves names to templates. Only those that an instance uses are
@@ -42,35 +45,36 @@ type templates struct {
 	usable map[string]*podTemplate
 	// unusable templates: name to the problem that instances which name it have.
 	unusable map[string]Problem
+	// images says of pairs of references whether they mean the same image: parsing
+	// them takes longer than all else that a plan does with a pod.
+	images map[[2]string]bool
 }
 
 // readTemplates checks what the spec says of templates as such.
-func (d *decision) readTemplates() {
-	d.usable = map[string]*podTemplate{}
-	d.unusable = map[string]Problem{}
-	s := &d.tapp.Spec
-	if _, ok := s.TemplatePool[tappv1.DefaultTemplateName]; ok {
-		d.problem(ReasonInvalidSpec, "spec.templatePool[default]", "the name default belongs to spec.template, and this entry is never used; give it another name")
+func (s *spec) readTemplates() {
+	s.templates = templates{usable: map[string]*podTemplate{}, unusable: map[string]Problem{}, images: map[[2]string]bool{}}
+	if _, ok := s.tapp.Spec.TemplatePool[tappv1.DefaultTemplateName]; ok {
+		s.problem(concernsEntries, ReasonInvalidSpec, "spec.templatePool[default]", "the name default belongs to spec.template, and this entry is never used; give it another name")
 	}
-	if d.lookup(s.DefaultTemplateName) == nil {
-		d.problem(ReasonTemplateMissing, "spec.defaultTemplateName", "there is no template %q; add it to spec.templatePool, or name another one (%s)", s.DefaultTemplateName, d.names())
+	if name := s.tapp.Spec.DefaultTemplateName; s.lookup(name) == nil {
+		s.problem(concernsInstances, ReasonTemplateMissing, "spec.defaultTemplateName", "there is no template %q; add it to spec.templatePool, or name another one (%s)", name, s.names())
 	}
 }
 
 // lookup returns the template of that name, or nil.
-func (d *decision) lookup(name string) *corev1.PodTemplateSpec {
+func (s *spec) lookup(name string) *corev1.PodTemplateSpec {
 	if name == tappv1.DefaultTemplateName {
-		return &d.tapp.Spec.Template
+		return &s.tapp.Spec.Template
 	}
-	if t, ok := d.tapp.Spec.TemplatePool[name]; ok {
+	if t, ok := s.tapp.Spec.TemplatePool[name]; ok {
 		return &t
 	}
 	return nil
 }
 
 // names of the templates that exist, for messages.
-func (d *decision) names() string {
-	names := slices.Sorted(maps.Keys(d.tapp.Spec.TemplatePool))
+func (s *spec) names() string {
+	names := slices.Sorted(maps.Keys(s.tapp.Spec.TemplatePool))
 	names = slices.DeleteFunc(names, func(n string) bool { return n == tappv1.DefaultTemplateName })
 	const most = 5
 	if len(names) > most {
@@ -79,58 +83,72 @@ func (d *decision) names() string {
 	return "there are: " + strings.Join(append([]string{tappv1.DefaultTemplateName}, names...), ", ")
 }
 
-// assignTemplate finds the template of an instance, or holds the instance.
-func (d *decision) assignTemplate(i *instance) {
-	name, field := d.tapp.Spec.DefaultTemplateName, "spec.defaultTemplateName"
-	if own, ok := d.tapp.Spec.Templates[i.id]; ok && own != "" {
-		name, field = own, "spec.templates["+i.id+"]"
+// assignTemplate finds the template of an instance, or says why it waits for one.
+func (s *spec) assignTemplate(i *instance) {
+	name, field := s.tapp.Spec.DefaultTemplateName, "spec.defaultTemplateName"
+	if own, ok := s.tapp.Spec.Templates[i.name]; ok && own != "" {
+		name, field = own, "spec.templates["+i.name+"]"
 	}
 	i.templateName = name
-	if !i.wanted || i.stopped {
+	if !i.belowReplicas || i.stopped {
 		return // what is going away needs no template
 	}
-	if d.frozen != "" {
-		i.hold(ReasonInvalidSpec, d.frozen)
+	if s.frozen != "" {
+		i.wait(ReasonInvalidSpec, s.frozen)
 		return
 	}
-	if t, ok := d.usable[name]; ok {
+	if t, ok := s.usable[name]; ok {
 		i.template = t
 		return
 	}
-	p, known := d.unusable[name]
+	p, known := s.unusable[name]
 	if !known {
 		var t *podTemplate
-		if t, p = d.use(name, field); t != nil {
-			d.usable[name], i.template = t, t
+		if t, p = s.use(name, field); t != nil {
+			s.usable[name], i.template = t, t
 			return
 		}
-		d.unusable[name] = p
+		s.unusable[name] = p
 		if p.Field != "spec.defaultTemplateName" { // readTemplates has said it
-			d.problems = append(d.problems, p)
+			s.problems = append(s.problems, p)
 		}
 	}
-	i.hold(p.Reason, p.Why)
+	i.wait(p.Reason, p.Why)
 }
 
 // use makes a template ready for use, or says why it cannot be used. A template
 // is reported once, at the first instance that needs it.
-func (d *decision) use(name, field string) (*podTemplate, Problem) {
-	spec := d.lookup(name)
+func (s *spec) use(name, field string) (*podTemplate, Problem) {
+	spec := s.lookup(name)
 	if spec == nil {
-		return nil, Problem{Field: field, Reason: ReasonTemplateMissing,
-			Why: fmt.Sprintf("there is no template %q; add it to spec.templatePool, or name another one (%s)", name, d.names())}
+		return nil, newProblem(concernsInstances, ReasonTemplateMissing, field,
+			"there is no template %q; add it to spec.templatePool, or name another one (%s)", name, s.names())
 	}
 	path := "spec.template"
 	if name != tappv1.DefaultTemplateName {
 		path = "spec.templatePool[" + name + "]"
 	}
-	if d.selector != nil && !d.selector.Matches(labels.Set(spec.Labels)) {
-		return nil, Problem{Field: path + ".metadata.labels", Reason: ReasonSelectorMismatch,
-			Why: fmt.Sprintf("the selector %s does not match the labels of template %q, so that its pods would not belong to this TApp; give the template these labels", d.selector, name)}
+	if s.selector != nil && !s.selector.Matches(labels.Set(spec.Labels)) {
+		return nil, newProblem(concernsInstances, ReasonSelectorMismatch, path+".metadata.labels",
+			"the selector %s does not match the labels of template %q, so that its pods would not belong to this TApp; give the template these labels", s.selector, name)
 	}
 	hashes, err := template.Hash(spec)
 	if err != nil {
-		return nil, Problem{Field: path, Reason: ReasonInvalidSpec, Why: fmt.Sprintf("the template cannot be hashed: %v", err)}
+		return nil, newProblem(concernsInstances, ReasonInvalidSpec, path, "the template cannot be hashed: %v", err)
 	}
 	return &podTemplate{Name: name, Spec: spec, Hashes: hashes, Keys: template.MarshalKeys(spec)}, Problem{}
+}
+
+// sameImage says whether two references mean the same image.
+func (t *templates) sameImage(a, b string) bool {
+	if a == b {
+		return true
+	}
+	pair := [2]string{a, b}
+	same, known := t.images[pair]
+	if !known {
+		same = template.SameImage(a, b)
+		t.images[pair] = same
+	}
+	return same
 }

@@ -108,7 +108,7 @@ func TestKstatus(t *testing.T) {
 // scenarios of the planner, each a file.
 func scenarios(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("../../controller/tapp/plan/testdata/scenarios/*.yaml")
+	files, err := filepath.Glob("../../plan/tapp/testdata/scenarios/*.yaml")
 	if err != nil || len(files) < 50 {
 		t.Fatalf("%d scenarios, %v", len(files), err)
 	}

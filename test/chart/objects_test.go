@@ -155,10 +155,10 @@ func rules(rules []admissionregistrationv1.RuleWithOperations) string {
 	return "[" + strings.Join(parts, "; ") + "]"
 }
 
-// TestRights: no wildcards; nothing that would let it gain more rights; secrets,
+// TestRights: no wildcards; nothing that would let it gain more rights; secrets, ConfigMaps,
 // leases and webhook configurations only by name.
 func TestRights(t *testing.T) {
-	named := []string{"secrets", "leases", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
+	named := []string{"secrets", "configmaps", "leases", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
 	for _, r := range releases {
 		all := decoded(t, r)
 		var rules []rbacv1.PolicyRule

@@ -72,7 +72,7 @@ func TestBites(t *testing.T) {
 			p := plan.Compute(in)
 			if i := p.Instances; len(i) == 2 && p.Status.AvailableReplicas == 2 && p.Status.UpdatedReplicas == 2 {
 				p.Actions = append(p.Actions, plan.Action{Op: plan.OpDrain, ID: i[0].ID, Pod: i[0].Pod, Reason: "Whim",
-					Status: inplace.GatePatch(i[0].Pod.UID, false, "Whim", "", in.Now)})
+					Status: inplace.GatePatch(inplace.Target{UID: i[0].Pod.UID}, false, "Whim", "", in.Now)})
 			}
 			return p
 		}, "L1", "an instance goes in circles:", 2},

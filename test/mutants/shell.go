@@ -5,7 +5,7 @@ var shell = []mutant{
 	{"delete-without-uid", "table.go", "a delete hits whatever pod has the name",
 		"	o.Preconditions.UID = &pod.UID\n", ""},
 	{"force-without-version", "table.go", "a forced delete is not conditional on the version that the evidence was about",
-		"		Preconditions:      &metav1.Preconditions{ResourceVersion: &a.Pod.ResourceVersion},\n", ""},
+		"		Preconditions:      &metav1.Preconditions{ResourceVersion: &a.ResourceVersion},\n", ""},
 	{"force-with-grace", "table.go", "a forced delete leaves the grace period",
 		"		GracePeriodSeconds: new(int64),\n", ""},
 	{"creates-in-vain", "apply.go", "where the namespace is being deleted, each pod that goes has the next one tried",

@@ -62,7 +62,7 @@ func (d data) page(recordName, dir string) ([]byte, error) {
 	err = t.Execute(&out, map[string]any{
 		"Record": recordName, "Dir": dir,
 		"Machine": d.Machine, "Memory": d.Machine.Memory >> 30, "Measured": d.measured(), "Plots": plots,
-		"Goals": d.goals(), "Speed": d.speed(), "Objects": d.objects(), "Writes": d.writes(), "Bytes": d.statusBytes(),
+		"Goals": d.goals(), "WithoutGoal": d.withoutGoal(), "Speed": d.speed(), "Objects": d.objects(), "Writes": d.writes(), "Bytes": d.statusBytes(),
 		"CPU": d.cpu(), "Memories": d.memory(), "Delay": d.delay(), "Away": d.away(), "Restart": d.restart(), "Steady": d.steady(),
 		"Kubelet": d.kubelet(), "Alone": d.alone(), "Micro": d.micro(),
 	})

@@ -11,6 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -19,10 +21,10 @@ import (
 func TestWatchesHaveTheirOwnConnections(t *testing.T) {
 	var mu sync.Mutex
 	connections := map[string]string{}
-	api := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		verb, resource := what(r)
+		verb, resource := verbAndResource(r)
 		connections[verb+" "+resource] = r.Proto + " " + r.RemoteAddr
 		w.Header().Set("Content-Type", "application/json")
 		switch verb {
@@ -32,32 +34,33 @@ func TestWatchesHaveTheirOwnConnections(t *testing.T) {
 			_, _ = io.WriteString(w, `{"kind":"Node","apiVersion":"v1"}`)
 		}
 	}))
-	api.EnableHTTP2 = true
-	api.StartTLS()
-	defer api.Close()
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
 
 	config := Defaults()
-	config.REST = &rest.Config{Host: api.URL, TLSClientConfig: rest.TLSClientConfig{
-		CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw})}}
-	c, err := config.newClients(newRequestMetrics(prometheus.NewRegistry()))
+	config.REST = &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{
+		CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}}
+	api, err := config.connect(newRequestMetrics(prometheus.NewRegistry()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	watch, err := c.watchingCore.Pods("ns").Watch(t.Context(), metav1.ListOptions{})
+	requests, watches, events := corev1client.NewForConfigOrDie(api.requests), corev1client.NewForConfigOrDie(api.watches), corev1client.NewForConfigOrDie(api.events)
+	watch, err := watches.Pods("ns").Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	watch.Stop()
-	if _, err := c.core.Pods("ns").List(t.Context(), metav1.ListOptions{}); err != nil {
+	if _, err := requests.Pods("ns").List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.core.Nodes().Get(t.Context(), "n", metav1.GetOptions{}); err != nil {
+	if _, err := requests.Nodes().Get(t.Context(), "n", metav1.GetOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.leases.Leases("ns").Delete(t.Context(), "l", metav1.DeleteOptions{}); err != nil {
+	if err := coordinationv1client.NewForConfigOrDie(api.leases).Leases("ns").Delete(t.Context(), "l", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.events.Events("ns").Create(t.Context(), &corev1.Event{}, metav1.CreateOptions{}); err == nil {
+	if _, err := events.Events("ns").Create(t.Context(), &corev1.Event{}, metav1.CreateOptions{}); err == nil {
 		t.Fatal("an empty answer was taken for an event")
 	}
 

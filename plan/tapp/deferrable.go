@@ -8,11 +8,11 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// isPassing says whether a status tells of nothing but work that goes well and goes
+// isDeferrable says whether a status tells of nothing but work that goes well and goes
 // on, so that another one follows soon and it may wait for that: no plan hangs on it,
 // and whoever reads the stored one meanwhile sees that it is about an older generation,
 // or that instances are on their way.
-func isPassing(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
+func isDeferrable(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
 	stored := &t.Status
 	switch {
 	case !meta.IsStatusConditionTrue(next.Conditions, tappv1.ConditionProgressing),

@@ -95,7 +95,7 @@ func TestIsPassing(t *testing.T) {
 			if !slices.Equal(slices.Sorted(maps.Keys(tapp.Status.Statuses)), slices.Sorted(maps.Keys(next.Statuses))) {
 				want = want && len(first.VolumeClaimTemplates) == 0
 			}
-			if got := isPassing(tapp, next); got != want {
+			if got := isDeferrable(tapp, next); got != want {
 				t.Errorf("%s, %s: got %t", name, spec, got)
 			}
 		}

@@ -1,0 +1,105 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"tkestack.io/tapp/controller/tapp"
+	"tkestack.io/tapp/crd/client"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// maxActions of a plan is more than is carried out before the next plan anyway, and less
+// than makes plans of 10,000 instances large.
+const maxActions = 2000
+
+// tapps is the controller of TApps, and what it offers to the webhooks.
+type tapps struct {
+	*tapp.Controller
+	publisher policyPublisher
+}
+
+func newTApps(s setup) (kindController, error) {
+	c := s.config
+	requests, err := newTAppClients(s.api.requests)
+	if err != nil {
+		return nil, err
+	}
+	watches, err := newTAppClients(s.api.watches)
+	if err != nil {
+		return nil, err
+	}
+	events, err := corev1client.NewForConfig(s.api.events)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of events: %w", err)
+	}
+	o := tapp.Options{
+		TApps: requests.tapps, Core: requests.core, Apps: requests.revisions, Events: events,
+		Namespace: c.Namespace, Workers: c.Workers,
+		Policy:  tapp.Policy{DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: c.NodeLostAfter, Batch: maxActions},
+		Metrics: tapp.NewMetrics(c.Registry), Queue: s.queue, Host: s.host,
+	}
+	o.Watching.TApps, o.Watching.Core, o.Watching.Apps = watches.tapps, watches.core, watches.revisions
+	controller, err := tapp.New(o)
+	if err != nil {
+		return nil, err
+	}
+	return &tapps{Controller: controller, publisher: policyPublisher{
+		core: requests.core, namespace: c.ownNamespace(), policy: tappv1.PublishedPolicy{
+			DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: metav1.Duration{Duration: c.NodeLostAfter},
+		},
+	}}, nil
+}
+
+// Run looks after TApps until ctx ends, and tells by which policy.
+func (t *tapps) Run(ctx, work context.Context) {
+	var telling sync.WaitGroup
+	telling.Go(func() { t.publisher.publish(ctx) })
+	t.Controller.Run(ctx, work)
+	telling.Wait()
+}
+
+type tappClients struct {
+	tapps     client.Interface
+	core      corev1client.CoreV1Interface
+	revisions appsv1client.ControllerRevisionsGetter
+}
+
+func newTAppClients(api *rest.Config) (c tappClients, err error) {
+	if c.tapps, err = client.New(api); err != nil {
+		return c, fmt.Errorf("making a client of TApps: %w", err)
+	}
+	if c.core, err = corev1client.NewForConfig(api); err != nil {
+		return c, fmt.Errorf("making a client of pods: %w", err)
+	}
+	if c.revisions, err = appsv1client.NewForConfig(api); err != nil {
+		return c, fmt.Errorf("making a client of revisions: %w", err)
+	}
+	return c, nil
+}
+
+// TApps of a namespace from the cache, or of all by an empty one. They are shared:
+// copy before writing to one.
+func (t *tapps) TApps(_ context.Context, namespace string) ([]*tappv1.TApp, error) {
+	if !t.HasSynced() {
+		return nil, errNotSynced
+	}
+	return t.Lister().TApps(namespace).List(labels.Everything())
+}
+
+// PodsOf a TApp from the cache: those that it owns, may adopt, or that have the names
+// of its instances. They are shared: copy before writing to one.
+func (t *tapps) PodsOf(_ context.Context, owner *tappv1.TApp) ([]*corev1.Pod, error) {
+	if !t.HasSynced() {
+		return nil, errNotSynced
+	}
+	return t.Pods(owner)
+}

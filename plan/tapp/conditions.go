@@ -1,0 +1,214 @@
+package tapp
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// isWaiting says whether an instance only waits for others, or for the user: it is
+// not what is stuck.
+func isWaiting(i *instance) bool {
+	return i.reason == reasonBudget || i.reason == reasonTurn || i.reason == reasonPaused || i.reason == reasonNotFinished
+}
+
+// tally of the instances, for the conditions.
+type tally struct {
+	desired, available, updated int
+	left                        int // pods that are to go, or going
+	claims                      int // instances whose claims are to go
+	restarts                    int // requested, and not begun
+	failed                      int
+	paused                      int
+	held                        *instance // the first that is stuck, or else that waits
+}
+
+func (m *summary) tally() tally {
+	var t tally
+	for _, i := range m.instances {
+		if i.desired() {
+			t.desired++
+			if i.available {
+				t.available++
+			}
+			if i.updated {
+				t.updated++
+			}
+			if i.state == alive && isRestartRequested(i.pod) {
+				t.restarts++
+			}
+		} else if i.claimsLeft {
+			t.claims++
+		} else if i.pod != nil && i.state != foreign && !i.completed {
+			t.left++
+		}
+		if i.status == tappv1.InstanceFailed {
+			t.failed++
+		}
+		if i.reason == reasonPaused {
+			t.paused++
+		}
+		if i.reason != "" && (t.held == nil || isWaiting(t.held) && !isWaiting(i)) {
+			t.held = i
+		}
+	}
+	return t
+}
+
+// conclude sets the conditions and the time of the last progress.
+func (m *summary) conclude(s *tappv1.TAppStatus) {
+	t := m.tally()
+	rolledOut := t.available == t.desired && t.updated == t.desired
+	if rolledOut {
+		s.CurrentRevision = s.UpdateRevision
+	}
+	settled := rolledOut && t.left == 0 && t.claims == 0 && t.restarts == 0 && len(m.growing) == 0
+	progress, infeasible := m.progress(&t)
+	m.concludeReady(s, &t, settled, progress)
+	m.concludeLost(s, settled)
+
+	late := m.isLate(s, &t, settled)
+	switch {
+	case settled:
+		m.set(s, tappv1.ConditionProgressing, false, "Settled", "nothing is left to do")
+	case late:
+		m.set(s, tappv1.ConditionProgressing, false, reasonDeadline, progress)
+	case t.paused > 0 && t.available == t.desired && t.left == 0:
+		m.set(s, tappv1.ConditionProgressing, false, reasonPaused, progress)
+	default:
+		m.set(s, tappv1.ConditionProgressing, true, "Progressing", progress)
+	}
+
+	switch {
+	case len(m.problems) > 0:
+		p := gravest(m.problems)
+		message := p.Field + ": " + p.Why
+		if more := len(m.problems) - 1; more > 0 {
+			message += fmt.Sprintf(" (and %d more)", more)
+		}
+		m.set(s, tappv1.ConditionStalled, true, p.Reason, message)
+	case infeasible:
+		m.set(s, tappv1.ConditionStalled, true, "ResizeInfeasible", progress)
+	case late:
+		m.set(s, tappv1.ConditionStalled, true, reasonDeadline,
+			fmt.Sprintf("nothing moved for %d seconds: %s%s", *m.tapp.Spec.ProgressDeadlineSeconds, progress, m.alsoStuck(t.held)))
+	default:
+		m.set(s, tappv1.ConditionStalled, false, "NotStalled", "nothing is in the way")
+	}
+}
+
+// concludeReady sets the condition Ready.
+func (m *summary) concludeReady(s *tappv1.TAppStatus, t *tally, settled bool, progress string) {
+	switch {
+	case settled && t.failed > 0:
+		m.set(s, tappv1.ConditionReady, false, "InstancesFailed", fmt.Sprintf("%d instances failed, and stay as they ended", t.failed))
+	case settled:
+		m.set(s, tappv1.ConditionReady, true, "Available", fmt.Sprintf("all %d instances are available and follow their template", t.desired))
+	default:
+		m.set(s, tappv1.ConditionReady, false, "NotAvailable", progress)
+	}
+}
+
+// progress tells in a sentence how far the instances are, and whether claims can
+// never grow as they are to.
+func (m *summary) progress(t *tally) (progress string, infeasible bool) {
+	progress = fmt.Sprintf("%d of %d instances are available, %d follow their template", t.available, t.desired, t.updated)
+	if t.left > 0 {
+		progress += fmt.Sprintf("; pods that are to go: %d", t.left)
+	}
+	if t.claims > 0 {
+		progress += fmt.Sprintf("; instances whose claims are to go: %d", t.claims)
+	}
+	if t.restarts > 0 {
+		progress += fmt.Sprintf("; restarts that are to come: %d", t.restarts)
+	}
+	if len(m.growing) > 0 {
+		var why string
+		why, infeasible = whyGrowing(m.growing)
+		progress += fmt.Sprintf("; claims that are to grow: %d, %s", len(m.growing), why)
+	}
+	if t.held != nil {
+		progress += fmt.Sprintf("; instance %s: %s", t.held.name, t.held.why)
+	}
+	return progress, infeasible
+}
+
+// alsoStuck tells what the instances wait for that are stuck beside the first one:
+// those with the same reason together, and only some if there are many reasons.
+func (m *summary) alsoStuck(first *instance) string {
+	const most = 4
+	var whys []string
+	ids := map[string][]int{}
+	for _, i := range m.instances {
+		if i.reason == "" || i == first || isWaiting(i) {
+			continue
+		}
+		if ids[i.why] == nil {
+			whys = append(whys, i.why)
+		}
+		ids[i.why] = append(ids[i.why], i.id)
+	}
+	var b strings.Builder
+	for n, why := range whys {
+		if n == most {
+			fmt.Fprintf(&b, "; and %d reasons more", len(whys)-most)
+			break
+		}
+		noun := "instances"
+		if len(ids[why]) == 1 {
+			noun = "instance"
+		}
+		fmt.Fprintf(&b, "; %s %s: %s", noun, Ranges(ids[why]), why)
+	}
+	return b.String()
+}
+
+// isLate says whether nothing came closer to the spec for
+// progressDeadlineSeconds, and keeps the time of the last progress: a new spec,
+// a count that grew, or the moment at which a settled TApp was disturbed.
+func (m *summary) isLate(s *tappv1.TAppStatus, t *tally, settled bool) bool {
+	if settled || m.tapp.Spec.Paused && t.paused > 0 {
+		return false
+	}
+	old := &m.stored.Status
+	progressing := meta.FindStatusCondition(old.Conditions, tappv1.ConditionProgressing)
+	atWork := progressing != nil && (progressing.Status == metav1.ConditionTrue || progressing.Reason == reasonDeadline)
+	if !atWork || s.LastProgressTime == nil || old.ObservedGeneration != s.ObservedGeneration ||
+		s.UpdatedReplicas > old.UpdatedReplicas || s.AvailableReplicas > old.AvailableReplicas || s.ReadyReplicas > old.ReadyReplicas ||
+		t.left > 0 && s.Replicas < old.Replicas {
+		now := metav1.NewTime(m.clock.now.Truncate(time.Second))
+		s.LastProgressTime = &now
+	}
+	left := seconds(*m.tapp.Spec.ProgressDeadlineSeconds) - m.clock.now.Sub(s.LastProgressTime.Time)
+	if left > 0 {
+		m.clock.waitFor(left)
+		return false
+	}
+	return true
+}
+
+func (m *summary) set(s *tappv1.TAppStatus, kind string, is bool, reason, message string) {
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+		ObservedGeneration: m.tapp.Generation, LastTransitionTime: metav1.NewTime(m.clock.now.Truncate(time.Second))}
+	if is {
+		c.Status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&s.Conditions, c)
+}
+
+// concludeLost sets the condition ForceDeleted.
+func (m *summary) concludeLost(s *tappv1.TAppStatus, settled bool) {
+	if evidence := slices.Sorted(m.lost.evidence.all()); len(evidence) > 0 {
+		m.set(s, tappv1.ConditionForceDeleted, true, "NodeLost", strings.Join(evidence, "; "))
+		return
+	}
+	if c := meta.FindStatusCondition(s.Conditions, tappv1.ConditionForceDeleted); c != nil && settled {
+		m.set(s, tappv1.ConditionForceDeleted, false, "Recovered", c.Message)
+	}
+}

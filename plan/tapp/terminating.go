@@ -1,0 +1,147 @@
+package tapp
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+const (
+	// evidenceInterval is how often a node is read again while it looks alive.
+	evidenceInterval = 15 * time.Second
+	// unforcedDelay is how long past its grace period a pod has to hang before the
+	// state of its node is looked at only to tell of it.
+	unforcedDelay = 15 * time.Second
+	// collectorTimeout is how long Kubernetes may take to remove a pod that it called
+	// failed because its node is gone: it does both at once.
+	collectorTimeout = time.Minute
+	// removalTimeout is how long the API server may take to remove a pod that has no
+	// grace period left: it does so with the request that said so.
+	removalTimeout = 15 * time.Second
+)
+
+// lostNodes is what a plan has to do with nodes.
+type lostNodes struct {
+	// unread are the nodes that the next plan needs a live read of.
+	unread set
+	// evidence by which pods are deleted by force, in words.
+	evidence set
+}
+
+// followTerminating says what terminating pods wait for, finishes deletions that were
+// broken off, and deletes by force what a lost node keeps from going.
+func followTerminating(s *spec, c *clock, nodes map[string]NodeState, all []*instance) lostNodes {
+	var lost lostNodes
+	for _, i := range all {
+		if i.state != terminating {
+			continue
+		}
+		if s.tapp.DeletionTimestamp == nil {
+			if i.desired() {
+				i.wait("Terminating", "its pod is being deleted, and the next one follows when it is gone")
+			}
+			if s.finishDeletion(c, i) {
+				continue
+			}
+		}
+		// A pod that Kubernetes is about to remove has no deletionTimestamp yet.
+		if i.pod.Spec.NodeName != "" && i.pod.DeletionTimestamp != nil {
+			s.followNode(c, i, nodes, &lost)
+		}
+	}
+	return lost
+}
+
+// followNode deletes by force only where the TApp opted in, the pod is past its grace
+// period, and a live read of its node gives evidence. Of a TApp that did not opt in it
+// says what is known.
+func (s *spec) followNode(c *clock, i *instance, nodes map[string]NodeState, lost *lostNodes) {
+	opted, name := s.tapp.Spec.ForceDeletePod, i.pod.Spec.NodeName
+	// The API server stamps a pod with the time at which its grace period ends.
+	left := i.pod.DeletionTimestamp.Sub(c.now)
+	if !opted {
+		left += unforcedDelay
+	}
+	if left > 0 {
+		c.waitFor(left)
+		return
+	}
+	node, known := nodes[name]
+	if !known {
+		lost.unread.add(name)
+		c.waitFor(evidenceInterval)
+		return
+	}
+	switch evidence, left := s.evidenceOf(c, node); {
+	case evidence == "":
+		c.waitFor(left)
+		i.wait("NodeNotLost", fmt.Sprintf("its pod is past its grace period, but there is no evidence that node %s is lost", name))
+	case !opted:
+		c.waitFor(evidenceInterval)
+		i.wait("NodeLost", fmt.Sprintf("its pod is past its grace period, and node %s %s; spec.forceDeletePod is false, so that the instance waits until the pod is gone", name, evidence))
+	case s.nodeUnrecorded(c, i):
+	case !s.isRecorded(lost, name, evidence):
+		c.waitFor(recordDelay)
+		i.wait("NodeLost", fmt.Sprintf("its pod is past its grace period, and node %s %s; it is deleted by force once the status says so", name, evidence))
+	default:
+		i.act(Action{Op: OpForceDelete, Pod: i.pod, ResourceVersion: i.pod.ResourceVersion, Reason: "NodeLost",
+			Why: fmt.Sprintf("the pod is past its grace period, and node %s %s", name, evidence)})
+	}
+}
+
+// evidenceOf a lost node, or when to look again.
+func (s *spec) evidenceOf(c *clock, node NodeState) (string, time.Duration) {
+	after := s.policy.NodeLostAfter
+	switch gone := c.now.Sub(node.NotReadySince); {
+	case !node.Exists:
+		return "does not exist any more", 0
+	case node.OutOfService:
+		return "is tainted node.kubernetes.io/out-of-service", 0
+	case node.NotReadySince.IsZero():
+		return "", evidenceInterval
+	case gone < after:
+		return "", min(after-gone, evidenceInterval)
+	default:
+		return fmt.Sprintf("has not been ready for %s", after), 0
+	}
+}
+
+// isRecorded notes the evidence for the status, and says whether the stored status has
+// it. Nothing goes by force before that: an event is told afterwards, if at all, and
+// forgotten after an hour.
+func (s *spec) isRecorded(lost *lostNodes, node, evidence string) bool {
+	words := "node " + node + " " + evidence
+	lost.evidence.add(words)
+	c := meta.FindStatusCondition(s.stored.Status.Conditions, tappv1.ConditionForceDeleted)
+	return c != nil && c.Status == metav1.ConditionTrue && slices.Contains(strings.Split(c.Message, "; "), words)
+}
+
+// finishDeletion deletes what Kubernetes was about to remove, and did not, because it was
+// broken off in between: nobody else would where the node of the pod does not work, or
+// one of the same name is back. It says whether it does.
+func (s *spec) finishDeletion(c *clock, i *instance) bool {
+	if i.pod.DeletionTimestamp == nil {
+		since, _ := collectedSince(i.pod)
+		return s.deleteAt(c, i, since.Add(collectorTimeout), "NodeGone", "its node was gone, and Kubernetes did not remove the pod")
+	}
+	// The API server stamps a pod, and then removes it: two writes. What the first one left
+	// behind goes with the next DELETE, without regard to the grace period of that.
+	if grace := i.pod.DeletionGracePeriodSeconds; grace != nil && *grace == 0 && len(i.pod.Finalizers) == 0 {
+		return s.deleteAt(c, i, i.pod.DeletionTimestamp.Add(removalTimeout), "RemovalUnfinished", "it has no grace period left, and the API server did not remove the pod")
+	}
+	return false
+}
+
+func (s *spec) deleteAt(c *clock, i *instance, due time.Time, reason, why string) bool {
+	if left := due.Sub(c.now); left > 0 {
+		c.waitFor(left)
+		return false
+	}
+	return s.delete(c, i, Action{Reason: reason, Why: why})
+}
