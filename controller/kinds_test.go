@@ -59,7 +59,7 @@ func newWidgets(s setup) (kindController, error) {
 		}),
 		loop: &loop.Loop{
 			Name: "widget", Workers: s.config.Workers, Clock: clock.RealClock{}, Metrics: s.queue,
-			Sync: func(context.Context, loop.Key) (time.Duration, error) { return 0, nil },
+			Sync: func(context.Context, loop.Key) (loop.Result, error) { return loop.Result{}, nil },
 			Seed: func() (keys []loop.Key) {
 				for _, name := range informer.GetStore().ListKeys() {
 					keys = append(keys, loop.Key{Name: name})

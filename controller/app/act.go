@@ -6,14 +6,15 @@ import (
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
-	"tkestack.io/tapp/controller/shell"
+	"tkestack.io/tapp/controller/cache"
+	"tkestack.io/tapp/controller/write"
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	plan "tkestack.io/tapp/plan/app"
 )
@@ -23,71 +24,70 @@ import (
 // exists, the apply is a conflict, and touches nothing.
 const noVersion = "1"
 
-// outcome of an action, as metrics tell it.
-type outcome string
+// refused is the outcome of a write that the API server does not take; the view says why.
+const refused = "refused"
 
-const (
-	done    outcome = "done"
-	stale   outcome = "stale"   // what was observed is no more so; the view shows how it is
-	refused outcome = "refused" // the API server does not take it; the view says why
-	failed  outcome = "failed"
-)
-
-// act carries out one action and brings the view up to date.
-func (c *Controller) act(ctx context.Context, v *view, m *memory, a plan.Action) (outcome, error) {
+// act carries out one action, and brings the view up to date. What was refused is an
+// error of the write, but not one of the sync, until its end: other children go on.
+func (c *Controller) act(ctx context.Context, v *view, o *object, a plan.Action, errs *write.Failures) error {
 	logger := klog.FromContext(ctx)
-	out, err := c.write(ctx, v, m, a)
+	err := write.StaleOr(c.write(ctx, v, o, a))
+	if apierrors.IsAlreadyExists(err) {
+		err = fmt.Errorf("%w: %s", write.ErrStale, err.Error())
+	}
+	outcome := write.Outcome(ctx, err)
+	var failure error
 	switch {
-	case err == nil:
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		out = failed // and the App is about to go
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), shell.IsOtherUID(err), errors.Is(err, errGone):
-		logger.V(3).Info("Came too late", "op", a.Op, "child", a.Child, "err", err)
-		out, err = stale, c.look(ctx, v, a.Child)
-	case shell.IsTransient(err):
-		out = failed
-	default:
-		v.refused[a.Child] = words(err)
-		out, err = refused, nil
-	}
-	if err != nil {
-		err = fmt.Errorf("cannot %s %s: %w", verbs[a.Op], a.Child, err)
-	}
-	if out == done {
+	case outcome == write.Done:
 		logger.V(3).Info("Done", "op", a.Op, "child", a.Child, "why", a.Why)
+	case outcome == write.Stale:
+		logger.V(3).Info("Came too late", "op", a.Op, "child", a.Child, "err", err)
+		if failure = c.look(ctx, v, a.Child); failure != nil {
+			err = failure
+		}
+	case write.IsTerminating(err), write.IsTransient(err), outcome == write.Interrupted:
+		failure, outcome = err, write.Failed // where the namespace is being deleted, the App is about to go
+	default:
+		v.refused[a.Child] = write.Words(err)
+		outcome = refused
 	}
-	c.Metrics.actions.WithLabelValues(string(a.Op), string(a.Child.Kind), string(out)).Inc()
-	return out, err
+	if failure != nil {
+		errs.Add(fmt.Sprintf("%s %s", verbs[a.Op], a.Child), failure.Error(), failure)
+	}
+	c.Metrics.actions.WithLabelValues(string(a.Op), string(a.Child.Kind), outcome).Inc()
+	return err
 }
 
-func (c *Controller) write(ctx context.Context, v *view, m *memory, a plan.Action) (outcome, error) {
+func (c *Controller) write(ctx context.Context, v *view, o *object, a plan.Action) error {
 	access, namespace := c.access(a.Child.Kind), v.app.Namespace
 	if a.Op == plan.Delete {
 		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(a.UID)}, PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}
 		if err := access.remove(ctx, namespace, a.Child.Name, options); err != nil {
-			return failed, err
+			return err
 		}
-		m.guard.deleted(a.Child, a.UID)
+		o.guard.Deleted(cache.Deletion{Store: storeOf(a.Child.Kind), Key: types.NamespacedName{Namespace: namespace, Name: a.Child.Name}, UID: a.UID})
 		v.put(a.Child, nil)
-		return done, nil
+		return nil
 	}
 	if a.Op == plan.Adopt {
-		if err := c.mayAdopt(ctx, v.app); err != nil {
-			return failed, err
+		if err := write.MayAdopt(appv1.Kind, v.app.UID, func() (*appv1.App, error) {
+			return c.Apps.Apps(namespace).Get(ctx, v.app.Name, metav1.GetOptions{})
+		}); err != nil {
+			return err
 		}
 	}
 	manifest, err := manifestFor(a)
 	if err != nil {
-		return failed, fmt.Errorf("rendering the manifest: %w", err)
+		return fmt.Errorf("rendering the manifest: %w", err)
 	}
 	applied, err := access.apply(ctx, namespace, a.Child.Name, manifest, metav1.PatchOptions{FieldManager: appv1.Component, Force: ptr.To(true)})
 	if err != nil {
-		return failed, err
+		return err
 	}
-	m.guard.wrote(a.Child.Kind, applied.GetResourceVersion())
-	m.overrule(a.Child, plan.Differences(a.Manifest, applied))
+	o.guard.Wrote(storeOf(a.Child.Kind), applied.GetResourceVersion())
+	o.overrule(a.Child, plan.Differences(a.Manifest, applied))
 	v.put(a.Child, applied)
-	return done, nil
+	return nil
 }
 
 // manifestFor an action, conditional on what was observed.
@@ -104,29 +104,4 @@ func manifestFor(a plan.Action) ([]byte, error) {
 	return json.Marshal(manifest)
 }
 
-// errGone is what adoption returns for an App that is no more.
-var errGone = errors.New("the App is gone, or being deleted")
-
-// mayAdopt reads the App live: a cache that is behind could have us adopt a child
-// for one that is gone already, and the garbage collector would delete it.
-func (c *Controller) mayAdopt(ctx context.Context, a *appv1.App) error {
-	now, err := c.Apps.Apps(a.Namespace).Get(ctx, a.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err) || err == nil && (now.UID != a.UID || now.DeletionTimestamp != nil):
-		return errGone
-	case err != nil:
-		return fmt.Errorf("reading the App live: %w", err)
-	}
-	return nil
-}
-
 var verbs = map[plan.Op]string{plan.Create: "create", plan.Apply: "apply", plan.Adopt: "adopt", plan.Delete: "delete"}
-
-// words of an error for people: the API server's own.
-func words(err error) string {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) && status.Status().Reason != metav1.StatusReasonUnknown {
-		return status.Status().Message
-	}
-	return err.Error()
-}

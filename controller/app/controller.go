@@ -12,29 +12,35 @@
 //	apps.appcontroller.k8s.io         get list watch
 //	apps.appcontroller.k8s.io/status  patch
 //	deployments, services             get list watch create patch delete
-//	events                            create patch
+//	events                            create
 package app
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"tkestack.io/tapp/controller/cache"
+	"tkestack.io/tapp/controller/events"
 	"tkestack.io/tapp/controller/loop"
-	"tkestack.io/tapp/controller/shell"
+	"tkestack.io/tapp/controller/status"
+	"tkestack.io/tapp/controller/write"
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	"tkestack.io/tapp/crd/client"
 	plan "tkestack.io/tapp/plan/app"
 )
+
+// flushTimeout bounds what is told of at the end: the last statuses and events.
+const flushTimeout = 5 * time.Second
 
 // Clients of the API server.
 type Clients struct {
@@ -67,24 +73,25 @@ type Options struct {
 // Controller looks after Apps.
 type Controller struct {
 	Options
-	// Caches are those below, of which a Controller has Watch and HasSynced.
-	shell.Caches
-	loop   *loop.Loop
-	scheme *runtime.Scheme
-	// recorder is nil while nobody works.
-	recorder record.EventRecorder
+	// Informers are those below, of which a Controller has Watch and HasSynced.
+	cache.Informers
+	loop     *loop.Loop
+	recorder *events.Recorder
 
 	apps        client.AppInformer
-	deployments cache.TypedSharedIndexInformer[*appsv1.Deployment]
-	services    cache.TypedSharedIndexInformer[*corev1.Service]
+	deployments toolscache.TypedSharedIndexInformer[*appsv1.Deployment]
+	services    toolscache.TypedSharedIndexInformer[*corev1.Service]
 
+	observer      cache.Observer[*view]
 	statusMetrics statusMetrics
 
 	// working is true while Run plans and writes.
 	working atomic.Bool
 	// stopping is true from when Run was told to end: no further write starts.
 	stopping atomic.Bool
-	memories shell.Memories[memory]
+	writes   *write.Writer
+	statuses *status.Writer
+	objects  cache.PerObject[object]
 }
 
 // New makes a controller whose caches are empty until Watch is called.
@@ -92,14 +99,13 @@ func New(o Options) (*Controller, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	c := &Controller{Options: o, scheme: runtime.NewScheme(), statusMetrics: newStatusMetrics()}
-	if err := appv1.AddToScheme(c.scheme); err != nil {
-		return nil, err
-	}
+	c := &Controller{Options: o, statusMetrics: newStatusMetrics(), writes: write.NewWriter(o.Clock, 1), statuses: status.NewWriter(o.Clock, statusInterval, statusHold)}
+	c.recorder = events.NewRecorder(events.Options{Client: o.Events, Component: appv1.Component, Host: o.Host, Clock: o.Clock})
 	c.loop = &loop.Loop{
 		Name: "app", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,
-		Sync: c.sync, Seed: func() []loop.Key { return shell.Keys(c.apps) }, Transient: shell.IsTransient,
+		Sync: c.sync, Seed: func() []loop.Key { return cache.Keys(c.apps) }, Transient: write.IsTransient,
 	}
+	c.observer.Clock, c.observer.Repairs = o.Clock, o.Metrics.staleRepairs
 	if err := c.makeInformers(); err != nil {
 		return nil, err
 	}
@@ -111,22 +117,27 @@ func New(o Options) (*Controller, error) {
 // they can finish their writes. Caches may lack what an earlier leader wrote: every
 // write is conditional on what was observed.
 func (c *Controller) Run(ctx, work context.Context) {
-	if !cache.WaitForCacheSync(ctx.Done(), c.HasSynced) {
+	if !toolscache.WaitForCacheSync(ctx.Done(), c.HasSynced) {
 		return
 	}
-	c.memories.Clear()
-
-	broadcaster := record.NewBroadcaster(record.WithContext(work))
-	defer broadcaster.Shutdown()
-	broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: c.Events.Events("")})
-	c.recorder = broadcaster.NewRecorder(c.scheme, corev1.EventSource{Component: appv1.Component, Host: c.Host})
+	c.objects.Clear()
 
 	c.stopping.Store(false)
 	c.working.Store(true)
 	defer c.working.Store(false)
 	stop := context.AfterFunc(ctx, func() { c.stopping.Store(true) })
 	defer stop()
+	told, tell := context.WithCancel(work)
+	var beside sync.WaitGroup
+	beside.Go(func() { c.recorder.Run(told) })
 	c.loop.Run(ctx, work)
+	tell()
+	beside.Wait()
+
+	ctx, cancel := context.WithTimeout(work, flushTimeout)
+	defer cancel()
+	c.flushStatuses(ctx)
+	c.recorder.Flush(ctx)
 	klog.FromContext(ctx).Info("Stopped working on Apps")
 }
 

@@ -8,10 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache"
+	toolscache "k8s.io/client-go/tools/cache"
 
+	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/loop"
-	"tkestack.io/tapp/controller/shell"
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	"tkestack.io/tapp/crd/client"
 	plan "tkestack.io/tapp/plan/app"
@@ -24,32 +24,39 @@ const (
 	byChild = "child"
 )
 
+// storeApps is the store of Apps that the guard of an App waits for.
+const storeApps = "apps"
+
+// storeOf the children of a kind.
+func storeOf(kind plan.Kind) string { return string(kind) }
+
 // makeInformers makes the caches. The API server filters the children by the label
 // that all of ours carry.
 func (c *Controller) makeInformers() error {
 	var err error
-	if c.apps, err = client.NewAppInformer(c.Watching.Apps, c.Namespace, shell.Trim); err != nil {
+	if c.apps, err = client.NewAppInformer(c.Watching.Apps, c.Namespace, cache.Trim); err != nil {
 		return err
 	}
-	if err := c.apps.AddIndexers(cache.Indexers{byChild: indexByChild}); err != nil {
+	if err := c.apps.AddIndexers(toolscache.Indexers{byChild: indexByChild}); err != nil {
 		return err
 	}
 	deployments, services := c.Watching.Deployments.Deployments(c.Namespace), c.Watching.Services.Services(c.Namespace)
-	children := shell.Source{Client: c.Watching.Deployments, Label: appv1.LabelApp, Index: cache.Indexers{byApp: shell.ByLabel(appv1.LabelApp)}, Watches: deployments.Watch}
+	children := cache.Source{Client: c.Watching.Deployments, Label: appv1.LabelApp, Index: toolscache.Indexers{byApp: cache.ByLabel(appv1.LabelApp)}, Watches: deployments.Watch}
 	children.Lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return deployments.List(ctx, o)
 	}
-	if c.deployments, err = shell.NewInformer(children, &appsv1.Deployment{}, shell.Trim); err != nil {
+	if c.deployments, err = cache.NewInformer(children, &appsv1.Deployment{}, cache.Trim); err != nil {
 		return err
 	}
 	children.Client, children.Watches = c.Watching.Services, services.Watch
 	children.Lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return services.List(ctx, o) }
-	if c.services, err = shell.NewInformer(children, &corev1.Service{}, shell.Trim); err != nil {
+	if c.services, err = cache.NewInformer(children, &corev1.Service{}, cache.Trim); err != nil {
 		return err
 	}
-	c.Caches = shell.Caches{c.apps, c.deployments, c.services}
+	c.Informers = cache.Informers{c.apps, c.deployments, c.services}
+	c.observer.Stores = cache.Stores{storeApps: c.apps.GetStore(), storeOf(plan.Deployment): c.deployments.GetStore(), storeOf(plan.Service): c.services.GetStore()}
 	return errors.Join(
-		shell.Handle(c.apps, func(n cache.ObjectName) { c.loop.Enqueue(loop.Key{Namespace: n.Namespace, Name: n.Name}) }),
+		cache.Handle(c.apps, func(n toolscache.ObjectName) { c.loop.Enqueue(loop.Key{Namespace: n.Namespace, Name: n.Name}) }),
 		handleChild(c, c.deployments, plan.Deployment),
 		handleChild(c, c.services, plan.Service),
 	)
@@ -86,19 +93,19 @@ func children(a *appv1.App) []plan.Child {
 // those that wait for the name, and the App that the label names: before the event
 // and after it.
 func handleChild[T interface {
-	cache.Object
+	toolscache.Object
 	metav1.Object
-}](c *Controller, informer cache.TypedSharedIndexInformer[T], kind plan.Kind) error {
+}](c *Controller, informer toolscache.TypedSharedIndexInformer[T], kind plan.Kind) error {
 	changed := func(objects ...T) {
 		for _, o := range objects {
 			c.enqueueKnown(loop.Key{Namespace: o.GetNamespace(), Name: o.GetLabels()[appv1.LabelApp]})
 		}
-		c.enqueueNaming(kind, cache.ObjectName{Namespace: objects[0].GetNamespace(), Name: objects[0].GetName()})
+		c.enqueueNaming(kind, toolscache.ObjectName{Namespace: objects[0].GetNamespace(), Name: objects[0].GetName()})
 	}
-	_, err := informer.AddTypedEventHandler(cache.TypedResourceEventHandlerFuncs[T]{
+	_, err := informer.AddTypedEventHandler(toolscache.TypedResourceEventHandlerFuncs[T]{
 		AddFunc:    func(o T) { changed(o) },
 		UpdateFunc: func(before, o T) { changed(before, o) },
-		DeleteFunc: func(o cache.DeletedObject[T]) {
+		DeleteFunc: func(o toolscache.DeletedObject[T]) {
 			var none T
 			if o.OptionalObj != none {
 				changed(o.OptionalObj)
@@ -109,13 +116,13 @@ func handleChild[T interface {
 	return err
 }
 
-func (c *Controller) enqueueNaming(kind plan.Kind, n cache.ObjectName) {
+func (c *Controller) enqueueNaming(kind plan.Kind, n toolscache.ObjectName) {
 	keys, err := c.apps.GetIndexer().IndexKeys(byChild, childKey(kind, n.Namespace, n.Name))
 	if err != nil {
 		return // there is no such index, and New would have said so
 	}
 	for _, key := range keys {
-		if name, err := cache.ParseObjectName(key); err == nil {
+		if name, err := toolscache.ParseObjectName(key); err == nil {
 			c.loop.Enqueue(loop.Key{Namespace: name.Namespace, Name: name.Name})
 		}
 	}

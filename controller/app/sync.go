@@ -6,67 +6,67 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/klog/v2"
+	corev1 "k8s.io/api/core/v1"
 
+	"tkestack.io/tapp/controller/cache"
+	"tkestack.io/tapp/controller/events"
 	"tkestack.io/tapp/controller/loop"
+	"tkestack.io/tapp/controller/status"
+	"tkestack.io/tapp/controller/write"
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	plan "tkestack.io/tapp/plan/app"
 )
 
-// mostRounds of plans and actions in one sync. One that creates takes two, one that
+// maxRounds of plans and actions in one sync. One that creates takes two, one that
 // finds a name taken three.
-const mostRounds = 4
+const maxRounds = 4
 
-// memory is what is remembered of one App from sync to sync. It is lost at every
+// object is what is remembered of one App from sync to sync. It is lost at every
 // restart.
-type memory struct {
-	guard  guard
-	status statusHold
+type object struct {
+	guard       cache.Guard
+	concurrency write.Concurrency
+	status      status.Throttle
 	// overruled: see plan.Input.
 	overruled map[plan.Child][]string
 	// foreign are the children whose names are somebody else's.
 	foreign map[plan.Child]bool
 }
 
-func (m *memory) overrule(child plan.Child, differences []string) {
+func (o *object) overrule(child plan.Child, differences []string) {
 	if len(differences) == 0 {
-		delete(m.overruled, child)
+		delete(o.overruled, child)
 		return
 	}
-	if m.overruled == nil {
-		m.overruled = map[plan.Child][]string{}
+	if o.overruled == nil {
+		o.overruled = map[plan.Child][]string{}
 	}
-	m.overruled[child] = differences
+	o.overruled[child] = differences
 }
 
 // sync takes one App a step on.
-func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error) {
+func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) {
 	stored, exists, err := c.apps.GetStore().GetByKey(k.String())
 	if err != nil {
-		return 0, err
+		return loop.Result{}, err
 	}
 	if !exists {
-		c.memories.Forget(k)
-		return 0, nil
+		c.objects.Forget(k)
+		return loop.Result{}, nil
 	}
 	a := stored.(*appv1.App)
-	m := c.memories.Get(k, a.UID)
-	v, wait, err := c.observe(ctx, a, m)
+	o := c.objects.Get(k, a.UID)
+	v, wait, err := c.observe(ctx, a, o)
 	if v == nil || err != nil {
-		return wait, err
+		return loop.Result{After: wait}, err
 	}
-	p, wrote, err := c.converge(ctx, v, m)
+	p, wrote, err := c.converge(ctx, v, o)
 	if err != nil {
-		return 0, err // the status would tell of half of it
+		return loop.Result{}, err // the status would tell of half of it
 	}
-	m.foreign = foreign(v)
-	for _, e := range p.Events {
-		c.recorder.Event(v.app, e.Type, e.Reason, e.Message)
-	}
-	if wrote && len(p.Actions) == 0 && p.Wait == 0 {
-		c.recorder.Event(v.app, "Normal", appv1.ReasonSynced, plan.Synced)
-	}
-	rest, err := c.putStatus(ctx, v.app, m, p)
+	o.foreign = foreign(v)
+	c.tell(v.app, p, wrote)
+	rest, err := c.putStatus(ctx, v.app, o, &p)
 	if err == nil && len(v.refused) > 0 {
 		err = refusal(v)
 	}
@@ -74,48 +74,52 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error
 	if len(p.Actions) > 0 && err == nil {
 		again = loop.Soonest(again, time.Second) // the rounds did not suffice
 	}
-	return again, err
+	return loop.Result{After: again}, err
+}
+
+// tell tells of what a sync found and did. One that leaves nothing to do is told of at once.
+func (c *Controller) tell(a *appv1.App, p plan.Plan, wrote bool) {
+	object := corev1.ObjectReference{
+		APIVersion: appv1.SchemeGroupVersion.String(), Kind: appv1.Kind,
+		Namespace: a.Namespace, Name: a.Name, UID: a.UID, ResourceVersion: a.ResourceVersion,
+	}
+	for _, e := range p.Events {
+		c.recorder.Note(object, events.Topic{Type: e.Type, Reason: e.Reason, Why: e.Message})
+	}
+	if wrote && len(p.Actions) == 0 && p.Wait == 0 {
+		c.recorder.Note(object, events.Topic{Type: corev1.EventTypeNormal, Reason: appv1.ReasonSynced, Why: plan.Synced})
+	}
+	if len(p.Actions) == 0 {
+		c.recorder.Settled(a.UID)
+	}
 }
 
 // observe returns what to plan on; nil, and how long to wait for an event at most,
 // when that cannot be said yet.
-func (c *Controller) observe(ctx context.Context, a *appv1.App, m *memory) (*view, time.Duration, error) {
-	wait, live := m.guard.check(c, a.Namespace, c.Clock.Now())
-	switch {
-	case wait > 0:
-		klog.FromContext(ctx).V(4).Info("Skipped: the caches lack what was written last", "wait", wait)
-		return nil, wait, nil
-	case !live:
-		v, err := c.cached(ctx, a, m)
-		return v, 0, err
-	}
-	c.Metrics.staleRepairs.Inc()
-	klog.FromContext(ctx).Info("Planning on a live view: the caches still lack what was written")
-	v, err := c.live(ctx, a)
-	if v == nil && err == nil {
-		return nil, time.Second, nil // its deletion is about to reach the caches
-	}
-	return v, 0, err
+func (c *Controller) observe(ctx context.Context, a *appv1.App, o *object) (*view, time.Duration, error) {
+	return c.observer.Observe(ctx, &o.guard, cache.Sources[*view]{
+		Cached: func(ctx context.Context) (*view, error) { return c.cached(ctx, a, o) },
+		Live:   func(ctx context.Context) (*view, error) { return c.live(ctx, a) },
+	})
 }
 
 // converge plans and acts until there is nothing to do, and returns the last plan
 // and whether anything was written.
-func (c *Controller) converge(ctx context.Context, v *view, m *memory) (plan.Plan, bool, error) {
+func (c *Controller) converge(ctx context.Context, v *view, o *object) (plan.Plan, bool, error) {
 	wrote := false
 	for round := 0; ; round++ {
-		p := plan.Compute(v.input(m, c.Clock.Now()))
-		var errs []error
-		acted := false
+		p := plan.Compute(v.input(o, c.Clock.Now()))
+		var errs write.Failures
+		batch := write.Batch{Namespace: v.app.Namespace, Over: func() bool { return ctx.Err() != nil || c.stopping.Load() }}
 		for _, a := range p.Actions {
-			if _, known := v.refused[a.Child]; known || round == mostRounds || ctx.Err() != nil || c.stopping.Load() {
+			if _, known := v.refused[a.Child]; known || round == maxRounds {
 				continue
 			}
-			result, err := c.act(ctx, v, m, a)
-			acted = true
-			wrote = wrote || result == done
-			errs = append(errs, err)
+			batch.Writes = append(batch.Writes, write.Write{Op: string(a.Op), Class: string(a.Op) + "/" + string(a.Child.Kind), Do: func() error { return c.act(ctx, v, o, a, &errs) }})
 		}
-		if err := errors.Join(errs...); err != nil || !acted {
+		result := c.writes.Run(ctx, &o.concurrency, batch)
+		wrote = wrote || len(result.Done) > 0
+		if err := errs.Join(); err != nil || result.Skipped == len(batch.Writes) {
 			return p, wrote, err
 		}
 	}

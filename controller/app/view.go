@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	plan "tkestack.io/tapp/plan/app"
@@ -26,11 +27,23 @@ type view struct {
 	refused map[plan.Child]string
 }
 
-func (v *view) input(m *memory, now time.Time) plan.Input {
+func (v *view) input(o *object, now time.Time) plan.Input {
 	return plan.Input{
 		App: v.app, Deployments: slices.Collect(maps.Values(v.deployments)), Services: slices.Collect(maps.Values(v.services)),
-		Overruled: m.overruled, Refused: v.refused, Now: now,
+		Overruled: o.overruled, Refused: v.refused, Now: now,
 	}
+}
+
+// Versions of all that the view shows.
+func (v *view) Versions() map[types.UID]string {
+	out := map[types.UID]string{v.app.UID: v.app.ResourceVersion}
+	for _, d := range v.deployments {
+		out[d.UID] = d.ResourceVersion
+	}
+	for _, s := range v.services {
+		out[s.UID] = s.ResourceVersion
+	}
+	return out
 }
 
 // put shows a child as it is now; nil: it is gone.
@@ -55,7 +68,7 @@ func newView(a *appv1.App) *view {
 
 // cached view of an App. Names that are known to be somebody else's are read live:
 // the caches have only what carries our label.
-func (c *Controller) cached(ctx context.Context, a *appv1.App, m *memory) (*view, error) {
+func (c *Controller) cached(ctx context.Context, a *appv1.App, known *object) (*view, error) {
 	v := newView(a)
 	deployments, err := c.deployments.GetTypedIndexer().ByTypedIndex(byApp, a.Namespace+"/"+a.Name)
 	if err != nil {
@@ -77,7 +90,7 @@ func (c *Controller) cached(ctx context.Context, a *appv1.App, m *memory) (*view
 		}
 		key := a.Namespace + "/" + child.Name
 		switch {
-		case m.foreign[child]:
+		case known.foreign[child]:
 			if err := c.look(ctx, v, child); err != nil {
 				return nil, err
 			}

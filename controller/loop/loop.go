@@ -28,6 +28,30 @@ const (
 	backoffMaxTransient = 2 * time.Second
 )
 
+// Result of a sync.
+type Result struct {
+	// After is when to sync the key again if no event does earlier; 0: never.
+	After time.Duration
+	// Progress of the object.
+	Progress Progress
+	// Writing is how much of the sync was spent on writes, when all was decided. It does
+	// not put the next sync off.
+	Writing time.Duration
+}
+
+// Progress of an object that a sync was about. The key of one that is under way goes
+// before those that have not begun, but for a share that is theirs.
+type Progress int
+
+const (
+	// Unknown: the sync could not tell; what an earlier one told still holds.
+	Unknown Progress = iota
+	// UnderWay: the object is in the midst of a change.
+	UnderWay
+	// AtRest: it is not.
+	AtRest
+)
+
 // Loop syncs keys. The exported fields must not change once Run was called.
 //
 // A Loop can run several times, one after the other: a controller runs it once
@@ -36,10 +60,9 @@ const (
 type Loop struct {
 	// Name in logs and metrics.
 	Name string
-	// Sync brings one key a step on. It wants to be called again after the given
-	// duration, 0 for never; with an error it is called again after a backoff, or
-	// that duration if that is less.
-	Sync func(ctx context.Context, key Key) (after time.Duration, err error)
+	// Sync brings one key a step on. With an error it is called again after a backoff,
+	// or Result.After if that is less.
+	Sync func(ctx context.Context, key Key) (Result, error)
 	// Seed lists the keys that a run starts with.
 	Seed func() []Key
 	// Transient says whether an error will go away for all keys at once.
@@ -55,7 +78,7 @@ type Loop struct {
 	queue   workqueue.TypedRateLimitingInterface[Key] // nil while not running
 	limiter workqueue.TypedRateLimiter[Key]
 	pace    pace
-	line    *line
+	order   *order
 }
 
 // Enqueue has the key synced soon. It may be called from anywhere, any number of
@@ -109,8 +132,8 @@ func (l *Loop) start() workqueue.TypedRateLimitingInterface[Key] {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.line = newLine()
-	config := workqueue.TypedQueueConfig[Key]{Name: l.Name, Clock: l.Clock, Queue: l.line}
+	l.order = newOrder()
+	config := workqueue.TypedQueueConfig[Key]{Name: l.Name, Clock: l.Clock, Queue: l.order}
 	if l.Metrics != nil {
 		config.MetricsProvider = l.Metrics
 	}
@@ -118,7 +141,7 @@ func (l *Loop) start() workqueue.TypedRateLimitingInterface[Key] {
 		Name: config.Name, Clock: config.Clock, MetricsProvider: config.MetricsProvider, Queue: workqueue.NewTypedWithConfig(config)})
 	l.limiter = workqueue.NewTypedItemExponentialFailureRateLimiter[Key](backoffMin, backoffMax)
 	l.queue = workqueue.NewTypedRateLimitingQueueWithConfig(l.limiter, workqueue.TypedRateLimitingQueueConfig[Key]{DelayingQueue: delaying})
-	l.pace = pace{keys: map[Key]*tempo{}}
+	l.pace = pace{keys: map[Key]*debounce{}}
 	return l.queue
 }
 
@@ -127,21 +150,17 @@ func (l *Loop) process(ctx context.Context, queue workqueue.TypedRateLimitingInt
 	began := l.Clock.Now()
 	l.paced(func(p *pace) { p.began(key, began) })
 
-	told := &telling{looked: -1, since: func() time.Duration { return l.Clock.Since(began) }, underWay: l.line.isUnderWay(key)}
-	after, err := l.call(context.WithValue(klog.NewContext(ctx, logger), tellingKey{}, told), key)
+	result, err := l.call(klog.NewContext(ctx, logger), key)
 
 	ended := l.Clock.Now()
 	took := ended.Sub(began)
-	if told.looked < 0 {
-		told.looked = took
-	}
-	l.paced(func(p *pace) { p.ended(key, told.looked, ended) })
-	l.line.tell(key, told.underWay)
+	l.paced(func(p *pace) { p.ended(key, took-result.Writing, ended) })
+	l.order.set(key, result.Progress)
 	l.Metrics.synced(l.Name, took, err)
 	if err == nil {
 		queue.Forget(key)
-		if after > 0 {
-			queue.AddAfter(key, after)
+		if result.After > 0 {
+			queue.AddAfter(key, result.After)
 		}
 		return
 	}
@@ -149,40 +168,14 @@ func (l *Loop) process(ctx context.Context, queue workqueue.TypedRateLimitingInt
 		return // the run is being broken off, and the next one starts with every key
 	}
 	delay := l.limiter.When(key)
-	if after > 0 {
-		delay = min(delay, after)
+	if result.After > 0 {
+		delay = min(delay, result.After)
 	}
 	if l.Transient != nil && l.Transient(err) {
 		delay = min(delay, backoffMaxTransient)
 	}
 	logger.Error(err, "Sync failed", "retryAfter", delay, "failures", queue.NumRequeues(key))
 	queue.AddAfter(key, delay)
-}
-
-// telling is what a sync tells of itself, in its goroutine.
-type telling struct {
-	since    func() time.Duration
-	looked   time.Duration // -1: it has not told
-	underWay bool
-}
-
-type tellingKey struct{}
-
-// Looked tells, with the context of a sync and in its goroutine, that it knows what
-// is to do and goes on to do it. A sync that never tells looks all the time.
-func Looked(ctx context.Context) {
-	if t, ok := ctx.Value(tellingKey{}).(*telling); ok {
-		t.looked = t.since()
-	}
-}
-
-// UnderWay tells, like Looked, whether the object is in the midst of a change. If it
-// is, its key goes before those that have not begun, but for a share that is theirs. A
-// sync that does not tell leaves that as it is.
-func UnderWay(ctx context.Context, is bool) {
-	if t, ok := ctx.Value(tellingKey{}).(*telling); ok {
-		t.underWay = is
-	}
 }
 
 func (l *Loop) paced(f func(*pace)) {
@@ -193,11 +186,11 @@ func (l *Loop) paced(f func(*pace)) {
 
 // call is Sync with panics turned into errors: a bug that one object triggers
 // must not take the others down.
-func (l *Loop) call(ctx context.Context, key Key) (after time.Duration, err error) {
+func (l *Loop) call(ctx context.Context, key Key) (result Result, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			l.Metrics.panicked(l.Name)
-			after, err = 0, fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+			result, err = Result{}, fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
 	return l.Sync(ctx, key)

@@ -36,7 +36,7 @@ func TestSeedAndEnqueue(t *testing.T) {
 		synced := map[Key]int{}
 		l := &Loop{
 			Seed: func() []Key { return []Key{key("a"), key("b")} },
-			Sync: func(_ context.Context, k Key) (time.Duration, error) { synced[k]++; return 0, nil },
+			Sync: func(_ context.Context, k Key) (Result, error) { synced[k]++; return Result{}, nil },
 		}
 		l.Enqueue(key("dropped")) // not running
 		stop := start(t, l)
@@ -62,7 +62,7 @@ func TestErrorsBackOff(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var syncs int
 				l := &Loop{
-					Sync:      func(context.Context, Key) (time.Duration, error) { syncs++; return 0, errors.New("no") },
+					Sync:      func(context.Context, Key) (Result, error) { syncs++; return Result{}, errors.New("no") },
 					Transient: func(error) bool { return c.transient },
 				}
 				stop := start(t, l)
@@ -82,13 +82,13 @@ func TestSuccessEndsBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var syncs int
 		var last time.Time
-		l := &Loop{Sync: func(context.Context, Key) (time.Duration, error) {
+		l := &Loop{Sync: func(context.Context, Key) (Result, error) {
 			syncs++
 			last = time.Now()
 			if syncs < 8 || syncs == 9 {
-				return 0, errors.New("no")
+				return Result{}, errors.New("no")
 			}
-			return 0, nil
+			return Result{}, nil
 		}}
 		stop := start(t, l)
 		l.Enqueue(key("a"))
@@ -111,12 +111,12 @@ func TestAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Duration
 		began := time.Now()
-		l := &Loop{Sync: func(context.Context, Key) (time.Duration, error) {
+		l := &Loop{Sync: func(context.Context, Key) (Result, error) {
 			at = append(at, time.Since(began).Round(time.Second))
 			if len(at) == 1 {
-				return 15 * time.Second, nil
+				return Result{After: 15 * time.Second}, nil
 			}
-			return 0, nil
+			return Result{}, nil
 		}}
 		stop := start(t, l)
 		l.Enqueue(key("a"))
@@ -133,7 +133,10 @@ func TestAfter(t *testing.T) {
 func TestErrorsAreDueInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var syncs int
-		l := &Loop{Sync: func(context.Context, Key) (time.Duration, error) { syncs++; return 2 * time.Second, errors.New("no") }}
+		l := &Loop{Sync: func(context.Context, Key) (Result, error) {
+			syncs++
+			return Result{After: 2 * time.Second}, errors.New("no")
+		}}
 		stop := start(t, l)
 		l.Enqueue(key("a"))
 		time.Sleep(10 * time.Minute)
@@ -160,15 +163,16 @@ func TestUnderWayGoesFirst(t *testing.T) {
 				left := maps.Clone(c.steps)
 				var l *Loop
 				l = &Loop{
-					Sync: func(ctx context.Context, k Key) (time.Duration, error) {
+					Sync: func(ctx context.Context, k Key) (Result, error) {
 						order = append(order, k.Name)
 						left[k.Name]--
-						UnderWay(ctx, left[k.Name] > 0)
+						progress := AtRest
 						if left[k.Name] > 0 {
+							progress = UnderWay
 							l.Enqueue(k) // an event tells of what was written
 						}
 						time.Sleep(time.Second)
-						return 0, nil
+						return Result{Progress: progress}, nil
 					},
 				}
 				stop := start(t, l)
@@ -182,8 +186,8 @@ func TestUnderWayGoesFirst(t *testing.T) {
 				if got := strings.Join(order, " "); got != c.want {
 					t.Errorf("worked on %s, want %s", got, c.want)
 				}
-				if len(l.line.underWay) > 0 {
-					t.Errorf("under way at the end: %v", l.line.underWay)
+				if len(l.order.underWay) > 0 {
+					t.Errorf("under way at the end: %v", l.order.underWay)
 				}
 			})
 		})
@@ -195,15 +199,10 @@ func TestUnderWayUntilTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen []bool
 		var l *Loop
-		l = &Loop{Sync: func(ctx context.Context, k Key) (time.Duration, error) {
-			seen = append(seen, l.line.isUnderWay(k))
-			switch len(seen) {
-			case 1:
-				UnderWay(ctx, true)
-			case 3:
-				UnderWay(ctx, false)
-			}
-			return time.Second, nil
+		l = &Loop{Sync: func(ctx context.Context, k Key) (Result, error) {
+			seen = append(seen, l.order.isUnderWay(k))
+			progress := map[int]Progress{1: UnderWay, 3: AtRest}
+			return Result{After: time.Second, Progress: progress[len(seen)]}, nil
 		}}
 		stop := start(t, l)
 		l.Enqueue(key("a"))
@@ -220,13 +219,13 @@ func TestPanicHarmsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		var good atomic.Int32
-		l := &Loop{Metrics: NewMetrics(registry), Sync: func(_ context.Context, k Key) (time.Duration, error) {
+		l := &Loop{Metrics: NewMetrics(registry), Sync: func(_ context.Context, k Key) (Result, error) {
 			if k.Name == "bad" {
 				var m map[string]int
 				m["a"] = 1 //nolint:staticcheck // it panics, which the test is about
 			}
 			good.Add(1)
-			return 0, nil
+			return Result{}, nil
 		}}
 		stop := start(t, l)
 		l.Enqueue(key("bad"))
@@ -243,7 +242,7 @@ func TestPanicHarmsNoOther(t *testing.T) {
 }
 
 func TestPanicHasAStack(t *testing.T) {
-	l := &Loop{Sync: func(context.Context, Key) (time.Duration, error) { panic("oh") }}
+	l := &Loop{Sync: func(context.Context, Key) (Result, error) { panic("oh") }}
 	_, err := l.call(t.Context(), key("a"))
 	if err == nil || !strings.Contains(err.Error(), "panic: oh") || !strings.Contains(err.Error(), "loop_test.go") {
 		t.Errorf("got error %v, want one with the stack", err)
@@ -268,14 +267,11 @@ func TestStorm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var syncs int
-				l := &Loop{Sync: func(ctx context.Context, _ Key) (time.Duration, error) {
+				l := &Loop{Sync: func(ctx context.Context, _ Key) (Result, error) {
 					syncs++
 					time.Sleep(c.looks)
-					if c.writes > 0 {
-						Looked(ctx)
-						time.Sleep(c.writes)
-					}
-					return 0, nil
+					time.Sleep(c.writes)
+					return Result{Writing: c.writes}, nil
 				}}
 				stop := start(t, l)
 				for range 10_000 {
@@ -295,11 +291,11 @@ func TestFirstEventGoesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var began time.Time
 		var waited []time.Duration
-		l := &Loop{Sync: func(context.Context, Key) (time.Duration, error) {
+		l := &Loop{Sync: func(context.Context, Key) (Result, error) {
 			waited = append(waited, time.Since(began))
 			time.Sleep(10 * time.Second)
 			synctest.Wait()
-			return 0, nil
+			return Result{}, nil
 		}}
 		stop := start(t, l)
 		for range 3 {
@@ -320,14 +316,14 @@ func TestFirstEventGoesAtOnce(t *testing.T) {
 func TestStopLetsSyncsFinishAndTakesNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var finished, begun int
-		l := &Loop{Sync: func(ctx context.Context, _ Key) (time.Duration, error) {
+		l := &Loop{Sync: func(ctx context.Context, _ Key) (Result, error) {
 			begun++
 			select {
 			case <-time.After(10 * time.Second):
 				finished++
 			case <-ctx.Done():
 			}
-			return 0, nil
+			return Result{}, nil
 		}}
 		stop := start(t, l)
 		l.Enqueue(key("a"))
@@ -348,7 +344,7 @@ func TestRunsAgain(t *testing.T) {
 		l := &Loop{
 			Metrics: NewMetrics(prometheus.NewRegistry()),
 			Seed:    func() []Key { return []Key{key("a")} },
-			Sync:    func(context.Context, Key) (time.Duration, error) { syncs++; return 0, nil },
+			Sync:    func(context.Context, Key) (Result, error) { syncs++; return Result{}, nil },
 		}
 		for range 3 {
 			stop := start(t, l)
@@ -362,7 +358,7 @@ func TestRunsAgain(t *testing.T) {
 }
 
 func TestPaceForgetsQuietKeys(t *testing.T) {
-	p := pace{keys: map[Key]*tempo{}}
+	p := pace{keys: map[Key]*debounce{}}
 	now := time.Now()
 	for i := range 10 * sweepEvery {
 		k := key(fmt.Sprint(i))

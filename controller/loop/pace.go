@@ -13,18 +13,18 @@ const (
 	batch      = 10 * time.Millisecond
 	spacing    = 3
 	spacingMax = 500 * time.Millisecond
-	// sweepEvery is after how many syncs tempos that no longer matter are dropped.
+	// sweepEvery is after how many syncs keys that need not wait any more are dropped.
 	sweepEvery = 256
 )
 
 // pace says when keys are due. Its user locks.
 type pace struct {
-	keys  map[Key]*tempo
+	keys  map[Key]*debounce
 	syncs int
 }
 
-// tempo of a key.
-type tempo struct {
+// debounce of a key: when its next sync may start.
+type debounce struct {
 	start  time.Time     // of the last sync
 	looked time.Duration // by the last sync
 	due    time.Time     // of the next sync; zero: nothing is enqueued
@@ -56,7 +56,7 @@ func (p *pace) ended(key Key, looked time.Duration, now time.Time) {
 	}
 }
 
-// sweep drops the tempos that would not make anything wait.
+// sweep drops the keys that would not make anything wait.
 func (p *pace) sweep(now time.Time) {
 	for key, t := range p.keys {
 		if t.start.Add(spacingMax).Before(now) && t.due.Before(now) {
@@ -65,16 +65,16 @@ func (p *pace) sweep(now time.Time) {
 	}
 }
 
-func (p *pace) of(key Key) *tempo {
+func (p *pace) of(key Key) *debounce {
 	t := p.keys[key]
 	if t == nil {
-		t = &tempo{}
+		t = &debounce{}
 		p.keys[key] = t
 	}
 	return t
 }
 
 // next is the earliest start of the next sync.
-func (t *tempo) next() time.Time {
+func (t *debounce) next() time.Time {
 	return t.start.Add(min(spacing*t.looked, spacingMax))
 }

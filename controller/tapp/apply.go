@@ -2,23 +2,22 @@ package tapp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
 
+	"tkestack.io/tapp/controller/write"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
 const (
-	// applyMost is how long one plan is carried out. A plan grows old: what is left
+	// applyTimeout is how long one plan is carried out. A plan grows old: what is left
 	// of it then is planned anew, and the status and events move on.
-	applyMost = 10 * time.Second
+	applyTimeout = 10 * time.Second
 	// staleAgain is when to look again after a write that came too late, if no
 	// event tells earlier.
 	staleAgain = time.Second
@@ -26,52 +25,39 @@ const (
 
 // applied is what came of a plan.
 type applied struct {
-	errs  failures
+	write.Result
+	errs  write.Failures
 	again time.Duration // when to look again at the latest; 0: never
-
-	mu      sync.Mutex
-	done    map[plan.Op]int
-	stale   int
-	failed  int
-	skipped int
-	ending  bool // the namespace is being deleted
 }
 
 // apply carries out the actions. It decides nothing: what an operation writes
 // stands in the table.
-func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, m *memory, actions []plan.Action) *applied {
-	out := &applied{done: map[plan.Op]int{}}
+func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, o *object, actions []plan.Action) *applied {
+	out := &applied{errs: write.Failures{Names: instances}}
 	now := c.Clock.Now()
 	if len(actions) == 0 {
 		return out
 	}
-	w := c.newWriter(ctx, t, &m.guard)
-	writes := make([]write, 0, len(actions))
+	w := c.newWriter(ctx, t, &o.guard)
+	batch := write.Batch{Namespace: t.Namespace}
 	for i := range actions {
 		a := &actions[i]
-		writes = append(writes, write{class: classOf(a), do: func() error {
-			end := c.turns.take(ctx)
-			defer end()
-			return c.act(ctx, w, a, out)
-		}})
+		batch.Writes = append(batch.Writes, write.Write{Op: string(a.Op), Class: classOf(a), Do: func() error { return c.act(ctx, w, a, &out.errs) }})
 	}
-	deadline := now.Add(applyMost)
-	start := newSlowStart(m.momentum.at(now, c.neighbours.at(t.Namespace, actions, now)), func() bool {
+	deadline := now.Add(applyTimeout)
+	batch.Over = func() bool {
 		return ctx.Err() != nil || c.stopping.Load() || c.Clock.Now().After(deadline) || c.outdated(t)
-	})
-	out.skipped = start.run(writes)
-	now = c.Clock.Now()
-	m.momentum.keep(start, out.failed == 0, now)
-	c.neighbours.keep(t.Namespace, out.done, out.failed == 0, now)
-	if out.ending {
-		m.ending = now.Add(endingAgain)
+	}
+	out.Result = c.writes.Run(ctx, &o.concurrency, batch)
+	if out.Terminating {
+		o.terminating = c.Clock.Now().Add(terminatingAgain)
 	}
 
 	switch {
-	case out.failed > 0: // the backoff decides
-	case out.skipped > 0:
+	case out.Failed > 0: // the backoff decides
+	case out.Skipped > 0:
 		out.again = time.Millisecond
-	case out.stale > 0:
+	case out.Stale > 0:
 		out.again = staleAgain
 	}
 	return out
@@ -105,58 +91,62 @@ func objectOf(a *plan.Action) string {
 	return ""
 }
 
+// idsOf an action: the instance that it is about, or none.
+func idsOf(a *plan.Action) []int {
+	if a.ID == "" {
+		return nil
+	}
+	return []int{number(a.ID)}
+}
+
 // act carries out one action and tells of it.
-func (c *Controller) act(ctx context.Context, w *writer, a *plan.Action, out *applied) error {
+func (c *Controller) act(ctx context.Context, w *writer, a *plan.Action, errs *write.Failures) error {
 	op, known := c.operations[a.Op]
 	if !known {
-		return fmt.Errorf("the planner asks for %q, which nobody knows how to do", a.Op)
+		err := fmt.Errorf("unknown operation %q", a.Op)
+		errs.Add("carry out the plan", err.Error(), err, idsOf(a)...)
+		return err
 	}
 	err := op.write(ctx, w, a)
-	result := "done"
-	switch {
-	case errors.Is(err, errStale):
-		result = "stale"
+	outcome := write.Outcome(ctx, err)
+	switch outcome {
+	case write.Stale:
 		klog.FromContext(ctx).V(3).Info("Came too late", "op", a.Op, "instance", a.ID, "err", err)
-	case err != nil && ctx.Err() != nil:
-		// This process ends or has lost its lease, which is nothing to tell of the
-		// instance; whether the write was made, the next leader sees.
-		result = "brokenOff"
-		out.errs.addFor(op.verb, objectOf(a), a.ID, ctx.Err())
-	case err != nil:
-		result = "failed"
-		out.errs.addFor(op.verb, objectOf(a), a.ID, err)
+	case write.Interrupted: // nothing to tell of the instance
+		errs.Add(op.verb, ctx.Err().Error(), ctx.Err(), idsOf(a)...)
+	case write.Failed:
+		errs.Add(op.verb, words(err, objectOf(a)), err, idsOf(a)...)
 		c.recorder.failed(w.tapp, op, a, err)
 	default:
 		klog.FromContext(ctx).V(3).Info("Done", "op", a.Op, "instance", a.ID, "reason", a.Reason, "why", a.Why)
 		c.recorder.succeeded(w.tapp, op, a)
 	}
-	c.Metrics.actions.WithLabelValues(string(a.Op), a.Reason, result).Inc()
-
-	out.mu.Lock()
-	defer out.mu.Unlock()
-	switch result {
-	case "stale":
-		out.stale++
-		out.ending = out.ending || terminates(err)
-	case "failed":
-		out.failed++
-	case "done":
-		out.done[a.Op]++
-	}
+	c.Metrics.actions.WithLabelValues(string(a.Op), a.Reason, outcome).Inc()
 	return err
+}
+
+// words of an error for people: the API server's own, with the instance's name
+// replaced, so that the same fault of 1,000 instances reads the same.
+func words(err error, object string) string {
+	text := write.Words(err)
+	if object == "" {
+		return text
+	}
+	s, _ := stem(object)
+	return strings.ReplaceAll(text, `"`+object+`"`, `"`+s+`-<id>"`)
 }
 
 // summary of what was done, for logs.
 func (a *applied) summary() string {
 	var parts []string
-	for op, n := range a.done {
+	for op, n := range a.Done {
 		parts = append(parts, fmt.Sprintf("%s:%d", op, n))
 	}
 	slices.Sort(parts)
 	for _, part := range []struct {
 		name string
 		n    int
-	}{{"stale", a.stale}, {"failed", a.failed}, {"skipped", a.skipped}} {
+	}{{"stale", a.Stale}, {"failed", a.Failed}, {"skipped", a.Skipped}} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%s:%d", part.name, part.n))
 		}

@@ -1,6 +1,7 @@
 package tapp
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tkestack.io/tapp/controller/cache"
+	"tkestack.io/tapp/controller/write"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
@@ -24,7 +27,7 @@ func TestWrites(t *testing.T) {
 	exists := func(pod *corev1.Pod) func(method, path, body string) (int, any) {
 		return func(method, _, _ string) (int, any) {
 			if method == http.MethodPost {
-				return status(409, metav1.StatusReasonAlreadyExists, `pods "a-1" already exists`)
+				return apiError(409, metav1.StatusReasonAlreadyExists, `pods "a-1" already exists`)
 			}
 			return 200, pod
 		}
@@ -33,7 +36,7 @@ func TestWrites(t *testing.T) {
 		return func(string, string, string) (int, any) { return code, object }
 	}
 	fails := func(code int, reason metav1.StatusReason, message string, causes ...metav1.StatusCause) func(method, path, body string) (int, any) {
-		return func(string, string, string) (int, any) { return status(code, reason, message, causes...) }
+		return func(string, string, string) (int, any) { return apiError(code, reason, message, causes...) }
 	}
 	unlabelled := mine("77")
 	unlabelled.Labels = nil
@@ -51,7 +54,7 @@ func TestWrites(t *testing.T) {
 		"create, and the gate fails": {plan.Action{Op: plan.OpCreate, Pod: mine(""), Status: []byte(`{"status":1}`)},
 			func(method, _, _ string) (int, any) {
 				if method == http.MethodPatch {
-					return status(500, metav1.StatusReasonInternalError, "oh")
+					return apiError(500, metav1.StatusReasonInternalError, "oh")
 				}
 				return 201, mine("50")
 			}, []string{"POST " + pods, "PATCH " + pods + "/a-1/status"}, "", "50", ""},
@@ -74,7 +77,7 @@ func TestWrites(t *testing.T) {
 		"resize":                          {plan.Action{Op: plan.OpResize, Pod: mine("50"), Patch: []byte(`{"a":1}`)}, answer(200, mine("60")), []string{`PATCH ` + pods + `/a-1/resize {"a":1}`}, "", "60", ""},
 		"resize beyond the node": {plan.Action{Op: plan.OpResize, Pod: mine("50"), Patch: []byte(`{"a":1}`), Refused: []byte(`{"a":2}`)}, func(_, path, _ string) (int, any) {
 			if strings.HasSuffix(path, "/resize") {
-				return status(403, metav1.StatusReasonForbidden, "node didn't have enough", metav1.StatusCause{Type: nodeCapacity})
+				return apiError(403, metav1.StatusReasonForbidden, "node didn't have enough", metav1.StatusCause{Type: nodeCapacity})
 			}
 			return 200, mine("60")
 		}, []string{`PATCH ` + pods + `/a-1/resize {"a":1}`, `PATCH ` + pods + `/a-1 {"a":2}`}, "", "60", ""},
@@ -88,7 +91,7 @@ func TestWrites(t *testing.T) {
 			[]string{"POST /api/v1/namespaces/ns/persistentvolumeclaims"}, "", "", "30"},
 		"create a claim that is there": {plan.Action{Op: plan.OpCreateClaim, ID: "1", Claim: someClaim("d-a-1", "")}, func(method, _, _ string) (int, any) {
 			if method == http.MethodPost {
-				return status(409, metav1.StatusReasonAlreadyExists, "exists")
+				return apiError(409, metav1.StatusReasonAlreadyExists, "exists")
 			}
 			return 200, someClaim("d-a-1", "31")
 		}, []string{"POST", `PATCH /api/v1/namespaces/ns/persistentvolumeclaims/d-a-1 {"metadata":{"labels":{"tapp_instance_key":"1"}}}`}, "stale", "", "31"},
@@ -113,12 +116,12 @@ func TestWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &stub{answer: c.answer}
 			controller := s.newController(t)
-			var g guard
+			var g cache.Guard
 			err := controller.operations[c.action.Op].write(t.Context(), controller.newWriter(t.Context(), t1, &g), &c.action)
 			switch {
 			case (err == nil) != (c.err == ""), err != nil && !strings.Contains(err.Error(), c.err):
 				t.Errorf("got error %v, want %q", err, c.err)
-			case c.err == "stale" && !strings.Contains(err.Error(), errStale.Error()):
+			case c.err == "stale" && !strings.Contains(err.Error(), write.ErrStale.Error()):
 				t.Errorf("got error %v, want a stale view", err)
 			}
 			if asks := s.asked(); len(asks) != len(c.asks) || slices.ContainsFunc(asks, func(a string) bool {
@@ -126,8 +129,8 @@ func TestWrites(t *testing.T) {
 			}) {
 				t.Errorf("asked\n%s\nwant\n%s", strings.Join(asks, "\n"), strings.Join(c.asks, "\n"))
 			}
-			if g.pod != c.mark || g.claim != c.claim {
-				t.Errorf("marks %q and %q, want %q and %q", g.pod, g.claim, c.mark, c.claim)
+			if wrote := g.Written(); wrote[storePods] != c.mark || wrote[storeClaims] != c.claim {
+				t.Errorf("marks %v, want %q and %q", wrote, c.mark, c.claim)
 			}
 		})
 	}
@@ -140,31 +143,31 @@ func TestDeletionsAreNoted(t *testing.T) {
 	for name, c := range map[string]struct {
 		action plan.Action
 		code   int
-		want   []deletion
+		want   []cache.Deletion
 	}{
-		"delete":                        {plan.Action{Op: plan.OpDelete, Pod: pod}, 200, []deletion{{"a-1", "u1", false}}},
-		"delete what is gone":           {plan.Action{Op: plan.OpDelete, Pod: pod}, 404, []deletion{{"a-1", "u1", false}}},
+		"delete":                        {plan.Action{Op: plan.OpDelete, Pod: pod}, 200, []cache.Deletion{{Store: storePods, Key: keyOf("a-1"), UID: "u1"}}},
+		"delete what is gone":           {plan.Action{Op: plan.OpDelete, Pod: pod}, 404, []cache.Deletion{{Store: storePods, Key: keyOf("a-1"), UID: "u1"}}},
 		"delete what is another by now": {plan.Action{Op: plan.OpDelete, Pod: pod}, 409, nil},
-		"delete by force":               {plan.Action{Op: plan.OpForceDelete, Pod: pod}, 200, []deletion{{"a-1", "u1", true}}},
-		"replace":                       {plan.Action{Op: plan.OpReplace, Pod: pod, Old: old}, 200, []deletion{{"a-1", "u0", false}}},
+		"delete by force":               {plan.Action{Op: plan.OpForceDelete, Pod: pod}, 200, []cache.Deletion{{Store: storePods, Key: keyOf("a-1"), UID: "u1", Force: true}}},
+		"replace":                       {plan.Action{Op: plan.OpReplace, Pod: pod, Old: old}, 200, []cache.Deletion{{Store: storePods, Key: keyOf("a-1"), UID: "u0"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &stub{answer: func(string, string, string) (int, any) {
 				switch c.code {
 				case 404:
-					return status(404, metav1.StatusReasonNotFound, "gone")
+					return apiError(404, metav1.StatusReasonNotFound, "gone")
 				case 409:
-					return status(409, metav1.StatusReasonConflict, "uid")
+					return apiError(409, metav1.StatusReasonConflict, "uid")
 				}
 				return 200, pod
 			}}
 			controller := s.newController(t)
-			var g guard
+			var g cache.Guard
 			if err := controller.operations[c.action.Op].write(t.Context(), controller.newWriter(t.Context(), someTApp("a"), &g), &c.action); (err != nil) != (c.code == 409) {
 				t.Errorf("got error %v", err)
 			}
-			if !slices.Equal(g.deleted, c.want) {
-				t.Errorf("noted %+v, want %+v", g.deleted, c.want)
+			if !slices.Equal(g.Pending(), c.want) {
+				t.Errorf("noted %+v, want %+v", g.Pending(), c.want)
 			}
 		})
 	}
@@ -181,7 +184,7 @@ func someRevision(name string) *appsv1.ControllerRevision {
 func revisionExists(is *appsv1.ControllerRevision) func(string, string, string) (int, any) {
 	return func(method, _, _ string) (int, any) {
 		if method == http.MethodPost {
-			return status(409, metav1.StatusReasonAlreadyExists, "exists")
+			return apiError(409, metav1.StatusReasonAlreadyExists, "exists")
 		}
 		return 200, is
 	}
@@ -224,7 +227,7 @@ func TestAdoption(t *testing.T) {
 					return 200, somePod("a-1", "u1", "60")
 				}
 				if c.code == 404 {
-					return status(404, metav1.StatusReasonNotFound, "gone")
+					return apiError(404, metav1.StatusReasonNotFound, "gone")
 				}
 				return c.code, c.live
 			}}
@@ -233,10 +236,10 @@ func TestAdoption(t *testing.T) {
 			for n := range 3 {
 				actions = append(actions, plan.Action{Op: plan.OpAdopt, ID: fmt.Sprint(n), Pod: somePod(fmt.Sprint("a-", n), "u", "1"), Patch: []byte(`{}`)})
 			}
-			w := controller.newWriter(t.Context(), someTApp("a"), &guard{})
+			w := controller.newWriter(t.Context(), someTApp("a"), &cache.Guard{})
 			for i := range actions {
 				err := adopt(t.Context(), w, &actions[i])
-				if (err == nil) != (c.asks > 0) || err != nil && reachOf(err) != reachNone {
+				if (err == nil) != (c.asks > 0) || err != nil && !errors.Is(err, write.ErrStale) {
 					t.Errorf("got error %v", err)
 				}
 			}
@@ -251,7 +254,7 @@ func TestAdoption(t *testing.T) {
 // and nothing is done again before the backoff says so.
 func TestApplyCollects(t *testing.T) {
 	s := &stub{answer: func(string, string, string) (int, any) {
-		return status(403, metav1.StatusReasonForbidden, `pods "a-0" is forbidden: exceeded quota`)
+		return apiError(403, metav1.StatusReasonForbidden, `pods "a-0" is forbidden: exceeded quota`)
 	}}
 	c := s.newController(t)
 	tapp := someTApp("a")
@@ -260,14 +263,14 @@ func TestApplyCollects(t *testing.T) {
 	for n := range 1000 {
 		actions = append(actions, plan.Action{Op: plan.OpCreate, ID: fmt.Sprint(n), Pod: somePod(fmt.Sprint("a-", n), "", ""), Reason: "PodMissing", Why: "none"})
 	}
-	got := c.apply(t.Context(), tapp, &memory{}, actions)
+	got := c.apply(t.Context(), tapp, &object{}, actions)
 	if n := len(s.asked()); n != 1 {
 		t.Errorf("%d requests, want 1", n)
 	}
-	if got.skipped != 999 || got.again != 0 || got.summary() != "failed:1 skipped:999" {
-		t.Errorf("skipped %d, again %v, %q", got.skipped, got.again, got.summary())
+	if got.Skipped != 999 || got.again != 0 || got.summary() != "failed:1 skipped:999" {
+		t.Errorf("skipped %d, again %v, %q", got.Skipped, got.again, got.summary())
 	}
-	if err := got.errs.join(); err == nil || err.Error() != `cannot create instance 0: pods "a-0" is forbidden: exceeded quota` {
+	if err := got.errs.Join(); err == nil || err.Error() != `cannot create instance 0: pods "a-0" is forbidden: exceeded quota` {
 		t.Errorf("got error %v", err)
 	}
 }
@@ -295,9 +298,9 @@ func TestApplyStopsWhenTheSpecChanges(t *testing.T) {
 	for n := range 1000 {
 		actions = append(actions, plan.Action{Op: plan.OpCreate, ID: fmt.Sprint(n), Pod: somePod(fmt.Sprint("a-", n), "", "")})
 	}
-	got := c.apply(t.Context(), tapp, &memory{}, actions)
-	if n := len(s.asked()); n > 20 || got.skipped < 980 || got.again == 0 {
-		t.Errorf("%d requests, %d skipped, again after %v; want few, the rest, and soon", n, got.skipped, got.again)
+	got := c.apply(t.Context(), tapp, &object{}, actions)
+	if n := len(s.asked()); n > 20 || got.Skipped < 980 || got.again == 0 {
+		t.Errorf("%d requests, %d skipped, again after %v; want few, the rest, and soon", n, got.Skipped, got.again)
 	}
 }
 
@@ -319,7 +322,7 @@ func TestVersions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &stub{answer: func(string, string, string) (int, any) { return 200, pod }}
 			controller := s.newController(t)
-			var g guard
+			var g cache.Guard
 			if err := controller.operations[c.action.Op].write(t.Context(), controller.newWriter(t.Context(), someTApp("a"), &g), &c.action); err != nil {
 				t.Errorf("got error %v", err)
 			}
@@ -327,5 +330,36 @@ func TestVersions(t *testing.T) {
 				t.Errorf("asked for\n%s\nwant\n%s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestTrustOfApply: a thousand creates of a TApp where another one does well meet an
+// exhausted quota. It costs some requests the first time, and one after that.
+func TestTrustOfApply(t *testing.T) {
+	full := false
+	s := &stub{answer: func(_, path, _ string) (int, any) {
+		if full {
+			return apiError(403, metav1.StatusReasonForbidden, "exceeded quota")
+		}
+		return 201, somePod("b-0", "u", "50")
+	}}
+	c := s.newController(t)
+	actions := func(name string) (out []plan.Action) {
+		for n := range 1000 {
+			out = append(out, plan.Action{Op: plan.OpCreate, ID: fmt.Sprint(n), Pod: somePod(fmt.Sprint(name, "-", n), "", "")})
+		}
+		return out
+	}
+	a, b := someTApp("a"), someTApp("b")
+	_, _ = c.tapps.GetStore().Add(a), c.tapps.GetStore().Add(b)
+	c.apply(t.Context(), b, &object{}, actions("b")[:1])
+	full = true
+	var m object
+	for _, most := range []int{8, 1, 1} {
+		before := len(s.asked())
+		c.apply(t.Context(), a, &m, actions("a"))
+		if n := len(s.asked()) - before; n == 0 || n > most {
+			t.Errorf("%d requests, want one to %d", n, most)
+		}
 	}
 }

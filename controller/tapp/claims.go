@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"tkestack.io/tapp/controller/write"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
@@ -18,28 +19,28 @@ func createClaim(ctx context.Context, w *writer, a *plan.Action) error {
 	claim, err := w.claims.Create(ctx, a.Claim, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
 		if err == nil {
-			w.guard.wroteClaim(claim.ResourceVersion)
+			w.guard.Wrote(storeClaims, claim.ResourceVersion)
 		}
-		return unlessTerminating(err)
+		return write.UnlessTerminating(err)
 	}
 	label := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, tappv1.LabelInstanceID, a.ID)
 	claim, err = w.claims.Patch(ctx, a.Claim.Name, types.MergePatchType, label, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: claim %s went away just now", errStale, a.Claim.Name)
+		return fmt.Errorf("%w: claim %s went away just now", write.ErrStale, a.Claim.Name)
 	}
 	if err != nil {
 		return err
 	}
-	w.guard.wroteClaim(claim.ResourceVersion)
-	return fmt.Errorf("%w: claim %s exists already", errStale, claim.Name)
+	w.guard.Wrote(storeClaims, claim.ResourceVersion)
+	return fmt.Errorf("%w: claim %s exists already", write.ErrStale, claim.Name)
 }
 
 func updateClaim(ctx context.Context, w *writer, a *plan.Action) error {
 	claim, err := w.claims.Patch(ctx, a.Claim.Name, types.StrategicMergePatchType, a.Patch, metav1.PatchOptions{})
 	if err != nil {
-		return staleOr(err)
+		return write.StaleOr(err)
 	}
-	w.guard.wroteClaim(claim.ResourceVersion)
+	w.guard.Wrote(storeClaims, claim.ResourceVersion)
 	return nil
 }
 
@@ -52,7 +53,7 @@ func deleteClaim(ctx context.Context, w *writer, a *plan.Action) error {
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("%w: %s", errStale, err.Error())
+		return fmt.Errorf("%w: %s", write.ErrStale, err.Error())
 	}
 	return err
 }

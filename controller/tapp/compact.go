@@ -14,23 +14,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"tkestack.io/tapp/controller/shell"
+	"tkestack.io/tapp/controller/cache"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// withoutData is shell.Trim for revisions: what they hold is for people who roll back.
+// withoutData is cache.Trim for revisions: what they hold is for people who roll back.
 func withoutData(object any) (any, error) {
 	if r, ok := object.(*appsv1.ControllerRevision); ok {
 		r.Data = runtime.RawExtension{}
 	}
-	return shell.Trim(object)
+	return cache.Trim(object)
 }
 
-// mostModels and mostWords bound what a compactor remembers.
+// maxModels and maxWords bound what a compactor remembers.
 const (
-	mostModels  = 1024
-	mostWords   = 4096
-	longestWord = 256
+	maxModels     = 1024
+	maxWords      = 4096
+	maxWordLength = 256
 )
 
 // compactor makes the pods of a TApp share what they have in common: most of
@@ -53,9 +53,9 @@ func newCompactor() *compactor {
 	return &compactor{models: map[modelKey]*corev1.Pod{}, words: map[string]string{}}
 }
 
-// compact is shell.Trim for pods, of which there are the most by far.
+// compact is cache.Trim for pods, of which there are the most by far.
 func (c *compactor) compact(object any) (any, error) {
-	if _, err := shell.Trim(object); err != nil {
+	if _, err := cache.Trim(object); err != nil {
 		return nil, err
 	}
 	pod, ok := object.(*corev1.Pod)
@@ -76,7 +76,7 @@ func (c *compactor) compact(object any) (any, error) {
 	key := modelKey{owner.UID, pod.Labels[tappv1.LabelTemplateHash]}
 	if model := c.models[key]; model != nil {
 		shareWith(pod, model)
-	} else if len(c.models) >= mostModels {
+	} else if len(c.models) >= maxModels {
 		clear(c.models)
 	}
 	c.models[key] = pod
@@ -136,7 +136,7 @@ func trimStatus(s *corev1.PodStatus) {
 
 // shareWords has the pods of all TApps share the words that many of them have.
 func (c *compactor) shareWords(pod *corev1.Pod) {
-	if len(c.words) > mostWords {
+	if len(c.words) > maxWords {
 		clear(c.words)
 	}
 	c.word(&pod.Namespace)
@@ -195,7 +195,7 @@ func (c *compactor) shareWords(pod *corev1.Pod) {
 // word has a string be the copy of it that was seen first. Long ones are rarely words
 // that pods have in common.
 func (c *compactor) word(s *string) {
-	if len(*s) > longestWord {
+	if len(*s) > maxWordLength {
 		return
 	}
 	if known, ok := c.words[*s]; ok {

@@ -212,13 +212,13 @@ func TestTrimStatus(t *testing.T) {
 
 func TestCompactorIsBounded(t *testing.T) {
 	c := newCompactor()
-	for n := range 3 * mostModels {
+	for n := range 3 * maxModels {
 		pod := ownedBy(somePod("a-1", "u", "1"), "TApp", "a", string(rune('A'+n)))
 		if _, err := c.compact(pod); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(c.models) > mostModels || len(c.words) > mostWords+100 {
+	if len(c.models) > maxModels || len(c.words) > maxWords+100 {
 		t.Errorf("%d models and %d words", len(c.models), len(c.words))
 	}
 }

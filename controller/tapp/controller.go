@@ -5,7 +5,6 @@
 //	informers.go  caches, and what each event enqueues
 //	sync.go       one step of one TApp: snapshot, plan, apply, status
 //	snapshot.go   what the planner sees, from the caches or live
-//	guard.go      refuses to plan on caches that lack our own writes
 //	apply.go      carries out a plan, as table.go says for each operation
 //	status.go     writes the status, at most twice a second
 //	events.go     tells of it, in ranges of ids rather than pod by pod
@@ -31,15 +30,20 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/cache"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/loop"
-	"tkestack.io/tapp/controller/shell"
+	"tkestack.io/tapp/controller/status"
+	"tkestack.io/tapp/controller/write"
 	"tkestack.io/tapp/crd/client"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
@@ -83,33 +87,31 @@ type Policy = plan.Policy
 // Controller looks after TApps.
 type Controller struct {
 	Options
-	// Caches are those below, of which a Controller has Watch and HasSynced.
-	shell.Caches
+	// Informers are those below, of which a Controller has Watch and HasSynced.
+	cache.Informers
 	loop       *loop.Loop
-	recorder   *recorder
+	recorder   recorder
 	operations map[plan.Op]operation
 
 	tapps  client.Informer
 	lister client.Lister
-	pods   cache.TypedSharedIndexInformer[*corev1.Pod]
-	claims cache.TypedSharedIndexInformer[*corev1.PersistentVolumeClaim]
+	pods   toolscache.TypedSharedIndexInformer[*corev1.Pod]
+	claims toolscache.TypedSharedIndexInformer[*corev1.PersistentVolumeClaim]
 	// revisions without their data
-	revisions cache.TypedSharedIndexInformer[*appsv1.ControllerRevision]
+	revisions toolscache.TypedSharedIndexInformer[*appsv1.ControllerRevision]
 
+	observer      cache.Observer[*view]
 	statusMetrics statusMetrics
 
 	// working is true while Run plans and writes.
 	working atomic.Bool
 	// stopping is true from when Run was told to end: no further write starts.
 	stopping atomic.Bool
-	memories shell.Memories[memory]
-	// neighbours and turns are what the writes of all TApps go by.
-	neighbours neighbours
-	turns      turns
-	// looking is held while a live view is made.
-	looking sync.Mutex
-	// passing is what the statuses of all TApps go by.
-	passing *passing
+	objects  cache.PerObject[object]
+	writes   *write.Writer
+	statuses *status.Writer
+	// claimsLabelled is true from when a search for claims without their label found all.
+	claimsLabelled bool
 }
 
 // New makes a controller whose caches are empty until Watch is called.
@@ -117,13 +119,14 @@ func New(o Options) (*Controller, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	c := &Controller{Options: o, operations: operations(), turns: make(turns, writersInAll), statusMetrics: newStatusMetrics(),
-		passing: newPassing()}
-	c.recorder = newRecorder(o.Events, o.Host, o.Clock, o.Metrics)
+	c := &Controller{Options: o, operations: operations(), writes: write.NewWriter(o.Clock, write.MaxConcurrent), statusMetrics: newStatusMetrics(),
+		statuses: status.NewWriter(o.Clock, statusInterval, statusHold)}
+	c.recorder = newRecorder(o)
 	c.loop = &loop.Loop{
 		Name: "tapp", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,
-		Sync: c.sync, Seed: func() []loop.Key { return shell.Keys(c.tapps) }, Transient: shell.IsTransient,
+		Sync: c.sync, Seed: func() []loop.Key { return cache.Keys(c.tapps) }, Transient: write.IsTransient,
 	}
+	c.observer.Clock, c.observer.Repairs = o.Clock, o.Metrics.staleRepairs
 	if err := c.makeInformers(); err != nil {
 		return nil, err
 	}
@@ -137,7 +140,7 @@ func (c *Controller) Run(ctx, work context.Context) {
 	if !c.awaitCaches(ctx) || !c.discover(ctx) {
 		return
 	}
-	c.memories.Clear()
+	c.objects.Clear()
 	c.stopping.Store(false)
 	c.working.Store(true)
 	defer c.working.Store(false)
@@ -146,7 +149,7 @@ func (c *Controller) Run(ctx, work context.Context) {
 
 	told, tell := context.WithCancel(work)
 	var beside sync.WaitGroup
-	beside.Go(func() { c.recorder.run(told) })
+	beside.Go(func() { c.recorder.Run(told) })
 	beside.Go(func() { c.labelClaims(ctx) })
 	c.loop.Run(ctx, work)
 	tell()
@@ -155,16 +158,27 @@ func (c *Controller) Run(ctx, work context.Context) {
 	ctx, cancel := context.WithTimeout(work, flushTimeout)
 	defer cancel()
 	c.flushStatuses(ctx)
-	c.recorder.flush(ctx)
+	c.recorder.Flush(ctx)
 	klog.FromContext(ctx).Info("Stopped working on TApps")
 }
 
 // awaitCaches waits for the caches, and after that until they have caught up
 // with what an earlier leader wrote.
 func (c *Controller) awaitCaches(ctx context.Context) bool {
-	if !cache.WaitForCacheSync(ctx.Done(), c.HasSynced) {
+	if !toolscache.WaitForCacheSync(ctx.Done(), c.HasSynced) {
 		return false
 	}
-	c.takeOver(ctx)
+	c.catchUp(ctx)
 	return ctx.Err() == nil
+}
+
+func (c *Controller) catchUp(ctx context.Context) {
+	cache.CatchUp(ctx, c.Clock,
+		cache.Resource{Store: c.tapps.GetStore(), List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return c.TApps.TApps(c.Namespace).List(ctx, o)
+		}},
+		cache.Resource{Store: c.pods.GetStore(), Label: tappv1.LabelInstanceID, List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return c.Core.Pods(c.Namespace).List(ctx, o)
+		}},
+	)
 }

@@ -32,7 +32,7 @@ func TestDiscover(t *testing.T) {
 				t.Errorf("asked for %s", path)
 			}
 			if asked++; asked == 1 {
-				return status(503, metav1.StatusReasonServiceUnavailable, "starting")
+				return apiError(503, metav1.StatusReasonServiceUnavailable, "starting")
 			}
 			return 200, metav1.APIResourceList{APIResources: c.resources}
 		}}

@@ -10,24 +10,22 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/utils/clock"
 
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // telling runs a recorder in fake time; told are its events as "type reason
 // message".
-func telling(t *testing.T, f func(r *recorder, told func() []string)) {
+func telling(t *testing.T, f func(r recorder, told func() []string)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stub{answer: func(_, _, body string) (int, any) { return 201, json.RawMessage(body) }}
 		c := s.newController(t)
-		r := newRecorder(c.Core, "host", clock.RealClock{}, NewMetrics(prometheus.NewRegistry()))
+		r := newRecorder(c.Options)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { r.run(ctx); close(done) }()
+		go func() { r.Run(ctx); close(done) }()
 		f(r, func() []string {
 			synctest.Wait()
 			var out []string
@@ -47,12 +45,11 @@ func telling(t *testing.T, f func(r *recorder, told func() []string)) {
 
 var (
 	created = operations()[plan.OpCreate]
-	updated = operations()[plan.OpUpdateInPlace]
 	drained = operations()[plan.OpDrain]
 )
 
 func TestEventsTellRanges(t *testing.T) {
-	telling(t, func(r *recorder, told func() []string) {
+	telling(t, func(r recorder, told func() []string) {
 		for n := range 250 {
 			r.succeeded(someTApp("a"), created, &plan.Action{ID: fmt.Sprint(n), Pod: somePod("a-1", "", ""), Why: "the instance has no pod"})
 		}
@@ -73,65 +70,9 @@ func TestEventsTellRanges(t *testing.T) {
 	})
 }
 
-// TestEventsOfARollout: 1,000 instances trickle in over a minute, and are updated
-// over another one.
-func TestEventsOfARollout(t *testing.T) {
-	telling(t, func(r *recorder, told func() []string) {
-		tapp := someTApp("a")
-		for _, op := range []operation{created, updated} {
-			for n := range 1000 {
-				r.succeeded(tapp, op, &plan.Action{ID: fmt.Sprint(n), Pod: somePod("a-1", "", ""), Why: "why"})
-				time.Sleep(60 * time.Millisecond)
-			}
-			r.settled(tapp)
-			time.Sleep(time.Second)
-		}
-		if got := told(); len(got) > 12 {
-			t.Errorf("%d events: %q", len(got), got)
-		}
-		settled := len(told())
-		time.Sleep(time.Hour)
-		if got := told(); len(got) != settled {
-			t.Errorf("events came after all had settled: %q", got[settled:])
-		}
-		if len(r.series)+len(r.open) != 0 {
-			t.Error("series are remembered for ever")
-		}
-	})
-}
-
-// TestEventsOfAStorm: what is noted all the time does not keep anything from being told.
-func TestEventsOfAStorm(t *testing.T) {
-	telling(t, func(r *recorder, told func() []string) {
-		for n := range 400 {
-			r.succeeded(someTApp("a"), created, &plan.Action{ID: fmt.Sprint(n), Pod: somePod("a-1", "", ""), Why: "why"})
-			time.Sleep(7 * time.Millisecond) // none when the event is due
-		}
-		if got := fmt.Sprint(told()); got != "[Normal SuccessfulCreate created instances 0-142: why]" {
-			t.Errorf("told in 2.8 s: %s", got)
-		}
-	})
-}
-
-// TestEventsAreHurriedOnce: an event that is brought forward already is not again.
-func TestEventsAreHurriedOnce(t *testing.T) {
-	telling(t, func(r *recorder, told func() []string) {
-		for n := range mostHurried {
-			r.succeeded(someTApp("a"), created, &plan.Action{ID: fmt.Sprint(n), Pod: somePod("a-1", "", ""), Why: "why"})
-			for range 5 {
-				r.settled(someTApp("a"))
-			}
-			time.Sleep(100 * time.Millisecond)
-		}
-		if got := told(); len(got) != mostHurried {
-			t.Errorf("%d events of %d that settled: %q", len(got), mostHurried, got)
-		}
-	})
-}
-
 // TestEventsOfAFailure: a quota that is exhausted for an hour, tried every 30 s.
 func TestEventsOfAFailure(t *testing.T) {
-	telling(t, func(r *recorder, told func() []string) {
+	telling(t, func(r recorder, told func() []string) {
 		for n := range 120 {
 			name := fmt.Sprint("a-", n%10)
 			r.failed(someTApp("a"), created, &plan.Action{ID: fmt.Sprint(n % 10), Pod: somePod(name, "", "")},
@@ -148,34 +89,10 @@ func TestEventsOfAFailure(t *testing.T) {
 	})
 }
 
-func TestEventsAreBounded(t *testing.T) {
-	telling(t, func(r *recorder, told func() []string) {
-		for n := range 1000 {
-			r.failed(someTApp("a"), created, &plan.Action{ID: fmt.Sprint(n), Pod: somePod("a-1", "", "")}, fmt.Errorf("error %d %s", n, strings.Repeat("ä", 2000)))
-		}
-		time.Sleep(2 * time.Second)
-		if got := told(); len(got) > mostSeries+1 {
-			t.Errorf("%d events", len(got))
-		} else if len(got[0]) > 1100 {
-			t.Errorf("an event of %d bytes", len(got[0]))
-		}
-	})
-}
-
-func TestEventsAreFlushed(t *testing.T) {
-	telling(t, func(r *recorder, told func() []string) {
-		r.succeeded(someTApp("a"), created, &plan.Action{ID: "1", Pod: somePod("a-1", "", ""), Why: "why"})
-		r.flush(t.Context())
-		if len(told()) != 1 {
-			t.Errorf("told %q, want the one that was pending", told())
-		}
-	})
-}
-
 func TestProblemsAreToldOnceAGeneration(t *testing.T) {
-	telling(t, func(r *recorder, told func() []string) {
+	telling(t, func(r recorder, told func() []string) {
 		c := &Controller{recorder: r}
-		tapp, m := someTApp("a"), &memory{}
+		tapp, m := someTApp("a"), &object{}
 		problems := []plan.Problem{{Field: "spec.templates[1]", Reason: "TemplateMissing", Why: "there is no template \"x\""}}
 		for range 10 {
 			c.tellProblems(tapp, m, problems)
@@ -196,7 +113,7 @@ func TestProblemsAreToldOnceAGeneration(t *testing.T) {
 		}
 		c.tellProblems(tapp, m, problems)
 		time.Sleep(10 * time.Minute)
-		if got := told(); len(got) != 2+mostProblems || !strings.Contains(fmt.Sprint(got), "(and 96 more problems)") {
+		if got := told(); len(got) != 2+maxProblems || !strings.Contains(fmt.Sprint(got), "(and 96 more problems)") {
 			t.Errorf("told %d: %q", len(got), got)
 		}
 	})

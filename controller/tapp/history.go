@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"tkestack.io/tapp/controller/write"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
@@ -24,18 +25,18 @@ func createRevision(ctx context.Context, w *writer, a *plan.Action) error {
 		}
 	}
 	if err != nil {
-		return unlessTerminating(err)
+		return write.UnlessTerminating(err)
 	}
-	w.guard.wroteRevision(r.ResourceVersion)
+	w.guard.Wrote(storeRevisions, r.ResourceVersion)
 	return nil
 }
 
 func updateRevision(ctx context.Context, w *writer, a *plan.Action) error {
 	r, err := w.history.Patch(ctx, a.Revision.Name, types.MergePatchType, a.Patch, metav1.PatchOptions{})
 	if err != nil {
-		return staleOr(err)
+		return write.StaleOr(err)
 	}
-	w.guard.wroteRevision(r.ResourceVersion)
+	w.guard.Wrote(storeRevisions, r.ResourceVersion)
 	return nil
 }
 
@@ -53,8 +54,8 @@ func deleteRevision(ctx context.Context, w *writer, a *plan.Action) error {
 func pruneTemplates(ctx context.Context, w *writer, a *plan.Action) error {
 	t, err := w.tapps.Patch(ctx, w.tapp.Name, types.MergePatchType, a.Patch, metav1.PatchOptions{})
 	if err != nil {
-		return staleOr(err)
+		return write.StaleOr(err)
 	}
-	w.guard.wroteTApp(t.ResourceVersion)
+	w.guard.Wrote(storeTApps, t.ResourceVersion)
 	return nil
 }

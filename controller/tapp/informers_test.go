@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
+	toolscache "k8s.io/client-go/tools/cache"
 
 	"tkestack.io/tapp/controller/loop"
 )
@@ -26,7 +26,7 @@ func TestStem(t *testing.T) {
 
 // TestEventsEnqueue: which TApps the events of pods and claims concern.
 func TestEventsEnqueue(t *testing.T) {
-	name := func(n string) cache.ObjectName { return cache.ObjectName{Namespace: "ns", Name: n} }
+	name := func(n string) toolscache.ObjectName { return toolscache.ObjectName{Namespace: "ns", Name: n} }
 	for event, test := range map[string]struct {
 		raise func(*Controller)
 		want  []string
@@ -51,7 +51,10 @@ func TestEventsEnqueue(t *testing.T) {
 				}
 				var got []string
 				c.loop.Seed = func() []loop.Key { return nil }
-				c.loop.Sync = func(_ context.Context, k loop.Key) (time.Duration, error) { got = append(got, k.Name); return 0, nil }
+				c.loop.Sync = func(_ context.Context, k loop.Key) (loop.Result, error) {
+					got = append(got, k.Name)
+					return loop.Result{}, nil
+				}
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan struct{})
 				go func() { c.loop.Run(ctx, t.Context()); close(done) }()

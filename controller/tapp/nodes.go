@@ -9,13 +9,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tkestack.io/tapp/controller/write"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // How many nodes one sync reads at most, and how many at a time. When more are
 // lost at once, the next sync reads the rest: the planner asks again.
 const (
-	mostNodes   = 200
+	maxNodes    = 200
 	nodesAtOnce = 16
 )
 
@@ -23,11 +24,11 @@ const (
 // not be old, and a watch on nodes costs more than the rare reads. What cannot be
 // read is no evidence, and is left out.
 func (c *Controller) readNodes(ctx context.Context, names []string) (map[string]plan.NodeState, error) {
-	names = names[:min(len(names), mostNodes)]
+	names = names[:min(len(names), maxNodes)]
 	var (
 		mu     sync.Mutex
 		out    = make(map[string]plan.NodeState, len(names))
-		errs   failures
+		errs   write.Failures
 		places = make(chan struct{}, nodesAtOnce)
 		reads  sync.WaitGroup
 	)
@@ -42,14 +43,15 @@ func (c *Controller) readNodes(ctx context.Context, names []string) (map[string]
 			case apierrors.IsNotFound(err):
 				out[name] = plan.NodeState{}
 			case err != nil:
-				errs.add("read a node", "", fmt.Errorf("%s: %w", name, err))
+				err = fmt.Errorf("%s: %w", name, err)
+				errs.Add("read a node", err.Error(), err)
 			default:
 				out[name] = nodeState(node)
 			}
 		})
 	}
 	reads.Wait()
-	return out, errs.join()
+	return out, errs.Join()
 }
 
 func nodeState(node *corev1.Node) plan.NodeState {

@@ -7,8 +7,8 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// mostProblems is how many problems of a spec get an event of their own.
-const mostProblems = 5
+// maxProblems is how many problems of a spec get an event of their own.
+const maxProblems = 5
 
 // told are the problems of a generation that events told of. The planner finds
 // them again with every plan.
@@ -18,24 +18,24 @@ type told struct {
 }
 
 // tellProblems tells what is wrong with a spec, once a generation.
-func (c *Controller) tellProblems(t *tappv1.TApp, m *memory, problems []plan.Problem) {
-	if m.problems.generation != t.Generation {
-		m.problems = told{generation: t.Generation}
+func (c *Controller) tellProblems(t *tappv1.TApp, o *object, problems []plan.Problem) {
+	if o.problems.generation != t.Generation {
+		o.problems = told{generation: t.Generation}
 	}
 	for _, p := range problems {
-		if m.problems.problems[p] {
+		if o.problems.problems[p] {
 			continue
 		}
-		if m.problems.problems == nil {
-			m.problems.problems = map[plan.Problem]bool{}
+		if o.problems.problems == nil {
+			o.problems.problems = map[plan.Problem]bool{}
 		}
-		m.problems.problems[p] = true
+		o.problems.problems[p] = true
 		message := p.Field + ": " + p.Why
-		switch n := len(m.problems.problems); {
-		case n > mostProblems:
+		switch n := len(o.problems.problems); {
+		case n > maxProblems:
 			continue
-		case n == mostProblems && len(problems) > mostProblems:
-			message += fmt.Sprintf(" (and %d more problems)", len(problems)-mostProblems)
+		case n == maxProblems && len(problems) > maxProblems:
+			message += fmt.Sprintf(" (and %d more problems)", len(problems)-maxProblems)
 		}
 		c.recorder.problem(t, p.Reason, message)
 	}

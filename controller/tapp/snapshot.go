@@ -3,7 +3,6 @@ package tapp
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -113,13 +112,10 @@ func (c *Controller) livePods(ctx context.Context, k loop.Key) ([]*corev1.Pod, e
 	}
 }
 
-// same says whether two views show the same versions of the same objects.
-func (v *view) same(w *view) bool {
-	return v.tapp.ResourceVersion == w.tapp.ResourceVersion && maps.Equal(v.versions(), w.versions())
-}
-
-func (v *view) versions() map[types.UID]string {
-	out := make(map[types.UID]string, len(v.pods)+len(v.claims)+len(v.revisions))
+// Versions of all that the view shows.
+func (v *view) Versions() map[types.UID]string {
+	out := make(map[types.UID]string, 1+len(v.pods)+len(v.claims)+len(v.revisions))
+	out[v.tapp.UID] = v.tapp.ResourceVersion
 	for _, p := range v.pods {
 		out[p.UID] = p.ResourceVersion
 	}
@@ -130,21 +126,6 @@ func (v *view) versions() map[types.UID]string {
 		out[r.UID] = r.ResourceVersion
 	}
 	return out
-}
-
-// mayAdopt reads the TApp live: a cache that is behind could have us adopt pods
-// for one that is gone already, and the garbage collector would delete them.
-func (c *Controller) mayAdopt(ctx context.Context, t *tappv1.TApp) error {
-	now, err := c.TApps.TApps(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err) || err == nil && now.UID != t.UID:
-		return fmt.Errorf("%w: the TApp is gone", errStale)
-	case err != nil:
-		return fmt.Errorf("reading the TApp live: %w", err)
-	case now.DeletionTimestamp != nil:
-		return fmt.Errorf("%w: the TApp is being deleted", errStale)
-	}
-	return nil
 }
 
 // number of an instance id, for sorting ids and writing them as ranges.

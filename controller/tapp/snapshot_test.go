@@ -3,6 +3,7 @@ package tapp
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -28,7 +29,7 @@ func liveAPI() *stub {
 		case "GET /apis/apps/v1/namespaces/ns/controllerrevisions":
 			return 200, appsv1.ControllerRevisionList{TypeMeta: metav1.TypeMeta{Kind: "ControllerRevisionList", APIVersion: "apps/v1"}}
 		}
-		return status(404, metav1.StatusReasonNotFound, "nothing is at "+path)
+		return apiError(404, metav1.StatusReasonNotFound, "nothing is at "+path)
 	}}
 }
 
@@ -51,32 +52,22 @@ func TestLiveView(t *testing.T) {
 	}
 }
 
-// TestOneLiveViewAtATime: while one TApp is looked at live, another one whose caches are
-// behind waits for its turn, and its patience is not used up by that.
-func TestOneLiveViewAtATime(t *testing.T) {
-	api := liveAPI()
-	c := api.newController(t)
-	var m memory
-	m.guard.wrotePod("120")
-	m.guard.since, m.guard.patience = time.Now().Add(-patience), patience
-
-	c.looking.Lock()
-	if v, wait, err := c.snapshot(t.Context(), someTApp("a"), &m); v != nil || wait != lookAgain || err != nil {
-		t.Fatalf("another one is looked at: got %v, %v, %v; want to wait", v, wait, err)
-	}
-	if asked := api.asked(); len(asked) > 0 {
-		t.Fatalf("asked %q, want nothing", asked)
-	}
-	c.looking.Unlock()
-
-	v, _, err := c.snapshot(t.Context(), someTApp("a"), &m)
-	if err != nil || v == nil || len(v.pods) != 3 {
-		t.Fatalf("nobody is looked at: got %v, %v; want a live view", v, err)
-	}
-	if v, wait, err := c.snapshot(t.Context(), someTApp("a"), &m); v != nil || wait <= patience || wait > 2*patience || err != nil {
-		t.Errorf("after a live view: got %v, %v, %v; want to wait longer than the first time", v, wait, err)
-	}
-	if !c.looking.TryLock() {
-		t.Error("the live view is made, and its turn is not over")
-	}
+// TestStaleCaches: a TApp whose caches lack its last write is not planned until they have
+// it, and on a live view when that takes too long.
+func TestStaleCaches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := liveAPI()
+		c := api.newController(t)
+		var o object
+		o.guard.Wrote(storePods, "120")
+		v, wait, err := c.snapshot(t.Context(), someTApp("a"), &o)
+		if v != nil || wait <= 0 || err != nil || len(api.asked()) > 0 {
+			t.Fatalf("got %v, %v, %v, and asked %q; want to wait", v, wait, err, api.asked())
+		}
+		time.Sleep(wait)
+		v, _, err = c.snapshot(t.Context(), someTApp("a"), &o)
+		if err != nil || v == nil || len(v.pods) != 3 {
+			t.Errorf("got %v, %v; want a live view", v, err)
+		}
+	})
 }

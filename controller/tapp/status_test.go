@@ -12,7 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"tkestack.io/tapp/controller/shell"
+	"tkestack.io/tapp/controller/status"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
@@ -23,12 +23,12 @@ func TestStatusPatch(t *testing.T) {
 	next := tapp.Status.DeepCopy()
 	next.ReadyReplicas = 1
 	next.Statuses = map[string]tappv1.InstanceStatus{"0": "Running"}
-	got, err := shell.StatusPatch(tapp.UID, &tapp.Status, next)
+	got, err := status.Patch(tapp.UID, &tapp.Status, next)
 	if want := `{"metadata":{"uid":"uid-a"},"status":{"readyReplicas":1,"statuses":{"1":null}}}`; err != nil || string(got) != want {
 		t.Errorf("got %s and error %v, want %s", got, err, want)
 	}
 	next.Replicas = 0 // replicas has no omitempty, so that 0 is written
-	got, _ = shell.StatusPatch(tapp.UID, &tapp.Status, next)
+	got, _ = status.Patch(tapp.UID, &tapp.Status, next)
 	if !strings.Contains(string(got), `"replicas":0`) {
 		t.Errorf("got %s", got)
 	}
@@ -58,7 +58,7 @@ func TestStatusBytes(t *testing.T) {
 	} {
 		tapp := someTApp("a")
 		tapp.Status = c.from
-		got, err := shell.StatusPatch(tapp.UID, &tapp.Status, &c.to)
+		got, err := status.Patch(tapp.UID, &tapp.Status, &c.to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestStatusIsCoalesced(t *testing.T) {
 		tapp := someTApp("a")
 		s := &stub{answer: func(string, string, string) (int, any) { return 200, tapp }}
 		c := s.newController(t)
-		m := &memory{}
+		m := &object{}
 		put := func(ready int32) time.Duration {
 			rest, err := c.putStatus(t.Context(), tapp, m, &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: ready}})
 			if err != nil {
@@ -113,107 +113,22 @@ func TestStatusIsCoalesced(t *testing.T) {
 	})
 }
 
-// TestPassingStatusWaits: work that ends within a second is told once, and work that
-// does not, each second; a status that does not pass does not wait for one that does.
-func TestPassingStatusWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tapp := someTApp("a")
-		s := &stub{answer: func(string, string, string) (int, any) { return 200, tapp }}
-		c := s.newController(t)
-		m := &memory{}
-		put := func(ready int32, passes bool) (rest time.Duration, writes int) {
-			before := len(s.asked())
-			rest, err := c.putStatus(t.Context(), tapp, m, &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: ready}, StatusDeferrable: passes})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if writes = len(s.asked()) - before; writes > 0 {
-				tapp.Status.ReadyReplicas = ready
-			}
-			return rest, writes
-		}
-		expect := func(ready int32, passes bool, wait time.Duration, want int) {
-			t.Helper()
-			if rest, n := put(ready, passes); rest != wait || n != want {
-				t.Errorf("%d ready: %d writes, again after %s, want %d writes, again after %s", ready, n, rest, want, wait)
-			}
-		}
-		expect(1, true, passingInterval, 0)
-		time.Sleep(passingInterval / 2)
-		expect(2, true, passingInterval/2, 0)
-		expect(3, false, 0, 1)
-		time.Sleep(time.Minute)
-		expect(4, true, passingInterval, 0) // from the difference on, not from the last write
-		time.Sleep(passingInterval)
-		expect(5, true, 0, 1)
-		expect(6, true, passingInterval, 0)
-		expect(5, true, 0, 0) // as it was
-		time.Sleep(passingInterval)
-		expect(6, true, passingInterval, 0)
-
-		expect(7, false, 0, 1)
-		c.passing.took.Store(int64(time.Hour))
-		for range passingSpare { // other TApps'
-			c.passing.turn(time.Now())
-		}
-		const turn = passingApart
-		expect(8, true, turn, 0)
-		time.Sleep(2 * time.Second)
-		expect(9, true, turn-2*time.Second, 0) // it has its turn
-		time.Sleep(turn - 2*time.Second)
-		expect(9, true, 0, 1)
-	})
-}
-
-// TestPassingStatusTurns: where writes take long, the statuses of all TApps that pass
-// take turns, and none waits for its turn for ever.
-func TestPassingStatusTurns(t *testing.T) {
-	p := newPassing()
-	start := time.Now()
-	expect := func(n int, at, want time.Duration) {
-		t.Helper()
-		for range n {
-			if got := p.turn(start.Add(at)).Sub(start).Round(time.Microsecond); got != want {
-				t.Errorf("asked for at %s: its turn is at %s, want %s", at, got, want)
-			}
-		}
-	}
-	const second = time.Second
-	expect(2*passingSpare, 0, second) // nothing was written yet
-	p.took.Store(int64(100 * time.Millisecond))
-	expect(passingSpare, second, 2*second)
-	expect(1, second, 3*second)
-	expect(1, second, 5*second)
-	expect(1, 2*second, 7*second)
-	expect(3, 13*second, 14*second) // three are spare again
-	expect(1, 13*second, 15*second)
-
-	p.took.Store(int64(time.Hour))
-	expect(passingSpare, 100*second, 101*second)
-	for wait := passingApart; wait <= passingWait; wait += passingApart {
-		expect(1, 100*second, 100*second+wait)
-	}
-	expect(9, 100*second, 100*second+passingWait) // and no longer
-	expect(1, 110*second, 165*second)             // no turn was lost by that
-
-	p.took.Store(int64(time.Millisecond)) // what writes took is no burden when they are fast again
-	expect(1, 111*second, 112*second)
-}
-
 // TestHeldStatusLetsThePlanGo: of a plan with thousands of actions only the status is
 // kept until it is written.
 func TestHeldStatusLetsThePlanGo(t *testing.T) {
 	tapp := someTApp("a")
-	c := (&stub{}).newController(t)
-	m := &memory{}
+	s := &stub{answer: func(string, string, string) (int, any) { return 200, tapp }}
+	c := s.newController(t)
+	m := &object{}
 	p := &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: 1}, StatusDeferrable: true}
 	gone := weak.Make(p)
 	if _, err := c.putStatus(t.Context(), tapp, m, p); err != nil {
 		t.Fatal(err)
 	}
 	runtime.GC()
-	if gone.Value() != nil || m.status.held == nil {
-		t.Errorf("the plan: %v, held: %v", gone.Value(), m.status.held)
+	c.statuses.Flush(t.Context(), &m.status)
+	if gone.Value() != nil || len(s.asked()) != 1 {
+		t.Errorf("the plan: %v, asked at the end: %q", gone.Value(), s.asked())
 	}
 }
 
@@ -226,11 +141,11 @@ func TestStatusAfterConflict(t *testing.T) {
 			code  int
 			again time.Duration
 		}{
-			metav1.StatusReasonConflict: {409, staleAgain},
+			metav1.StatusReasonConflict: {409, time.Second},
 			metav1.StatusReasonNotFound: {404, 0},
 		} {
-			s := &stub{answer: func(string, string, string) (int, any) { return status(c.code, reason, "") }}
-			again, err := s.newController(t).putStatus(t.Context(), tapp, &memory{}, &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: 1}})
+			s := &stub{answer: func(string, string, string) (int, any) { return apiError(c.code, reason, "") }}
+			again, err := s.newController(t).putStatus(t.Context(), tapp, &object{}, &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: 1}})
 			if again != c.again || err != nil {
 				t.Errorf("%s: again after %s, want %s, error %v", reason, again, c.again, err)
 			}
@@ -242,7 +157,7 @@ func TestStatusIsFlushed(t *testing.T) {
 	tapp := someTApp("a")
 	s := &stub{answer: func(string, string, string) (int, any) { return 200, tapp }}
 	c := s.newController(t)
-	m := c.memories.Get(keyOf("a"), tapp.UID)
+	m := c.objects.Get(keyOf("a"), tapp.UID)
 	for ready := range int32(3) {
 		if _, err := c.putStatus(t.Context(), tapp, m, &plan.Plan{Status: tappv1.TAppStatus{ReadyReplicas: ready + 1}}); err != nil {
 			t.Fatal(err)

@@ -90,8 +90,8 @@ func (s *stub) newController(t *testing.T) *Controller {
 	return c
 }
 
-// status is an API server's error.
-func status(code int, reason metav1.StatusReason, message string, causes ...metav1.StatusCause) (int, any) {
+// apiError is an API server's error.
+func apiError(code int, reason metav1.StatusReason, message string, causes ...metav1.StatusCause) (int, any) {
 	return code, metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
 		Code: int32(code), Reason: reason, Message: message, Details: &metav1.StatusDetails{Causes: causes},

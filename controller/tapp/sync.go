@@ -10,65 +10,74 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/klog/v2"
 
+	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/loop"
+	"tkestack.io/tapp/controller/status"
+	"tkestack.io/tapp/controller/write"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// memory is what is remembered of one TApp from sync to sync. Nothing in it
+// object is what is remembered of one TApp from sync to sync. Nothing in it
 // decides what happens to an instance, and it is lost at every restart.
-type memory struct {
-	guard    guard
-	momentum momentum
-	status   statusThrottle
-	problems told
-	// ending is until when nothing is created, because the namespace is being deleted.
-	ending time.Time
+type object struct {
+	guard       cache.Guard
+	concurrency write.Concurrency
+	status      status.Throttle
+	problems    told
+	// terminating is until when nothing is created, because the namespace is being deleted.
+	terminating time.Time
 }
 
 // sync takes one TApp a step on.
-func (c *Controller) sync(ctx context.Context, k loop.Key) (time.Duration, error) {
+func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) {
 	t, err := c.lister.TApps(k.Namespace).Get(k.Name)
 	if apierrors.IsNotFound(err) {
-		c.memories.Forget(k)
-		loop.UnderWay(ctx, false)
-		return 0, nil
+		c.objects.Forget(k)
+		return loop.Result{Progress: loop.AtRest}, nil
 	}
 	if err != nil {
-		return 0, err
+		return loop.Result{}, err
 	}
-	m := c.memories.Get(k, t.UID)
-	v, wait, err := c.snapshot(ctx, t, m)
+	o := c.objects.Get(k, t.UID)
+	v, wait, err := c.snapshot(ctx, t, o)
 	if v == nil || err != nil {
-		return wait, err
+		return loop.Result{After: wait}, err
 	}
 	began := c.Clock.Now()
-	p, err := c.compute(ctx, v, m.ending)
-	loop.UnderWay(ctx, meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionProgressing))
-	loop.Looked(ctx)
+	p, err := c.compute(ctx, v, o.terminating)
+	decided := c.Clock.Now()
 
 	// An edit of the spec goes first: it holds for the version that was planned on,
 	// and the status makes another one.
 	edits, history := cutEdits(p.History)
-	edited := c.apply(ctx, v.tapp, m, edits)
+	edited := c.apply(ctx, v.tapp, o, edits)
 
 	// The status tells of what was observed and not of what is being done about it,
 	// so that neither write waits for the other.
 	var rest time.Duration
 	var statusErr error
 	var telling sync.WaitGroup
-	telling.Go(func() { rest, statusErr = c.putStatus(ctx, v.tapp, m, &p) })
-	done := c.apply(ctx, v.tapp, m, append(history, p.Actions...))
-	c.tellProblems(v.tapp, m, p.Problems)
+	telling.Go(func() { rest, statusErr = c.putStatus(ctx, v.tapp, o, &p) })
+	done := c.apply(ctx, v.tapp, o, append(history, p.Actions...))
+	c.tellProblems(v.tapp, o, p.Problems)
 	telling.Wait()
 	if len(p.Actions) == 0 && rest == 0 && meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionReady) {
-		c.recorder.settled(v.tapp)
+		c.recorder.Settled(v.tapp.UID)
 	}
 	if len(p.Actions) > 0 {
 		klog.FromContext(ctx).V(2).Info("Synced", "generation", v.tapp.Generation, "pods", len(v.pods), "actions", done.summary(),
 			"took", c.Clock.Since(began))
 	}
-	return loop.Soonest(p.Wait, rest, edited.again, done.again), errors.Join(err, edited.errs.join(), done.errs.join(), statusErr)
+	result := loop.Result{After: loop.Soonest(p.Wait, rest, edited.again, done.again), Progress: progressOf(&p), Writing: c.Clock.Since(decided)}
+	return result, errors.Join(err, edited.errs.Join(), done.errs.Join(), statusErr)
+}
+
+func progressOf(p *plan.Plan) loop.Progress {
+	if meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionProgressing) {
+		return loop.UnderWay
+	}
+	return loop.AtRest
 }
 
 // cutEdits parts what edits the TApp's spec from the other actions of its history.
@@ -85,40 +94,13 @@ func cutEdits(all []plan.Action) (edits, history []plan.Action) {
 
 // snapshot returns what to plan on; nil, and how long to wait for an event at
 // most, when that cannot be said yet.
-func (c *Controller) snapshot(ctx context.Context, t *tappv1.TApp, m *memory) (*view, time.Duration, error) {
-	logger := klog.FromContext(ctx)
-	verdict := m.guard.check(c.stores(), t.Namespace, c.Clock.Now())
-	if verdict.wait > 0 {
-		logger.V(4).Info("Skipped: the caches lack what was written last", "wait", verdict.wait)
-		return nil, verdict.wait, nil
-	}
-	v, err := c.cached(t)
-	if err != nil || !verdict.live {
-		return v, 0, err
-	}
-	if !c.looking.TryLock() {
-		return nil, lookAgain, nil
-	}
-	defer c.looking.Unlock()
-	m.guard.looks(c.Clock.Now())
-	c.Metrics.staleRepairs.Inc()
-	live, err := c.live(ctx, loop.Key{Namespace: t.Namespace, Name: t.Name}, t.UID)
-	switch {
-	case err != nil:
-		return nil, 0, err
-	case live == nil:
-		return nil, time.Second, nil // its deletion is about to reach the caches
-	}
-	same := live.same(v)
-	if same {
-		m.guard.clear() // the marks stand for writes that left no trace
-	}
-	logger.Info("Planning on a live view: the caches still lack what was written", "cachesCurrent", same)
-	return live, 0, nil
-}
-
-func (c *Controller) stores() stores {
-	return stores{tapps: c.tapps.GetStore(), pods: c.pods.GetStore(), claims: c.claims.GetStore(), revisions: c.revisions.GetStore()}
+func (c *Controller) snapshot(ctx context.Context, t *tappv1.TApp, o *object) (*view, time.Duration, error) {
+	return c.observer.Observe(ctx, &o.guard, cache.Sources[*view]{
+		Cached: func(context.Context) (*view, error) { return c.cached(t) },
+		Live: func(ctx context.Context) (*view, error) {
+			return c.live(ctx, loop.Key{Namespace: t.Namespace, Name: t.Name}, t.UID)
+		},
+	})
 }
 
 // compute makes the plan, and makes it again with evidence when it asks for

@@ -40,7 +40,7 @@ func TestSyncTellsOfErrors(t *testing.T) {
 			s := &stub{answer: func(method, path, _ string) (int, any) {
 				switch {
 				case method+" "+path == c.fails:
-					return status(c.code, c.reason, "exceeded quota")
+					return apiError(c.code, c.reason, "exceeded quota")
 				case strings.HasPrefix(path, pods):
 					return 200, ownedBy(somePod("a-0", "u0", "50"), "TApp", "a", "uid-a")
 				case strings.HasPrefix(path, revisions):
@@ -54,12 +54,12 @@ func TestSyncTellsOfErrors(t *testing.T) {
 			if err := controller.tapps.GetStore().Add(tapp); err != nil {
 				t.Fatal(err)
 			}
-			after, err := controller.sync(t.Context(), keyOf("a"))
+			result, err := controller.sync(t.Context(), keyOf("a"))
 			if (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
 				t.Errorf("got error %v, want %q", err, c.err)
 			}
-			if soon := after > 0 && after <= time.Second; soon != c.soon {
-				t.Errorf("looks again after %s", after)
+			if soon := result.After > 0 && result.After <= time.Second; soon != c.soon {
+				t.Errorf("looks again after %s", result.After)
 			}
 		})
 	}
@@ -89,7 +89,7 @@ func TestEditBeforeStatus(t *testing.T) {
 					case at == path+"/status":
 						told.Store(true)
 					case at == path && refused:
-						return status(403, metav1.StatusReasonForbidden, "not that one")
+						return apiError(403, metav1.StatusReasonForbidden, "not that one")
 					case at == path:
 						time.Sleep(time.Second) // of the bubble
 						edited.Store(true)
@@ -145,15 +145,15 @@ func TestBegunGoesFirst(t *testing.T) {
 				controller := s.newController(t)
 				var order []string
 				var l *loop.Loop
-				l = &loop.Loop{Name: "test", Workers: 1, Seed: func() []loop.Key { return nil }, Sync: func(ctx context.Context, k loop.Key) (time.Duration, error) {
+				l = &loop.Loop{Name: "test", Workers: 1, Seed: func() []loop.Key { return nil }, Sync: func(ctx context.Context, k loop.Key) (loop.Result, error) {
 					again := slices.Contains(order, k.Name)
 					order = append(order, k.Name)
-					_, err := controller.sync(ctx, k)
+					result, err := controller.sync(ctx, k)
 					if !again {
 						l.Enqueue(k) // an event tells of what was written
 					}
 					time.Sleep(time.Second) // of the bubble
-					return 0, err
+					return loop.Result{Progress: result.Progress}, err
 				}}
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan struct{})
@@ -185,9 +185,9 @@ func TestReadNodes(t *testing.T) {
 	s := &stub{answer: func(_, path, _ string) (int, any) {
 		switch {
 		case strings.HasSuffix(path, "/gone"):
-			return status(404, metav1.StatusReasonNotFound, "gone")
+			return apiError(404, metav1.StatusReasonNotFound, "gone")
 		case strings.HasSuffix(path, "/unknown"):
-			return status(403, metav1.StatusReasonForbidden, "no")
+			return apiError(403, metav1.StatusReasonForbidden, "no")
 		}
 		n := &corev1.Node{TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}}
 		ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Unix(1, 0))}

@@ -3,7 +3,6 @@ package tapp
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +11,8 @@ import (
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"tkestack.io/tapp/controller/cache"
+	"tkestack.io/tapp/controller/write"
 	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
@@ -54,7 +55,7 @@ func operations() map[plan.Op]operation {
 // writer makes the writes of one sync, and notes them in the guard.
 type writer struct {
 	tapp    *tappv1.TApp
-	guard   *guard
+	guard   *cache.Guard
 	pods    corev1client.PodInterface
 	claims  corev1client.PersistentVolumeClaimInterface
 	history appsv1client.ControllerRevisionInterface
@@ -64,30 +65,13 @@ type writer struct {
 	metrics  *Metrics
 }
 
-func (c *Controller) newWriter(ctx context.Context, t *tappv1.TApp, g *guard) *writer {
+func (c *Controller) newWriter(ctx context.Context, t *tappv1.TApp, g *cache.Guard) *writer {
 	return &writer{
 		tapp: t, guard: g, metrics: c.Metrics,
 		pods: c.Core.Pods(t.Namespace), claims: c.Core.PersistentVolumeClaims(t.Namespace), history: c.Apps.ControllerRevisions(t.Namespace), tapps: c.TApps.TApps(t.Namespace),
-		mayAdopt: sharedCall(func() error { return c.mayAdopt(ctx, t) }),
-	}
-}
-
-// sharedCall is f made once, when it is first wanted, for all who ask. It is not
-// sync.OnceValue, which holds a lock for as long as f takes: in a test with virtual
-// time that stands still while anybody waits for a lock.
-func sharedCall(f func() error) func() error {
-	var start sync.Once
-	var err error
-	done := make(chan struct{})
-	return func() error {
-		start.Do(func() {
-			go func() {
-				defer close(done)
-				err = f()
-			}()
-		})
-		<-done
-		return err
+		mayAdopt: write.Once(func() error {
+			return write.MayAdopt(tappv1.Kind, t.UID, func() (*tappv1.TApp, error) { return c.TApps.TApps(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{}) })
+		}),
 	}
 }
 
@@ -99,9 +83,9 @@ func create(ctx context.Context, w *writer, a *plan.Action) error {
 		return w.meetPod(ctx, a.Pod.Name)
 	}
 	if err != nil {
-		return unlessTerminating(err)
+		return write.UnlessTerminating(err)
 	}
-	w.guard.wrotePod(pod.ResourceVersion)
+	w.guard.Wrote(storePods, pod.ResourceVersion)
 	if a.Status == nil {
 		return nil
 	}
@@ -109,7 +93,7 @@ func create(ctx context.Context, w *writer, a *plan.Action) error {
 		w.metrics.gatesLeft.Inc()
 		return nil
 	}
-	w.guard.wrotePod(pod.ResourceVersion)
+	w.guard.Wrote(storePods, pod.ResourceVersion)
 	return nil
 }
 
@@ -118,7 +102,7 @@ func create(ctx context.Context, w *writer, a *plan.Action) error {
 func (w *writer) meetPod(ctx context.Context, name string) error {
 	pod, err := w.pods.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: pod %s went away just now", errStale, name)
+		return fmt.Errorf("%w: pod %s went away just now", write.ErrStale, name)
 	}
 	if err != nil {
 		return err
@@ -132,8 +116,8 @@ func (w *writer) meetPod(ctx context.Context, name string) error {
 	case pod.Labels[tappv1.LabelInstanceID] == "":
 		return fmt.Errorf("the pod %s of the TApp has lost its label %s, without which it is not seen; give it back, or delete the pod", name, tappv1.LabelInstanceID)
 	}
-	w.guard.wrotePod(pod.ResourceVersion)
-	return fmt.Errorf("%w: pod %s exists already", errStale, name)
+	w.guard.Wrote(storePods, pod.ResourceVersion)
+	return fmt.Errorf("%w: pod %s exists already", write.ErrStale, name)
 }
 
 // replace deletes a pod that ended, and creates the next one.
@@ -170,11 +154,11 @@ func (w *writer) delete(ctx context.Context, pod *corev1.Pod, o metav1.DeleteOpt
 	err := w.pods.Delete(ctx, pod.Name, o)
 	switch {
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("%w: %s", errStale, err.Error())
+		return fmt.Errorf("%w: %s", write.ErrStale, err.Error())
 	case err != nil && !apierrors.IsNotFound(err):
 		return err
 	}
-	w.guard.deletedPod(deletion{name: pod.Name, uid: pod.UID, force: force})
+	w.guard.Deleted(cache.Deletion{Store: storePods, Key: types.NamespacedName{Namespace: w.tapp.Namespace, Name: pod.Name}, UID: pod.UID, Force: force})
 	return nil
 }
 
@@ -211,8 +195,8 @@ func adopt(ctx context.Context, w *writer, a *plan.Action) error {
 func (w *writer) patch(ctx context.Context, name string, data []byte, subresources ...string) error {
 	pod, err := w.pods.Patch(ctx, name, types.StrategicMergePatchType, data, metav1.PatchOptions{}, subresources...)
 	if err != nil {
-		return staleOr(err)
+		return write.StaleOr(err)
 	}
-	w.guard.wrotePod(pod.ResourceVersion)
+	w.guard.Wrote(storePods, pod.ResourceVersion)
 	return nil
 }

@@ -45,7 +45,7 @@ func TestMany(t *testing.T) {
 	counts = r.rest(log)
 	t.Logf("another port: %v", counts)
 	expect(t, "another port", counts, map[string]span{
-		"patch services/ 200": {changed, changed}, "patch apps/status 200": {changed, changed}, "patch events/ 200": {changed, changed},
+		"patch services/ 200": {changed, changed}, "patch apps/status 200": {changed, changed}, "create events/ 201": {changed, changed},
 	})
 }
 

@@ -33,7 +33,9 @@ var rooms = []room{
 	{inPlaceRoom, inPlace},
 	{planRoom, planner},
 	{shellRoom, shell},
-	{sharedRoom, shared},
+	{cacheRoom, caches},
+	{writeRoom, writes},
+	{statusRoom, statuses},
 	{loopRoom, queue},
 	{hookRoom, admission},
 	{typesRoom, types},
@@ -95,7 +97,9 @@ const (
 	inPlaceRoom  = "plan/inplace"
 	planRoom     = "plan/tapp"
 	shellRoom    = "controller/tapp"
-	sharedRoom   = "controller/shell"
+	cacheRoom    = "controller/cache"
+	writeRoom    = "controller/write"
+	statusRoom   = "controller/status"
 	loopRoom     = "controller/loop"
 	hookRoom     = "webhook/tapp"
 	typesRoom    = "crd/tapp/v1"
@@ -113,15 +117,17 @@ var (
 var stages = []stage{
 	{typesRoom, typesRoom, [][]string{nil}, []string{typesRoom}},
 	{loopRoom, loopRoom, [][]string{nil}, []string{loopRoom}},
-	{sharedRoom, sharedRoom, [][]string{nil}, []string{sharedRoom}},
 	{pluginRoom, pluginRoom, [][]string{nil}, []string{pluginRoom}},
+	{cacheRoom, cacheRoom, [][]string{nil}, []string{cacheRoom}},
+	{writeRoom, writeRoom, [][]string{nil}, []string{writeRoom}},
+	{statusRoom, statusRoom, [][]string{nil}, []string{statusRoom}},
 	{templateRoom, templateRoom, [][]string{quick, thorough}, []string{templateRoom}},
 	{inPlaceRoom, inPlaceRoom, [][]string{quick, thorough}, []string{inPlaceRoom, templateRoom}},
 	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
-	{shellRoom, shellRoom, [][]string{nil}, []string{shellRoom, sharedRoom, planRoom, inPlaceRoom, templateRoom, typesRoom}},
+	{shellRoom, shellRoom, [][]string{nil}, []string{shellRoom, cacheRoom, writeRoom, statusRoom, planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{hookRoom, hookRoom, [][]string{quick, thorough}, []string{hookRoom, planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{"the model", "test/model", [][]string{{"-test.run=TestSmallSpaces"}}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
-	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, inPlaceRoom, templateRoom, shellRoom, sharedRoom, loopRoom, typesRoom}},
+	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, inPlaceRoom, templateRoom, shellRoom, cacheRoom, writeRoom, statusRoom, loopRoom, typesRoom}},
 }
 
 // stagesFor the mutants of a room.

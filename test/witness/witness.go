@@ -25,7 +25,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	toolswatch "k8s.io/client-go/tools/watch"
 
-	"tkestack.io/tapp/controller/shell"
+	"tkestack.io/tapp/controller/cache"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
@@ -235,14 +235,14 @@ func (w *Witness) catchUp() error {
 				return false, nil //nolint:nilerr // the API server may be away
 			}
 			for i := range list.Items {
-				if v := list.Items[i].ResourceVersion; shell.Newer(v, now) {
+				if v := list.Items[i].ResourceVersion; cache.Newer(v, now) {
 					now = v
 				}
 			}
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return !shell.Newer(now, w.seen), nil
+		return !cache.Newer(now, w.seen), nil
 	})
 }
 

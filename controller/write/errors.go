@@ -1,0 +1,113 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ErrStale is what a write returns that came too late: the object has gone, or
+// is another one by now. That is no fault: the next plan will see it.
+var ErrStale = errors.New("the view was stale")
+
+// StaleOr makes ErrStale of an error that says that what was to be changed has
+// gone, or is another one by now.
+func StaleOr(err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || IsOtherUID(err) {
+		return fmt.Errorf("%w: %s", ErrStale, err.Error())
+	}
+	return err
+}
+
+// UnlessTerminating makes ErrStale of an error that says that the namespace is being
+// deleted: the owner is about to go with it, and there is nothing to tell.
+func UnlessTerminating(err error) error {
+	if IsTerminating(err) {
+		return fmt.Errorf("%w: %w", ErrStale, err)
+	}
+	return err
+}
+
+// IsTerminating says whether an error says that the namespace is being deleted.
+func IsTerminating(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// IsTransient says whether an error is the API server's or the network's, and will
+// go away for all objects at once.
+func IsTransient(err error) bool {
+	var network net.Error
+	var request *url.Error
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, &request) || errors.As(err, &network) ||
+		apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
+		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || apierrors.IsUnexpectedServerError(err)
+}
+
+// IsOtherUID says whether a patch was refused because the object of that name is
+// another one by now: a patch with a UID that differs is an attempt to change it.
+func IsOtherUID(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field == "metadata.uid" {
+			return true
+		}
+	}
+	return false
+}
+
+// Words of an error for people: the API server's own.
+func Words(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Reason != metav1.StatusReasonUnknown {
+		return status.Status().Message
+	}
+	var request *url.Error
+	if errors.As(err, &request) {
+		return request.Err.Error() // without the address, which has the object's name in it
+	}
+	return err.Error()
+}
+
+// reach says how many writes an error concerns.
+type reach int
+
+const (
+	// reachNone: no error, or none of its own.
+	reachNone reach = iota
+	// reachOne: only the object that was written.
+	reachOne
+	// reachSome: perhaps all writes of the class; after a few in a row it is all.
+	reachSome
+	// reachClass: all writes of the class, such as a quota's, or of a namespace that
+	// is being deleted.
+	reachClass
+	// reachAll: all writes, such as an API server that is away.
+	reachAll
+)
+
+func reachOf(err error) reach {
+	switch {
+	case IsTerminating(err):
+		return reachClass // nothing more will be created there
+	case err == nil, errors.Is(err, ErrStale):
+		return reachNone
+	case IsTransient(err):
+		return reachAll
+	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "admission webhook"):
+		return reachClass // a quota, a policy of the namespace, or a permission that we lack
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return reachSome
+	}
+	return reachOne
+}

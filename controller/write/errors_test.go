@@ -1,0 +1,65 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func TestErrors(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	invalid := func(path string) error {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a", field.ErrorList{field.Invalid(field.NewPath("metadata", path), "x", "no")})
+	}
+	for _, c := range []struct {
+		err                 error
+		transient, otherUID bool
+	}{
+		{nil, false, false},
+		{errors.New("any"), false, false},
+		{fmt.Errorf("wrapped: %w", context.DeadlineExceeded), true, false},
+		{&url.Error{Op: "Get", URL: "https://api", Err: errors.New("refused")}, true, false},
+		{apierrors.NewTooManyRequests("slow down", 1), true, false},
+		{apierrors.NewInternalError(errors.New("etcd")), true, false},
+		{apierrors.NewServiceUnavailable("starting"), true, false},
+		{apierrors.NewGenericServerResponse(http.StatusBadGateway, "get", pods, "a", "", 0, true), true, false},
+		{apierrors.NewConflict(pods, "a", nil), false, false},
+		{apierrors.NewNotFound(pods, "a"), false, false},
+		{invalid("uid"), false, true},
+		{invalid("name"), false, false},
+	} {
+		if transient, other := IsTransient(c.err), IsOtherUID(c.err); transient != c.transient || other != c.otherUID {
+			t.Errorf("%v: transient %v, another UID %v", c.err, transient, other)
+		}
+	}
+}
+
+func TestReach(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want reach
+	}{
+		{nil, reachNone},
+		{fmt.Errorf("%w: gone", ErrStale), reachNone},
+		{errQuota, reachClass},
+		{UnlessTerminating(errGoing), reachClass},
+		{errWebhook, reachSome},
+		{errInvalid, reachSome},
+		{errTaken, reachOne},
+		{errAway, reachAll},
+		{fmt.Errorf("creating: %w", errAway), reachAll},
+		{apierrors.NewTooManyRequests("slow down", 1), reachAll},
+		{apierrors.NewInternalError(errors.New("etcd")), reachAll},
+	} {
+		if got := reachOf(c.err); got != c.want {
+			t.Errorf("%v: reach %d, want %d", c.err, got, c.want)
+		}
+	}
+}
