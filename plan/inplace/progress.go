@@ -27,9 +27,8 @@ type Progress struct {
 // restarts is another one than before, runs the wanted image, and is ready.
 // Without a record nothing is under way.
 //
-// Readiness of containers that did not change is none of its business: Ready
-// sums that up, and a container that was broken before must not keep the gate
-// closed.
+// Only containers that the update restarts count. A container that was broken before
+// must not keep the gate closed; the condition Ready sums up the others.
 func ProgressOf(pod *corev1.Pod, now time.Time) Progress {
 	state, ok := ReadState(pod)
 	if !ok || len(state.LastContainerStatuses) == 0 {
@@ -43,12 +42,12 @@ func ProgressOf(pod *corev1.Pod, now time.Time) Progress {
 		if !ok || !c.restarts() || c.ended(pod.Spec.RestartPolicy) {
 			continue
 		}
-		switch found, left := c.evidence(last, state), c.timeToAct(pod, state, now); {
+		switch found, left := c.restart(last, state), c.timeToAct(pod, state, now); {
 		case found == notStarted:
 			return c.waiting("ContainerNotStarted", fmt.Sprintf("container %s has not started with image %s", c.Name, c.Image))
-		case found == notRestarted, found == doubtful && left > 0:
+		case found == notRestarted, found == mayRestart && left > 0:
 			p := c.waiting("ContainerNotRestarted", fmt.Sprintf("container %s has not restarted with image %s, it runs %s", c.Name, c.Image, c.status.Image))
-			if found == doubtful {
+			if found == mayRestart {
 				p.Left = left
 			}
 			return p
@@ -86,48 +85,41 @@ func reportsGeneration(pod *corev1.Pod) bool {
 	return pod.Generation != 0 && pod.Status.ObservedGeneration != 0
 }
 
-// evidence of whether a container is one that the kubelet started from the image
-// that its spec names.
-type evidence int
+// restart says whether the kubelet restarted a container for an update.
+type restart int
 
 const (
-	notStarted   evidence = iota // there is none
-	notRestarted                 // it is not
-	doubtful                     // perhaps, and if not, the kubelet is about to restart it
-	restarted                    // it is, or most likely
+	notStarted   restart = iota // no container has started
+	notRestarted                // it runs as before
+	mayRestart                  // perhaps it did; if not, the kubelet is about to
+	restarted                   // it did, or most likely did
 )
 
-// evidence of a container. The caller has made sure that the kubelet saw the spec,
-// where that can be known.
+// restart of a container. The caller has made sure that the kubelet saw the spec, where
+// that can be known. The status lags behind the kubelet, which lags behind the spec: the
+// kubelet reports a generation before it acts on it, and may see the next one first.
 //
-// What makes it hard: the status lags behind the kubelet, which lags behind the
-// spec. Seeing the generation only means that the kubelet began to act on it: it
-// reports that before it kills what has to go, with statuses from before, and it
-// may never get to that, and see the next generation. So:
+// | container in the status | what else is known | restart |
+// |---|---|---|
+// | none | | notStarted |
+// | any, recorded by tkestack/tapp | it runs the wanted image, another digest, or started after the patch | restarted |
+// | | none of these | notRestarted |
+// | another than recorded | its name or digest is the wanted image's | restarted |
+// | | it goes by the name of an image of Via, has another digest than before, and started at most once for each image of Via | mayRestart |
+// | | none of these: the kubelet starts only what the spec names | restarted |
+// | the recorded one | it was started from the wanted image, letter by letter: the update was reverted before the kubelet acted | restarted |
+// | | it was started from another image | notRestarted |
+// | | nobody knows which image it was started from; Via has the wanted one, or is full | mayRestart |
+// | | nobody knows which, and Via does not have the wanted one | notRestarted |
 //
-// The container is the recorded one. The kubelet restarts it if and only if the
-// image text that it was started from is not, letter by letter, the spec's. When
-// it is (an update was reverted before the kubelet acted on it, or was none),
-// waiting for a restart would never end. Where it only may be, nothing but time
-// tells.
+// A name that does not match proves nothing: a runtime reports any name that the image
+// has. A crash that overtakes the update of a crashing container may end the update a
+// moment early; the kubelet makes the container unready when it restarts it.
 //
-// The container is another one. It was started from the spec's image, or it is a
-// restart that overtook the update: a crash between our read and the kubelet's, or
-// the image of an earlier update that was replaced before it came to its end. A
-// name or digest that matches proves the former. A name that does not match proves
-// nothing in general, because the runtime reports any one of the names that the
-// image's id has; so it raises doubts only if it is that of an image that the spec
-// named in between (Via), the image is another one than the recorded container's,
-// and there were no more starts than such names. All else is accepted: the kubelet
-// only ever starts what the spec names. A crash that overtook the update of a
-// crashing container may then end the update a moment early; the kubelet makes the
-// container unready when it restarts it.
-//
-// Where the kubelet does not tell what it has seen, the same rules hold without
-// that certainty. A revert may then count as done while the kubelet still acts on
-// the reverted image. The other way round it would never be done when the kubelet
-// did not.
-func (c container) evidence(last LastContainerStatus, state *State) evidence {
+// A kubelet that does not report generations gets the same rules. A revert may then
+// count as done while it still acts on the reverted image. To wait instead could be to
+// wait for ever.
+func (c container) restart(last LastContainerStatus, state *State) restart {
 	status := c.status
 	if status == nil || status.ContainerID == "" {
 		return notStarted
@@ -137,11 +129,11 @@ func (c container) evidence(last LastContainerStatus, state *State) evidence {
 	case last.legacy():
 		proven = template.RunsImage(status, c.Image) || last.ImageID != "" && last.ImageID != status.ImageID || startedSince(status, state)
 	case status.ContainerID != last.ContainerID:
-		proven, otherwise = template.RunsImage(status, c.Image) || !c.overtook(last), doubtful
+		proven, otherwise = template.RunsImage(status, c.Image) || !c.overtook(last), mayRestart
 	case last.Image != "":
 		proven = last.Image == c.Image
 	case c.mayStayUnder(last):
-		otherwise = doubtful
+		otherwise = mayRestart
 	}
 	if proven {
 		return restarted
@@ -169,7 +161,7 @@ func (c container) mayStayUnder(last LastContainerStatus) bool {
 }
 
 // startedSince compares the kubelet's clock with the controller's. That is good
-// enough for updates that tkestack/tapp left behind: there is no other evidence
+// enough for updates that tkestack/tapp left behind: nothing else tells
 // of a restart with an image of the same digest.
 func startedSince(status *corev1.ContainerStatus, state *State) bool {
 	running := status.State.Running

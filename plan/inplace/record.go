@@ -27,20 +27,22 @@ func pendingContainers(pod *corev1.Pod, now time.Time) map[string]LastContainerS
 	return pending
 }
 
-// isSettled says whether what runs was started from the image that the spec names
-// now, and the kubelet has no other in mind. That takes more than to end an update:
-// a record which takes for known what is not could have the next update wait for a
-// restart that never comes. The kubelet may have reported a generation, and not
-// have got to act on it; so another container than the recorded one may still be
-// one of before.
+// isSettled says whether what runs was started from the image that the spec names now,
+// and the kubelet is not about to start another one. That takes more than to end an
+// update: a record that takes the unknown for known could make the next update wait for
+// a restart that never comes.
 //
-// It is not when its image is another one too, goes by the wanted name and no
-// other candidate's, and the spec has named no third one. Else the kubelet must
-// have had the time to restart it, and its image or its name speak for the wanted
-// one, and no name for another.
+// | container in the status | settled |
+// |---|---|
+// | not restarted, or perhaps (see restart), or the kubelet has not seen the spec | no |
+// | the recorded one | if the kubelet reports generations |
+// | another one that goes by the name of another candidate (the recorded image, Via) | no |
+// | another one with another digest, by the wanted name, and Via is empty | yes |
+// | another one with another digest or by the wanted name | when the kubelet has had time to act |
+// | any other | no |
 func (c container) isSettled(pod *corev1.Pod, state *State, now time.Time) bool {
 	last := state.LastContainerStatuses[c.Name]
-	if c.evidence(last, state) != restarted {
+	if c.restart(last, state) != restarted {
 		return false
 	}
 	tells := reportsGeneration(pod)

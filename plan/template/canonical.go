@@ -33,16 +33,16 @@ func canonicalJSON(typeName string, of source) ([]byte, error) {
 }
 
 // source writes an object, or nothing and false when it is the same as absent.
-type source func(*canonicalWriter, *shape) bool
+type source func(*canonicalWriter, *node) bool
 
 // fromTree writes JSON decoded into maps.
 func fromTree(object map[string]any) source {
-	return func(w *canonicalWriter, s *shape) bool { return w.member(s, object) }
+	return func(w *canonicalWriter, s *node) bool { return w.member(s, object) }
 }
 
 // fromTypes writes what a struct of the Kubernetes types sets; object points to it.
 func fromTypes(object any) source {
-	return func(w *canonicalWriter, s *shape) bool { return w.typed(s, reflect.ValueOf(object).Elem()) }
+	return func(w *canonicalWriter, s *node) bool { return w.typed(s, reflect.ValueOf(object).Elem()) }
 }
 
 // canonicalTemplate renders a pod template and, in the same pass, its spec without
@@ -51,7 +51,7 @@ func canonicalTemplate(of source) (whole, unique []byte, err error) {
 	w := canonicalWriter{buf: make([]byte, 0, 4096)}
 	root := schemaType("PodTemplateSpec")
 	w.spec = root.field("spec")
-	w.owners = [2]*shape{w.spec.field("containers").elem, w.spec.field("initContainers").elem}
+	w.owners = [2]*node{w.spec.field("containers").elem, w.spec.field("initContainers").elem}
 	w.root(root, of)
 	unique = make([]byte, 0, len(w.buf))
 	at := w.from
@@ -68,26 +68,26 @@ type canonicalWriter struct {
 	buf []byte
 	err error
 
-	// Of a pod template: the shape of its spec and where that was written, the
+	// Of a pod template: the node of its spec and where that was written, the
 	// shapes of what has an image, and where the images were written, as members
 	// that can be cut out.
-	spec *shape
+	spec *node
 	extent
-	owners [2]*shape
+	owners [2]*node
 	images []extent
 }
 
 // extent of what was written.
 type extent struct{ from, to int }
 
-func (w *canonicalWriter) root(s *shape, of source) {
+func (w *canonicalWriter) root(s *node, of source) {
 	if !of(w, s) {
 		w.buf = append(w.buf, zeroOf[s.kind]...)
 	}
 }
 
 // element writes a value that counts even when it is empty.
-func (w *canonicalWriter) element(s *shape, v any) {
+func (w *canonicalWriter) element(s *node, v any) {
 	if !w.member(s, v) {
 		w.buf = append(w.buf, zeroOf[s.kind]...)
 	}
@@ -100,7 +100,7 @@ var zeroOf = map[kind]string{
 }
 
 // member writes a value, or nothing and false when it is the same as absent.
-func (w *canonicalWriter) member(s *shape, v any) bool {
+func (w *canonicalWriter) member(s *node, v any) bool {
 	switch v := v.(type) {
 	case nil:
 		return false
@@ -131,7 +131,7 @@ func (w *canonicalWriter) member(s *shape, v any) bool {
 	return false
 }
 
-func (w *canonicalWriter) text(s *shape, v string) bool {
+func (w *canonicalWriter) text(s *node, v string) bool {
 	if s.kind == kindQuantity {
 		if d, ok := parseQuantity(v); ok {
 			return w.quantity(s, d)
@@ -144,7 +144,7 @@ func (w *canonicalWriter) text(s *shape, v string) bool {
 	return true
 }
 
-func (w *canonicalWriter) number(s *shape, v string) bool {
+func (w *canonicalWriter) number(s *node, v string) bool {
 	if s.kind == kindQuantity {
 		if d, ok := parseQuantity(v); ok {
 			return w.quantity(s, d)
@@ -162,7 +162,7 @@ func (w *canonicalWriter) number(s *shape, v string) bool {
 	return true
 }
 
-func (w *canonicalWriter) quantity(s *shape, d decimal) bool {
+func (w *canonicalWriter) quantity(s *node, d decimal) bool {
 	if d.isZero() && !s.keepEmpty {
 		return false
 	}
@@ -172,7 +172,7 @@ func (w *canonicalWriter) quantity(s *shape, d decimal) bool {
 	return true
 }
 
-func (w *canonicalWriter) list(s *shape, v []any) bool {
+func (w *canonicalWriter) list(s *node, v []any) bool {
 	if len(v) == 0 && s.kind == kindList {
 		return false
 	}
@@ -191,7 +191,7 @@ func (w *canonicalWriter) list(s *shape, v []any) bool {
 	return true
 }
 
-func (w *canonicalWriter) object(s *shape, v map[string]any) bool {
+func (w *canonicalWriter) object(s *node, v map[string]any) bool {
 	var room [16]string // for most objects, without an allocation
 	keys := room[:0]
 	for key := range v {
@@ -208,7 +208,7 @@ func (w *canonicalWriter) object(s *shape, v map[string]any) bool {
 // openObject is one whose members are being written, in the order of their keys.
 type openObject struct {
 	*canonicalWriter
-	shape *shape
+	node *node
 	// start of the object, and of the member that is written.
 	start, at int
 	name      string
@@ -217,40 +217,40 @@ type openObject struct {
 	imageFirst bool
 }
 
-func (w *canonicalWriter) open(s *shape) openObject {
-	o := openObject{canonicalWriter: w, shape: s, start: len(w.buf)}
+func (w *canonicalWriter) open(s *node) openObject {
+	o := openObject{canonicalWriter: w, node: s, start: len(w.buf)}
 	w.buf = append(w.buf, '{')
 	return o
 }
 
-// key begins a member, and returns the shape of its value.
-func (o *openObject) key(name string) *shape {
+// key begins a member, and returns the node of its value.
+func (o *openObject) key(name string) *node {
 	o.at, o.name = len(o.buf), name
 	if o.members > 0 {
 		o.buf = append(o.buf, ',')
 	}
 	o.quote(name)
 	o.buf = append(o.buf, ':')
-	if o.shape.kind == kindMap {
-		return o.shape.elem
+	if o.node.kind == kindMap {
+		return o.node.elem
 	}
-	return o.shape.field(name)
+	return o.node.field(name)
 }
 
 // done ends a member. Without a value it counts in a map, and nowhere else.
 func (o *openObject) done(written bool) {
 	if !written {
-		if o.shape.kind != kindMap {
+		if o.node.kind != kindMap {
 			o.buf = o.buf[:o.at]
 			return
 		}
-		o.buf = append(o.buf, zeroOf[o.shape.elem.kind]...)
+		o.buf = append(o.buf, zeroOf[o.node.elem.kind]...)
 	}
 	if o.imageFirst {
 		o.images[len(o.images)-1].to++
 		o.imageFirst = false
 	}
-	if o.name == "image" && (o.shape == o.owners[0] || o.shape == o.owners[1]) {
+	if o.name == "image" && (o.node == o.owners[0] || o.node == o.owners[1]) {
 		o.images = append(o.images, extent{o.at, len(o.buf)})
 		o.imageFirst = o.members == 0
 	}
@@ -259,12 +259,12 @@ func (o *openObject) done(written bool) {
 
 // close returns false when the object is the same as absent.
 func (o *openObject) close() bool {
-	if s := o.shape; o.members == 0 && (s.kind == kindObject || s.kind == kindMap) && !s.keepEmpty {
+	if s := o.node; o.members == 0 && (s.kind == kindObject || s.kind == kindMap) && !s.keepEmpty {
 		o.buf = o.buf[:o.start]
 		return false
 	}
 	o.buf = append(o.buf, '}')
-	if o.shape == o.spec {
+	if o.node == o.spec {
 		o.extent = extent{o.start, len(o.buf)}
 	}
 	return true

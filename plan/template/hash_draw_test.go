@@ -19,10 +19,10 @@ func text(t *rapid.T, v any) []byte {
 	return b
 }
 
-func fieldsOf(s *shape) []string { return slices.Sorted(maps.Keys(s.fields)) }
+func fieldsOf(s *node) []string { return slices.Sorted(maps.Keys(s.fields)) }
 
 // drawObject of the schema with a few fields.
-func drawObject(t *rapid.T, s *shape) map[string]any {
+func drawObject(t *rapid.T, s *node) map[string]any {
 	object := map[string]any{}
 	for _, field := range rapid.SliceOfN(rapid.SampledFrom(fieldsOf(s)), 0, 4).Draw(t, "fields") {
 		switch {
@@ -36,7 +36,7 @@ func drawObject(t *rapid.T, s *shape) map[string]any {
 	return object
 }
 
-func drawValue(t *rapid.T, s *shape) any {
+func drawValue(t *rapid.T, s *node) any {
 	switch s.kind {
 	case kindText:
 		return rapid.SampledFrom([]string{"", "a", "b", "500m", "1", "null", "日本", "\"\\\n<"}).Draw(t, "text")
@@ -70,7 +70,7 @@ func drawValue(t *rapid.T, s *shape) any {
 }
 
 // respell says the same in another way.
-func respell(t *rapid.T, s *shape, v any) any {
+func respell(t *rapid.T, s *node, v any) any {
 	switch v := v.(type) {
 	case string:
 		if s.kind == kindQuantity {
@@ -125,7 +125,7 @@ func respellQuantity(t *rapid.T, s string) any {
 }
 
 // addEmpties adds members that say nothing.
-func addEmpties(t *rapid.T, s *shape, object map[string]any) {
+func addEmpties(t *rapid.T, s *node, object map[string]any) {
 	for _, field := range rapid.SliceOfN(rapid.SampledFrom(fieldsOf(s)), 0, 3).Draw(t, "empties") {
 		if _, ok := object[field]; ok {
 			continue

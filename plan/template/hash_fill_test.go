@@ -171,7 +171,7 @@ func TestSchemaFitsTheTypes(t *testing.T) {
 	}
 }
 
-func checkKind(t *testing.T, path string, typ reflect.Type, s *shape, visit func(reflect.Type)) {
+func checkKind(t *testing.T, path string, typ reflect.Type, s *node, visit func(reflect.Type)) {
 	if typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
 	}

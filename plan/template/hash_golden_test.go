@@ -115,12 +115,12 @@ func TestGoldenRelations(t *testing.T) {
 // template, so that its rule is frozen.
 func TestGoldenTemplatesCoverTheSchema(t *testing.T) {
 	covered := map[string]bool{}
-	var visit func(typeName string, s *shape, v any)
+	var visit func(typeName string, s *node, v any)
 	names := map[string]string{} // fields map identity to type name
 	for typeName, fields := range schema() {
 		names[fmt.Sprintf("%p", fields)] = typeName
 	}
-	visit = func(typeName string, s *shape, v any) {
+	visit = func(typeName string, s *node, v any) {
 		switch v := v.(type) {
 		case map[string]any:
 			for key, member := range v {

@@ -27,39 +27,39 @@ const (
 	kindMap
 )
 
-// shape says what a value should look like.
-type shape struct {
+// node of the schema says what a value should look like.
+type node struct {
 	kind kind
 	// keepEmpty: the zero or empty value has a meaning of its own.
 	keepEmpty bool
 	// fields of an object.
-	fields map[string]*shape
+	fields map[string]*node
 	// elem of a list or map.
-	elem *shape
+	elem *node
 }
 
-// anything is the shape of what the schema does not know.
-var anything = &shape{}
+// anything is the node of what the schema does not know.
+var anything = &node{}
 
 // field of an object; what the schema does not name may be anything.
-func (s *shape) field(name string) *shape {
+func (s *node) field(name string) *node {
 	if f, ok := s.fields[name]; ok {
 		return f
 	}
 	return anything
 }
 
-func schemaType(name string) *shape {
-	return &shape{kind: kindObject, fields: schema()[name]}
+func schemaType(name string) *node {
+	return &node{kind: kindObject, fields: schema()[name]}
 }
 
 // schema is the fields of each type by name.
-var schema = sync.OnceValue(func() map[string]map[string]*shape {
-	types := map[string]map[string]*shape{}
+var schema = sync.OnceValue(func() map[string]map[string]*node {
+	types := map[string]map[string]*node{}
 	lines := strings.Split(schemaText, "\n")
 	for _, line := range lines {
 		if name, _, ok := strings.Cut(line, " "); ok && name != "#" {
-			types[name] = map[string]*shape{}
+			types[name] = map[string]*node{}
 		}
 	}
 	for _, line := range lines {
@@ -69,38 +69,38 @@ var schema = sync.OnceValue(func() map[string]map[string]*shape {
 		name, fields, _ := strings.Cut(line, " ")
 		for field := range strings.FieldsSeq(fields) {
 			key, code, _ := strings.Cut(field, ":")
-			types[name][key] = shapeOf(code, types)
+			types[name][key] = nodeOf(code, types)
 		}
 	}
 	return types
 })
 
-func shapeOf(code string, types map[string]map[string]*shape) *shape {
+func nodeOf(code string, types map[string]map[string]*node) *node {
 	switch code {
 	case "?":
 		return anything
 	case "s":
-		return &shape{kind: kindText}
+		return &node{kind: kindText}
 	case "b":
-		return &shape{kind: kindFlag}
+		return &node{kind: kindFlag}
 	case "n":
-		return &shape{kind: kindNumber}
+		return &node{kind: kindNumber}
 	case "q":
-		return &shape{kind: kindQuantity}
+		return &node{kind: kindQuantity}
 	case "i":
-		return &shape{kind: kindNumberOrText}
+		return &node{kind: kindNumberOrText}
 	}
 	switch code[0] {
 	case '*':
-		s := shapeOf(code[1:], types)
+		s := nodeOf(code[1:], types)
 		s.keepEmpty = true
 		return s
 	case '~':
-		return shapeOf(code[1:], types)
+		return nodeOf(code[1:], types)
 	case '[':
-		return &shape{kind: kindList, elem: shapeOf(code[1:], types)}
+		return &node{kind: kindList, elem: nodeOf(code[1:], types)}
 	case '{':
-		return &shape{kind: kindMap, elem: shapeOf(code[1:], types)}
+		return &node{kind: kindMap, elem: nodeOf(code[1:], types)}
 	}
-	return &shape{kind: kindObject, fields: types[code]}
+	return &node{kind: kindObject, fields: types[code]}
 }

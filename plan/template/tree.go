@@ -69,7 +69,7 @@ var (
 // that are no pointers and have their zero value are left out, whatever their json
 // tags say. encoding/json writes such fields in some releases of the types and not
 // in others (creationTimestamp: null, resources: {}).
-func (w *canonicalWriter) typed(s *shape, v reflect.Value) bool {
+func (w *canonicalWriter) typed(s *node, v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer:
 		return w.typed(s, v.Elem())
@@ -90,7 +90,7 @@ func (w *canonicalWriter) typed(s *shape, v reflect.Value) bool {
 	return false
 }
 
-func (w *canonicalWriter) typedStruct(s *shape, v reflect.Value) bool {
+func (w *canonicalWriter) typedStruct(s *node, v reflect.Value) bool {
 	switch v.Type() {
 	case quantityType:
 		q := v.Interface().(resource.Quantity)
@@ -137,7 +137,7 @@ func unset(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-func (w *canonicalWriter) typedList(s *shape, v reflect.Value) bool {
+func (w *canonicalWriter) typedList(s *node, v reflect.Value) bool {
 	if v.Len() == 0 && s.kind == kindList {
 		return false
 	}
@@ -158,7 +158,7 @@ func (w *canonicalWriter) typedList(s *shape, v reflect.Value) bool {
 	return true
 }
 
-func (w *canonicalWriter) typedMap(s *shape, v reflect.Value) bool {
+func (w *canonicalWriter) typedMap(s *node, v reflect.Value) bool {
 	keys := v.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	o := w.open(s)
@@ -169,7 +169,7 @@ func (w *canonicalWriter) typedMap(s *shape, v reflect.Value) bool {
 }
 
 // marshaled writes a value by its own JSON.
-func (w *canonicalWriter) marshaled(s *shape, v reflect.Value) bool {
+func (w *canonicalWriter) marshaled(s *node, v reflect.Value) bool {
 	data, err := json.Marshal(v.Interface())
 	var tree any
 	if err == nil {

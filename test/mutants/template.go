@@ -11,7 +11,7 @@ var templates = []mutant{
 	{"typed-hash-has-empty-structs", "tree.go", "a struct that sets nothing is part of a hash",
 		"written && (field.Kind() != reflect.Struct || string(w.buf[from:]) != \"{}\")", "written && from > 0"},
 	{"hash-without-init-images", "canonical.go", "the image of an init container is part of the uniq hash",
-		"[2]*shape{w.spec.field(\"containers\").elem, w.spec.field(\"initContainers\").elem}", "[2]*shape{w.spec.field(\"containers\").elem, w.spec.field(\"containers\").elem}"},
+		"[2]*node{w.spec.field(\"containers\").elem, w.spec.field(\"initContainers\").elem}", "[2]*node{w.spec.field(\"containers\").elem, w.spec.field(\"containers\").elem}"},
 	{"foreign-hash-trusted", "hash.go", "a decimal hash counts as one of ours",
 		"if !found || len(digits) != hashDigits {", "if !found {\n		return hash != \"\"\n	}\n	if len(digits) != hashDigits {"},
 	{"docker-io-differs", "image.go", "nginx and docker.io/library/nginx are two images",
