@@ -94,7 +94,7 @@ func (h *heldReads) RoundTrip(r *http.Request) (response *http.Response, err err
 	}
 	// The error that tells why is the last one of the API server, not that of the context.
 	_ = wait.PollUntilContextCancel(r.Context(), watchRetry, true, func(context.Context) (bool, error) {
-		response, err = h.next.RoundTrip(r)
+		response, err = h.next.RoundTrip(r) //nolint:bodyclose // the caller has it
 		return err == nil, nil
 	})
 	return response, err
