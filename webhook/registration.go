@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
@@ -33,26 +34,25 @@ func (a *Admission) register(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for {
+	err = wait.PollUntilContextCancel(ctx, registerRetry, true, func(ctx context.Context) (bool, error) {
 		err := certs.Register(ctx, a.client, mutating, validating)
 		switch {
-		case err == nil:
-			klog.FromContext(ctx).Info("Registered the webhooks", "configuration", a.TLS.Configuration)
-			return nil
-		case ctx.Err() != nil:
-			return nil
 		case apierrors.IsForbidden(err):
-			return fmt.Errorf("this program may not register its webhooks: let it (create and patch on mutatingwebhookconfigurations and validatingwebhookconfigurations), or leave out --register-admission: %w", err)
-		case apierrors.IsInvalid(err):
-			return err
+			return false, fmt.Errorf("this program may not register its webhooks: let it (create and patch on mutatingwebhookconfigurations and validatingwebhookconfigurations), or leave out --register-admission: %w", err)
+		case err == nil || apierrors.IsInvalid(err):
+			return true, err
+		case ctx.Err() == nil:
+			klog.FromContext(ctx).Error(err, "The webhooks are not registered yet; trying again", "after", registerRetry)
 		}
-		klog.FromContext(ctx).Error(err, "The webhooks are not registered yet; trying again", "after", registerRetry)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(registerRetry):
-		}
+		return false, nil
+	})
+	switch {
+	case err == nil:
+		klog.FromContext(ctx).Info("Registered the webhooks", "configuration", a.TLS.Configuration)
+	case ctx.Err() != nil:
+		return nil
 	}
+	return err
 }
 
 // configurations are those of the chart.

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"runtime"
 
 	"github.com/prometheus/client_golang/prometheus"
-	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -65,9 +63,7 @@ func (c *Config) connect() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	api.UserAgent = fmt.Sprintf("tapp/%s (%s/%s) webhook", c.Version, runtime.GOOS, runtime.GOARCH)
-	api.AcceptContentTypes = kruntime.ContentTypeProtobuf + "," + kruntime.ContentTypeJSON
-	api.ContentType = kruntime.ContentTypeProtobuf
+	process.Introduce(api, c.Version, "webhook")
 	api.Timeout = review.MaxTimeout
 	api.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(float32(c.KubeAPIQPS), c.KubeAPIBurst)
 	api.WarningHandlerWithContext = rest.NoWarnings{}
