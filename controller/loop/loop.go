@@ -44,11 +44,11 @@ type Result struct {
 type Progress int
 
 const (
-	// Unknown: the sync could not tell; what an earlier one told still holds.
+	// Unknown means that the sync could not tell; what an earlier one told still holds.
 	Unknown Progress = iota
-	// UnderWay: the object is in the midst of a change.
+	// UnderWay means that the object is in the midst of a change.
 	UnderWay
-	// AtRest: it is not.
+	// AtRest means that it is not.
 	AtRest
 )
 
