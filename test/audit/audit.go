@@ -31,8 +31,9 @@ type Request struct {
 	Name        string
 	// Code is the HTTP status of the answer.
 	Code int
-	// Received is when the request arrived.
+	// Received is when the request arrived, Answered when the answer had been sent.
 	Received time.Time
+	Answered time.Time
 }
 
 // IsWrite says whether the request was made to change something.
@@ -224,6 +225,7 @@ type event struct {
 		Code int `json:"code"`
 	} `json:"responseStatus"`
 	Received time.Time `json:"requestReceivedTimestamp"`
+	At       time.Time `json:"stageTimestamp"`
 }
 
 // Parse reads audit events, one in JSON on each line. Only requests that were
@@ -243,7 +245,7 @@ func Parse(r io.Reader) ([]Request, error) {
 					Verb: e.Verb, User: e.User.Username, UserAgent: e.UserAgent,
 					Group: e.ObjectRef.Group, Resource: e.ObjectRef.Resource, Subresource: e.ObjectRef.Subresource,
 					Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name,
-					Code: e.ResponseStatus.Code, Received: e.Received,
+					Code: e.ResponseStatus.Code, Received: e.Received, Answered: e.At,
 				})
 			}
 		}

@@ -12,7 +12,8 @@ import (
 func line(stage, verb, agent, resource, subresource, name string, code int, at string) string {
 	return fmt.Sprintf(`{"kind":"Event","stage":%q,"verb":%q,"user":{"username":"admin"},"userAgent":%q,`+
 		`"objectRef":{"resource":%q,"subresource":%q,"namespace":"ns","name":%q},"responseStatus":{"code":%d},`+
-		`"requestReceivedTimestamp":"2026-01-02T03:04:%sZ"}`+"\n", stage, verb, agent, resource, subresource, name, code, at)
+		`"requestReceivedTimestamp":"2026-01-02T03:04:%sZ","stageTimestamp":"2026-01-02T03:04:10.5Z"}`+"\n",
+		stage, verb, agent, resource, subresource, name, code, at)
 }
 
 func TestParse(t *testing.T) {
@@ -26,7 +27,7 @@ func TestParse(t *testing.T) {
 	}
 	want := Request{
 		Verb: "patch", User: "admin", UserAgent: "tapp/v1", Resource: "pods", Subresource: "status", Namespace: "ns", Name: "a-0", Code: 409,
-		Received: time.Date(2026, 1, 2, 3, 4, 5, 250e6, time.UTC),
+		Received: time.Date(2026, 1, 2, 3, 4, 5, 250e6, time.UTC), Answered: time.Date(2026, 1, 2, 3, 4, 10, 500e6, time.UTC),
 	}
 	if got[1] != want {
 		t.Errorf("got %+v, want %+v", got[1], want)
