@@ -244,6 +244,9 @@ func (s *story) measure(ctx context.Context, c *contender.Contender, name string
 	r, err = phase.End(ctx, c.Subject())
 	r.Key = record.Key{Contender: c.Name, Phase: name, Objects: s.size.Objects, Instances: s.size.Instances, Gate: s.size.Gate}
 	r.Round, r.Version, r.Boot = s.round, s.version, s.boot
+	if name == record.OneByOne { // with many instances at a time it cannot be said what answers what
+		r.Answers = phase.Answers(c.Subject())
+	}
 	r.Seconds, r.Ready, r.Empty = took.Seconds(), ready.Seconds(), c.Empty
 	return r, true, err
 }

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os/exec"
 	"strconv"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -118,6 +119,16 @@ func template(v version, app string) corev1.PodTemplateSpec {
 // tenth of the instances of an object, as budgets count it: rounded up.
 func (s Size) tenth() int { return int(math.Ceil(float64(s.Instances) / 10)) }
 
+// isOneByOne says whether the phase is for this size: with more instances it would take
+// hours, and say the same.
+func (s Size) isOneByOne() bool { return s.Objects == 1 && s.Instances <= 100 }
+
+// one is the budget of one instance of a hundred.
+const one = "1%"
+
+// changes is how many times one instance is added and removed.
+const changes = 20
+
 // object is the name of one.
 func object(i int) string { return "bench-" + strconv.Itoa(i) }
 
@@ -137,6 +148,38 @@ func (j *job) arrives(ctx context.Context, doing string, err error) error {
 	}
 	return j.pods.all(ctx, j.size.pods(), runs(j.version))
 }
+
+// addAndRemove one instance many times: scale asks for a number of them.
+func (j *job) addAndRemove(ctx context.Context, doing string, scale func(instances int) error) error {
+	for i := range 2 * changes {
+		n := j.size.Instances + (i+1)%2
+		if err := scale(n); err != nil {
+			return fmt.Errorf("%s: %w", doing, err)
+		}
+		if err := j.pods.all(ctx, n, runs(j.version)); err != nil {
+			return err
+		}
+		if err := calm(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// calm lets everybody come to rest: what is asked of one at work waits for that.
+func calm(ctx context.Context) error {
+	t := time.NewTimer(calmFor)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// calmFor is longer than statuses are put off.
+const calmFor = 700 * time.Millisecond
 
 // ends returns when all pods are gone, or why the writes for it failed.
 func (j *job) ends(ctx context.Context, doing string, err error) error {

@@ -35,7 +35,7 @@ func (b *Bench) StartStatefulSet(ctx context.Context, namespace *corev1.Namespac
 	}
 	c := &statefulSetUser{job: job{Bench: b, pods: p, size: size}, namespace: namespace.Name}
 	sets := b.user.AppsV1().StatefulSets(c.namespace)
-	return &Contender{
+	out := &Contender{
 		Name: record.StatefulSet,
 		Do: map[string]func(context.Context) error{
 			record.Create: c.create, record.Rolling: c.rolling, record.Recreate: c.recreate, record.Zero: c.zero,
@@ -48,7 +48,11 @@ func (b *Bench) StartStatefulSet(ctx context.Context, namespace *corev1.Namespac
 			}
 			return errors.Join(err, b.clear(ctx, c.namespace, p))
 		},
-	}, nil
+	}
+	if size.isOneByOne() {
+		out.Do[record.OneByOne] = c.oneByOne
+	}
+	return out, nil
 }
 
 func (c *statefulSetUser) subject() measure.Subject {
@@ -79,6 +83,16 @@ func (c *statefulSetUser) create(ctx context.Context) error {
 func (c *statefulSetUser) rolling(ctx context.Context) error {
 	c.version.images++
 	return c.update(ctx, "10%")
+}
+
+func (c *statefulSetUser) oneByOne(ctx context.Context) error {
+	c.version.images++
+	if err := c.update(ctx, one); err != nil {
+		return err
+	}
+	return c.addAndRemove(ctx, changingStatefulSets, func(n int) error {
+		return c.patch(ctx, func(string) map[string]any { return map[string]any{"replicas": n} })
+	})
 }
 
 func (c *statefulSetUser) recreate(ctx context.Context) error {

@@ -43,7 +43,7 @@ func (b *Bench) StartTApp(ctx context.Context, namespace *corev1.Namespace, size
 	if err != nil {
 		return nil, errors.Join(err, process.stop())
 	}
-	return &Contender{
+	out := &Contender{
 		Name: record.TApp,
 		Do: map[string]func(context.Context) error{
 			record.Create: c.create, record.InPlace: c.inPlace, record.Rolling: c.rolling,
@@ -55,7 +55,11 @@ func (b *Bench) StartTApp(ctx context.Context, namespace *corev1.Namespace, size
 		Stop: func(ctx context.Context) error {
 			return errors.Join(c.process.stop(), c.deleteAll(ctx), b.clear(ctx, c.namespace, p))
 		},
-	}, nil
+	}
+	if size.isOneByOne() {
+		out.Do[record.OneByOne] = c.oneByOne
+	}
+	return out, nil
 }
 
 func (c *tappUser) subject() measure.Subject {
@@ -113,6 +117,16 @@ func (c *tappUser) inPlace(ctx context.Context) error {
 func (c *tappUser) rolling(ctx context.Context) error {
 	c.version.images++
 	return c.update(ctx, "10%")
+}
+
+func (c *tappUser) oneByOne(ctx context.Context) error {
+	c.version.images++
+	if err := c.update(ctx, one); err != nil {
+		return err
+	}
+	return c.addAndRemove(ctx, changingTApps, func(n int) error {
+		return c.patchAll(ctx, func(string) map[string]any { return map[string]any{"replicas": n} }, wrote)
+	})
 }
 
 func (c *tappUser) recreate(ctx context.Context) error {

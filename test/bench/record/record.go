@@ -38,13 +38,18 @@ const (
 	InPlace  = "in-place"
 	Rolling  = "rolling"
 	Recreate = "recreate"
+	// OneByOne updates one instance at a time, and then adds and removes one many times:
+	// what counts is how soon the contender answers.
+	OneByOne = "one-by-one"
 	Restart  = "restart"
 	Steady   = "steady"
 	Zero     = "zero"
 )
 
 // Phases returns all of them in their order.
-func Phases() []string { return []string{Create, InPlace, Rolling, Recreate, Restart, Steady, Zero} }
+func Phases() []string {
+	return []string{Create, InPlace, Rolling, OneByOne, Recreate, Restart, Steady, Zero}
+}
 
 // Key tells measurements apart.
 type Key struct {
@@ -120,6 +125,8 @@ type Run struct {
 	Kubelet *Kubelet `json:"kubelet,omitempty"`
 	// Away is how long pods were out of service for an update in place with the gate.
 	Away *Away `json:"away,omitempty"`
+	// Answers is how soon the contender answered in the phase one-by-one, by step.
+	Answers map[string]Answer `json:"answers,omitempty"`
 }
 
 // Away is how long it was from the first write of the contender to a pod's status, which
@@ -128,6 +135,34 @@ type Away struct {
 	Median float64 `json:"median"`
 	P99    float64 `json:"p99"`
 	Most   float64 `json:"most"`
+}
+
+// Steps of which it is told how soon a contender answers: what happened, and what it
+// wrote then.
+const (
+	// Drained: the kubelet says that a pod whose gate was closed is not ready. The image is patched.
+	Drained = "drained"
+	// Back: the kubelet says that the container runs the new image. The gate is opened.
+	Back = "back"
+	// Gone: the kubelet removed a pod. It is created anew.
+	Gone = "gone"
+	// Ready: the kubelet says that a new instance is ready. The next one is drained or deleted.
+	Ready = "ready"
+	// Asked: the user changed the object. The contender writes for the first time.
+	Asked = "asked"
+)
+
+// Steps returns all of them, in their order.
+func Steps() []string { return []string{Drained, Back, Gone, Ready, Asked} }
+
+// Answer is how long it was, in seconds, from when the API server had answered the
+// write that a step begins with until it had answered the contender's.
+type Answer struct {
+	Median float64 `json:"median"`
+	P99    float64 `json:"p99"`
+	// Reaction is the median until the contender's request arrived: without what the API server took for it.
+	Reaction float64 `json:"reaction"`
+	Count    int     `json:"count"`
 }
 
 // Kubelet is how long the simulated kubelet took to answer the last change of each

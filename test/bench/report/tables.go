@@ -17,7 +17,7 @@ func work() []string {
 func phaseName(phase string) string {
 	return map[string]string{
 		record.Create: "create", record.InPlace: "update in place", record.Rolling: "rolling, 10%",
-		record.Recreate: "recreate", record.Zero: "scale to zero", record.Restart: "restart", record.Steady: "steady",
+		record.OneByOne: "one at a time", record.Recreate: "recreate", record.Zero: "scale to zero", record.Restart: "restart", record.Steady: "steady",
 	}[phase]
 }
 
