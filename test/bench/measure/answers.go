@@ -25,7 +25,8 @@ const (
 	ready           // the kubelet's
 )
 
-// answering goes through the writes in the order in which they were answered.
+// answering goes through the writes in the order in which they arrived: a watch may tell
+// of a write before it is answered, but not before it arrived.
 type answering struct {
 	pods map[string]*updating
 	// ready is the last write with which an instance became ready, asked the user's last
@@ -54,7 +55,7 @@ func answers(requests []audit.Request, s Subject) map[string]record.Answer {
 	writes := slices.DeleteFunc(slices.Clone(requests), func(r audit.Request) bool {
 		return !r.IsWrite() || r.Code >= 300 || r.Resource == "events"
 	})
-	slices.SortStableFunc(writes, func(a, b audit.Request) int { return a.Answered.Compare(b.Answered) })
+	slices.SortStableFunc(writes, func(a, b audit.Request) int { return a.Received.Compare(b.Received) })
 	a := &answering{pods: map[string]*updating{}, samples: map[string][]sample{}}
 	for i := range writes {
 		w := &writes[i]
@@ -142,7 +143,7 @@ func (a *answering) kubelet(w *audit.Request) {
 }
 
 func (a *answering) add(step string, cause, w *audit.Request) {
-	since := func(t time.Time) float64 { return t.Sub(cause.Answered).Seconds() }
+	since := func(t time.Time) float64 { return max(0, t.Sub(cause.Answered).Seconds()) }
 	a.samples[step] = append(a.samples[step], sample{answer: since(w.Answered), reaction: since(w.Received)})
 }
 
