@@ -29,7 +29,6 @@ var neverSeen = map[right]string{
 	{"", "services", "watch"}:                                                    watched,
 	{"apps", "deployments", "create"}:                                            applied,
 	{"", "services", "create"}:                                                   applied,
-	{"", "events", "patch"}:                                                      "an event that is told again within minutes",
 	{"", "secrets", "list"}:                                                      listed,
 	{"", "secrets", "watch"}:                                                     watched,
 	{"", "secrets", "update"}:                                                    "the CA is renewed after months; the tests of certs do it in seconds",
