@@ -38,7 +38,7 @@ const Patience = 3 * time.Minute
 type Cluster struct {
 	Kubeconfig string // file
 	Config     *rest.Config
-	Kube       *kubernetes.Clientset
+	Kube       *kubernetes.Clientset // in protobuf: a raw request has to ask for JSON
 
 	tapps *client.Client
 	apps  *client.AppClient

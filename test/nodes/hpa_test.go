@@ -107,7 +107,8 @@ func (r *rig) scaledTo(tapp string, n int32) {
 
 // measured says whether there are metrics of exactly these pods, not older than that.
 func (r *rig) measured(ctx context.Context, since time.Time, want ...string) error {
-	data, err := r.Kube.RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/namespaces/" + r.NS + "/pods").DoRaw(ctx)
+	metrics := "/apis/metrics.k8s.io/v1beta1/namespaces/" + r.NS + "/pods"
+	data, err := r.Kube.RESTClient().Get().AbsPath(metrics).SetHeader("Accept", "application/json").DoRaw(ctx)
 	if err != nil {
 		return err
 	}
