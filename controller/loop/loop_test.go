@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -318,16 +319,22 @@ func TestFirstEventGoesAtOnce(t *testing.T) {
 // of the echo, however many instances there are.
 func TestFewEventsWaitForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var asked time.Time
 		var worst time.Duration
 		l := &Loop{Sync: func(context.Context, Key) (Result, error) {
 			const look, write = time.Millisecond / 2, 5 * time.Millisecond
-			if asked.IsZero() {
+			mu.Lock()
+			isEcho := asked.IsZero()
+			if !isEcho {
+				worst = max(worst, time.Since(asked))
+				asked = time.Time{}
+			}
+			mu.Unlock()
+			if isEcho {
 				time.Sleep(look)
 				return Result{}, nil
 			}
-			worst = max(worst, time.Since(asked))
-			asked = time.Time{}
 			time.Sleep(look + write)
 			return Result{Writing: write}, nil
 		}}
@@ -335,7 +342,9 @@ func TestFewEventsWaitForNothing(t *testing.T) {
 		for range 100 {
 			for _, pause := range []time.Duration{60, 9, 9} { // container back, ready, not ready
 				time.Sleep(pause * time.Millisecond)
+				mu.Lock()
 				asked = time.Now()
+				mu.Unlock()
 				l.Enqueue(key("a"))
 				time.Sleep(5 * time.Millisecond)
 				l.Enqueue(key("a")) // the echo

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/template"
 )
 
@@ -97,10 +99,14 @@ func Preview(in Input) []Change {
 	var out []Change
 	for _, i := range observe(s, &clock{now: in.Now}, in, readClaims(s, nil)) {
 		k := key{effect: s.effectOf(i)}
-		if k.effect == "" {
+		switch k.effect {
+		case "":
 			continue
+		case EffectResize: // what follows, of which the action under way may be the first step
+			k.why = strings.Join(inplace.ResizeTo(i.pod, i.template.Spec).Changes, ", ")
+		default:
+			k.why = s.why(i)
 		}
-		k.why = s.why(i)
 		at, ok := index[k]
 		if !ok {
 			at = len(out)
