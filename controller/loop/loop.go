@@ -89,7 +89,7 @@ func (l *Loop) Enqueue(key Key) {
 	if l.queue == nil {
 		return
 	}
-	if after, ok := l.pace.schedule(key, l.Clock.Now(), l.queue.Len() > 0); ok {
+	if after, ok := l.pace.schedule(key, l.Clock.Now()); ok {
 		l.queue.AddAfter(key, after)
 	}
 }
