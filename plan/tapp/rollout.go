@@ -60,24 +60,41 @@ func (r *rollout) roll(i *instance, b *round) {
 		i.wait(reasonBudget, b.spent)
 		return
 	}
-	n := r.intentOf(i)
+	switch n := r.intentOf(i); {
+	case n.kind == keep:
+		r.finish(i, i.template == nil)
+	case r.isHeld(i, n):
+		r.finish(i, true)
+	case n.kind == awaitResize:
+		i.wait(inplace.ResizeUnderWay(i.pod))
+	default:
+		r.spend(i, n, b)
+	}
+}
+
+// isHeld says whether a policy or a pause keeps the update from starting, and has the
+// instance wait for that.
+func (r *rollout) isHeld(i *instance, n *intent) bool {
+	switch {
+	case n.kind == hold:
+		i.wait(n.reason, r.why(i))
+		r.held = append(r.held, i.id)
+		return true
+	case r.tapp.Spec.Paused && !i.isDrained() && n.kind != stamp: // which changes nothing but what we know of the pod
+		i.wait(reasonPaused, "spec.paused is true, and no update starts")
+		return true
+	}
+	return false
+}
+
+// spend takes the next step of an update, as far as the budget and the plan have room.
+func (r *rollout) spend(i *instance, n *intent, b *round) {
 	disrupts := (i.available || i.mayRestart) && n.kind.disrupts()
 	spare := b.available - b.least
 	if i.mayRestart { // it is not among them
 		spare++
 	}
 	switch {
-	case n.kind == keep:
-		r.finish(i, i.template == nil)
-	case n.kind == hold:
-		i.wait(n.reason, r.why(i))
-		r.held = append(r.held, i.id)
-		r.finish(i, true)
-	case r.tapp.Spec.Paused && !i.isDrained() && n.kind != stamp: // which changes nothing but what we know of the pod
-		i.wait(reasonPaused, "spec.paused is true, and no update starts")
-		r.finish(i, true)
-	case n.kind == awaitResize:
-		i.wait(inplace.ResizeUnderWay(i.pod))
 	case disrupts && !b.valid:
 		i.wait("NoBudget", r.whyNoBudget(b.forced))
 	case disrupts && spare <= 0:
