@@ -9,7 +9,7 @@ var inPlace = []mutant{
 	{"patch-without-uid", "metadata.go", "patches of pods are not conditional on the UID",
 		"		Target:      Target{UID: pod.UID},\n", ""},
 	{"removed-labels-stay", "metadata.go", "what leaves the template stays on the pods",
-		"if has && !wanted && !template.IsOurKey(key) {", "if has && !wanted && isOurKey(key) {"},
+		"if has && !wanted && !template.IsOurKey(key) {", "if has && !wanted && template.IsOurKey(key) {"},
 	{"injected-labels-removed", "metadata.go", "labels that others put on the pod go",
 		"for _, key := range fromTemplate {", "for key := range have {"},
 	{"images-by-index", "patch.go", "an injected sidecar gets the image of the app",
