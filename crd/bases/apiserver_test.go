@@ -39,7 +39,7 @@ func load(t testing.TB, kind string) (*apiextensionsv1.CustomResourceDefinition,
 	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(defaulted, internal, nil); err != nil {
 		t.Fatal(err)
 	}
-	internal.Status.StoredVersions = []string{"v1"}
+	internal.Status.StoredVersions = []string{crds[0].Spec.Versions[0].Name}
 	return crds[0], internal
 }
 

@@ -29,6 +29,7 @@ var rooms = []room{
 	{name: "process"},
 
 	{name: "crd/tapp/v1", only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "crd/workload/v1beta1", only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "crd/app/v1", only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "crd/bases", only: []string{"k8s.io/apiextensions-apiserver", "sigs.k8s.io/yaml"}},
 	{name: "crd/client", may: []string{"crd/tapp/v1", "crd/app/v1"}},
