@@ -84,9 +84,13 @@ func TestEndedContainers(t *testing.T) {
 		if done := ProgressOf(seen(next), patchTime).Done; done != test.ended {
 			t.Errorf("%+v: done %t", test, done)
 		}
-		// It ended after the patch.
-		if done := ProgressOf(with(seen(alive), pod.Status.ContainerStatuses...), patchTime).Done; done != test.ended {
-			t.Errorf("%+v: ended later, done %t", test, done)
+		// It ended after the patch, and the kubelet did not start another one.
+		later := with(seen(alive), pod.Status.ContainerStatuses...)
+		if done := ProgressOf(later, patchTime).Done; done {
+			t.Errorf("%+v: stopped by the update, done %t", test, done)
+		}
+		if stopped := StoppedByUpdate(later); (stopped != "") != test.ended {
+			t.Errorf("%+v: stopped by the update: %q", test, stopped)
 		}
 	}
 }

@@ -39,7 +39,13 @@ func ProgressOf(pod *corev1.Pod, now time.Time) Progress {
 	}
 	for _, c := range containersOf(pod) {
 		last, ok := state.LastContainerStatuses[c.Name]
-		if !ok || !c.restarts() || c.ended(pod.Spec.RestartPolicy) {
+		if !ok || !c.restarts() {
+			continue
+		}
+		if c.ended(pod.Spec.RestartPolicy) {
+			if c.stoppedBy(last, state, pod) {
+				return Progress{Reason: "StoppedByUpdate", Why: fmt.Sprintf("container %s ended before it ran image %s, and its restartPolicy keeps the kubelet from starting it", c.Name, c.Image)}
+			}
 			continue
 		}
 		switch found, left := c.restart(last, state), c.timeToAct(pod, state, now); {
@@ -164,8 +170,14 @@ func (c container) mayStayUnder(last LastContainerStatus) bool {
 // enough for updates that tkestack/tapp left behind: nothing else tells
 // of a restart with an image of the same digest.
 func startedSince(status *corev1.ContainerStatus, state *State) bool {
-	running := status.State.Running
-	return running != nil && !state.UpdateTimestamp.IsZero() && running.StartedAt.After(state.UpdateTimestamp.Time)
+	var start time.Time
+	switch s := status.State; {
+	case s.Running != nil:
+		start = s.Running.StartedAt.Time
+	case s.Terminated != nil:
+		start = s.Terminated.StartedAt.Time
+	}
+	return !state.UpdateTimestamp.IsZero() && start.After(state.UpdateTimestamp.Time)
 }
 
 // waiting gives the container's own reason to wait precedence, because it names

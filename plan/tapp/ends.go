@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/template"
 )
 
@@ -28,6 +29,8 @@ func (s *spec) runsAgain(i *instance) bool {
 	switch pod := i.pod; {
 	case i.template == nil:
 		return false
+	case inplace.StoppedByUpdate(pod) != "":
+		return true
 	case s.tapp.Spec.NeverMigrate:
 		return false
 	case len(pod.Status.ContainerStatuses) == 0: // its kubelet rejected it
@@ -70,7 +73,10 @@ func endOf(pod *corev1.Pod) tappv1.InstanceStatus {
 
 // endIntent: the next pod follows one that ended.
 func endIntent(pod *corev1.Pod) intent {
+	stopped := inplace.StoppedByUpdate(pod)
 	switch {
+	case stopped != "":
+		return intent{replace, reasonStopped, stopped}
 	case pod.Status.Reason != "":
 		return intent{replace, "PodFailed", "the pod failed: " + pod.Status.Reason}
 	case pod.Status.Phase == corev1.PodFailed:
@@ -102,11 +108,12 @@ func followEnds(s *spec, c *clock, claims *claims, all []*instance) {
 	}
 }
 
-// replace creates the next pod of an instance whose pod ended: at once when its
-// template changed since, otherwise after the delay.
+// replace creates the next pod of an instance whose pod ended: at once when an update
+// stopped it or its template changed since, otherwise after the delay.
 func (s *spec) replace(c *clock, claims *claims, i *instance) {
 	n, failures := s.intentOf(i), 0
-	if hash := i.pod.Labels[tappv1.LabelTemplateHash]; hash == i.template.Hashes.Template || !template.IsOurs(hash) {
+	hash := i.pod.Labels[tappv1.LabelTemplateHash]
+	if n.reason != reasonStopped && (hash == i.template.Hashes.Template || !template.IsOurs(hash)) {
 		end := endTime(i.pod)
 		if start := i.pod.Status.StartTime; start == nil || end.Sub(start.Time) < restartReset {
 			failures, _ = strconv.Atoi(i.pod.Annotations[tappv1.AnnotationFailures])
@@ -118,6 +125,9 @@ func (s *spec) replace(c *clock, claims *claims, i *instance) {
 			return
 		}
 		failures++
+	}
+	if s.nodeUnrecorded(c, i) {
+		return
 	}
 	if !s.mayCreate(c) {
 		i.waitForNamespace()

@@ -50,6 +50,7 @@ func (k kind) disrupts() bool { return k == updateInPlace || k == recreate || k 
 const (
 	reasonResources = "ResourcesChanged"
 	reasonTemplate  = "TemplateChanged"
+	reasonStopped   = "StoppedByUpdate"
 )
 
 // intentOf decides what becomes of the instance.
@@ -78,6 +79,10 @@ func (s *spec) decide(i *instance) intent {
 		return intent{recreate, "RestartRequested", "a restart of the instance was requested"}
 	case s.isTiedInVain(i):
 		return intent{recreate, "NeverMigrateOff", "the pod waits for a node to which spec.neverMigrate tied it, and which it need not wait for any more"}
+	}
+	if why := inplace.StoppedByUpdate(i.pod); why != "" {
+		// Whatever the policy: the container would never run again.
+		return intent{recreate, reasonStopped, why}
 	}
 	n := intent{kind: s.updateOf(i)}
 	if n.kind == updateInPlace {

@@ -29,7 +29,8 @@ type podStory struct {
 	// Made from this version; "" is what the instance's template is now.
 	From string `json:"from"`
 	// Patched in place to this version afterwards, and how far the kubelet got:
-	// unseen, restarting, or done.
+	// unseen, restarting, stopped (the first container ended with 0, and none follows),
+	// or done.
 	Patched string `json:"patched"`
 	Kubelet string `json:"kubelet"`
 
@@ -161,6 +162,10 @@ func (s *scenario) patched(t rapid.TB, pod *corev1.Pod, id int, p podStory) (*co
 		for i := range pod.Status.ContainerStatuses {
 			pod.Status.ContainerStatuses[i].Ready = false
 		}
+	case "stopped":
+		pod.Status.ObservedGeneration = pod.Generation
+		first := &pod.Status.ContainerStatuses[0]
+		first.Ready, first.State = false, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: ago(time.Minute)}}
 	case "done", "":
 		start(pod, 2)
 	default:
