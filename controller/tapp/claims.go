@@ -13,8 +13,10 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// createClaim POSTs a claim. One that exists already is taken as it is, and
-// labelled: only then the cache has it. Those of tkestack/tapp lack the label.
+// createClaim POSTs a claim. One that exists already is not in the cache, which has
+// only those with the label of their instance. It is labelled where it is the
+// instance's: the pod that runs mounts it, or the TApp owns it, as tkestack/tapp's did.
+// Any other is somebody's data, which the name alone does not give away.
 func createClaim(ctx context.Context, w *writer, a *plan.Action) error {
 	claim, err := w.claims.Create(ctx, a.Claim, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
@@ -23,16 +25,33 @@ func createClaim(ctx context.Context, w *writer, a *plan.Action) error {
 		}
 		return write.UnlessTerminating(err)
 	}
+	if a.Reason != plan.ReasonClaimUnlabelled {
+		found, err := w.claims.Get(ctx, a.Claim.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return goneClaim(a)
+		case err != nil:
+			return err
+		case found.Labels[tappv1.LabelInstanceID] == a.ID:
+			return fmt.Errorf("%w: claim %s exists already", write.ErrStale, a.Claim.Name)
+		case !metav1.IsControlledBy(found, w.tapp):
+			return fmt.Errorf("NameTaken: there is a claim %s without the label %s=%s: give it that label to have the instance use it, or delete it", a.Claim.Name, tappv1.LabelInstanceID, a.ID)
+		}
+	}
 	label := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, tappv1.LabelInstanceID, a.ID)
 	claim, err = w.claims.Patch(ctx, a.Claim.Name, types.MergePatchType, label, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: claim %s went away just now", write.ErrStale, a.Claim.Name)
+		return goneClaim(a)
 	}
 	if err != nil {
 		return err
 	}
 	w.guard.Wrote(storeClaims, claim.ResourceVersion)
 	return fmt.Errorf("%w: claim %s exists already", write.ErrStale, claim.Name)
+}
+
+func goneClaim(a *plan.Action) error {
+	return fmt.Errorf("%w: claim %s went away just now", write.ErrStale, a.Claim.Name)
 }
 
 func updateClaim(ctx context.Context, w *writer, a *plan.Action) error {

@@ -13,6 +13,15 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
+// ReasonClaimUnlabelled is the reason for creating a claim that most likely exists, and
+// that a pod of the instance mounts: it lacks the label of its instance.
+const ReasonClaimUnlabelled = "ClaimUnlabelled"
+
+const (
+	reasonNameTaken        = "NameTaken"
+	reasonClaimTerminating = "ClaimTerminating"
+)
+
 // mountClaims replaces template volumes by the instance's claims of the same
 // name.
 func (s *spec) mountClaims(pod *corev1.Pod, i *instance) {
@@ -71,14 +80,19 @@ func readClaims(s *spec, in []*corev1.PersistentVolumeClaim) *claims {
 	return l
 }
 
-// createFor creates the claims that the instance has not got. It is false while one
-// of them is being deleted: a pod that mounted it would lose it.
+// createFor creates the claims that the instance has not got. It is false while one of
+// them is being deleted, or goes with another controller: a pod that mounted it would
+// lose it.
 func (l *claims) createFor(i *instance) bool {
 	for _, t := range l.tapp.Spec.VolumeClaimTemplates {
 		name := l.claimName(t.Name, i)
 		if c, ok := l.byName[name]; ok {
 			if c.DeletionTimestamp != nil {
-				i.wait("ClaimTerminating", "its claim "+name+" is being deleted, and a new one is made when it is gone")
+				i.wait(reasonClaimTerminating, "its claim "+name+" is being deleted, and a new one is made when it is gone")
+				return false
+			}
+			if owner := metav1.GetControllerOfNoCopy(c); owner != nil && owner.UID != l.tapp.UID {
+				i.wait(reasonNameTaken, fmt.Sprintf("there is a claim %s that %s %s controls (UID %s), and the instance waits until it is gone", name, owner.Kind, owner.Name, owner.UID))
 				return false
 			}
 			continue
@@ -87,6 +101,19 @@ func (l *claims) createFor(i *instance) bool {
 			Reason: "ClaimMissing", Why: "the claim of spec.volumeClaimTemplates[" + t.Name + "] does not exist"})
 	}
 	return true
+}
+
+// whyFreed says which claim of the instance is being deleted and cannot go before its
+// pod, which ended: Kubernetes keeps a claim for as long as a pod mounts it, running or
+// not. Empty: none.
+func (l *claims) whyFreed(i *instance) string {
+	for _, t := range l.tapp.Spec.VolumeClaimTemplates {
+		name := l.claimName(t.Name, i)
+		if c := l.byName[name]; c != nil && c.DeletionTimestamp != nil && mounts(i.pod, name) {
+			return "its claim " + name + " is being deleted, and cannot go before the pod, which ended"
+		}
+	}
+	return ""
 }
 
 func (s *spec) newClaim(t *corev1.PersistentVolumeClaim, name string, i *instance) *corev1.PersistentVolumeClaim {
@@ -133,10 +160,11 @@ func (l *claims) withoutPods(byID map[int]*instance) []*instance {
 // areLeft says whether the claims of an id without a pod are to go with
 // whenScaled Delete. That it was scaled down just now, and not long ago under
 // another policy, the stored status tells: it lists an id until its claims are
-// gone.
+// gone. An instance that was killed when it was scaled down keeps its claims.
 func (s *spec) areLeft(i *instance) bool {
-	_, listed := s.tapp.Status.Statuses[i.name]
-	return listed && s.claimsFollow()
+	last, listed := s.tapp.Status.Statuses[i.name]
+	killed := last == tappv1.InstanceKilled || s.tapp.Spec.Statuses[i.name] == tappv1.InstanceKilled
+	return listed && !killed && s.claimsFollow()
 }
 
 // claimsFollow says whether the claims of instances that are scaled down go with them.
@@ -188,7 +216,7 @@ func (l *claims) label(c *clock, all []*instance) {
 			name := l.claimName(template.Name, i)
 			if l.byName[name] == nil && mounts(i.pod, name) && l.mayCreate(c) {
 				i.act(Action{Op: OpCreateClaim, Claim: l.newClaim(template, name, i),
-					Reason: "ClaimUnlabelled", Why: "the claim that the pod mounts lacks the label of its instance"})
+					Reason: ReasonClaimUnlabelled, Why: "the claim that the pod mounts lacks the label of its instance"})
 			}
 		}
 	}

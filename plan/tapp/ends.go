@@ -126,6 +126,10 @@ func (s *spec) replace(c *clock, claims *claims, i *instance) {
 		}
 		failures++
 	}
+	if why := claims.whyFreed(i); why != "" {
+		s.delete(c, i, Action{Reason: reasonClaimTerminating, Why: why})
+		return
+	}
 	if s.nodeUnrecorded(c, i) {
 		return
 	}

@@ -24,7 +24,7 @@ func settleOwnership(s *spec, all []*instance) {
 				Why: fmt.Sprintf("the labels of the pod no longer match the selector %s", s.selector)})
 		case foreign:
 			if i.desired() {
-				i.wait("NameTaken", whyTaken(i.pod))
+				i.wait(reasonNameTaken, whyTaken(i.pod))
 			}
 		}
 	}

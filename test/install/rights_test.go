@@ -51,7 +51,7 @@ func TestRights(t *testing.T) {
 	install(t)
 	rolledOut(t)
 	r.answers()
-	for _, exercise := range []func(*rig){adopts, meetsStranger, forceDeletes, updates, resizes, claims} {
+	for _, exercise := range []func(*rig){adopts, meetsStranger, meetsRevision, forceDeletes, updates, resizes, claims} {
 		exercise(r)
 	}
 
@@ -107,6 +107,30 @@ func meetsStranger(r *rig) {
 	r.WaitReady("taken")
 }
 
+// meetsRevision: a revision of somebody else has the name of the TApp's.
+func meetsRevision(r *rig) {
+	manifest := goodTApp("renamed", 1, "nginx:1.25")
+	r.apply(manifest)
+	r.WaitReady("renamed")
+	list, err := r.Kube.AppsV1().ControllerRevisions(r.NS).List(r.Context(), metav1.ListOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	var name string
+	for _, revision := range list.Items {
+		if strings.HasPrefix(revision.Name, "renamed-") {
+			name = revision.Name
+		}
+	}
+	r.Kubectl("delete", "tapp", "renamed")
+	r.Kubectl("wait", "--for=delete", "controllerrevision/"+name, "--timeout="+patience.String())
+	r.apply("{apiVersion: apps/v1, kind: ControllerRevision, metadata: {name: " + name + "}, revision: 1}")
+	r.apply(manifest)
+	r.WaitEvent("renamed", "", "", "the revision "+name+" exists already, and does not belong to the TApp; delete it to make room")
+	r.Kubectl("delete", "controllerrevision", name)
+	r.WaitReady("renamed")
+}
+
 // forceDeletes: an instance whose node is gone.
 func forceDeletes(r *rig) {
 	manifest := strings.Replace(goodTApp("lost", 1, "nginx:1.25"), "containers:", "nodeName: no-such-node\n      containers:", 1)
@@ -142,7 +166,8 @@ func resizes(r *rig) {
 	}
 }
 
-// claims: one that is there already, one that goes when its instance goes.
+// claims: one that is somebody's until it has the label, and that then follows the
+// policy; one that goes when its instance goes.
 func claims(r *rig) {
 	claim := `
 apiVersion: v1
@@ -158,12 +183,22 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
     spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 `
 	r.apply(tapp)
-	r.Eventually("the claims are there, and labelled", func(ctx context.Context) error {
+	r.WaitEvent("disk", "", "", "there is a claim data-disk-0 without the label tapp_instance_key=0: give it that label to have the instance use it, or delete it")
+	r.Kubectl("label", "persistentvolumeclaim", "data-disk-0", "tapp_instance_key=0")
+	r.Kubectl("patch", "tapp", "disk", "--type=merge", "--patch", `{"spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}}}`)
+	r.Eventually("the claims are there, and the TApp owns them", func(ctx context.Context) error {
 		list, err := r.Kube.CoreV1().PersistentVolumeClaims(r.NS).List(ctx, metav1.ListOptions{LabelSelector: "tapp_instance_key"})
-		if err == nil && len(list.Items) != 2 {
-			err = fmt.Errorf("%d are", len(list.Items))
+		if err != nil {
+			return err
 		}
-		return err
+		owned := 0
+		for _, c := range list.Items {
+			owned += len(c.OwnerReferences)
+		}
+		if owned != 2 {
+			return fmt.Errorf("%d of %d are owned", owned, len(list.Items))
+		}
+		return nil
 	})
 	r.Kubectl("scale", "tapp", "disk", "--replicas=0")
 	r.Kubectl("wait", "--for=delete", "persistentvolumeclaim/data-disk-1", "--timeout="+patience.String())

@@ -46,6 +46,8 @@ var shell = []mutant{
 		"c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue", "c.Type == corev1.NodeReady"},
 	{"unknown-nodes-are-ready", "nodes.go", "a node whose state is Unknown is never lost",
 		"c.Status != corev1.ConditionTrue", "c.Status == corev1.ConditionFalse"},
+	{"claim-taken-over", "claims.go", "a claim of somebody else is taken over by its name",
+		"case !metav1.IsControlledBy(found, w.tapp):", "case found.Name == \"\":"},
 	{"claim-deleted-unseen", "claims.go", "a claim is deleted that somebody else has got by now",
 		"&metav1.Preconditions{UID: &uid, ResourceVersion: &a.Claim.ResourceVersion}", "&metav1.Preconditions{UID: &uid}"},
 	{"nothing-to-do-is-under-way", "sync.go", "a TApp with which nothing is to be done goes before what has not begun",

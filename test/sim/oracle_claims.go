@@ -21,7 +21,7 @@ func (o *oracle) judgeClaim(c *change) error {
 	if c.request.verb == "delete" {
 		num, _ := number(id)
 		if !slices.ContainsFunc(seen, func(t *tappv1.TApp) bool {
-			return t.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled == tappv1.DeletePersistentVolumeClaim && num >= int(*t.Spec.Replicas)
+			return t.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled == tappv1.DeletePersistentVolumeClaim && num >= int(*t.Spec.Replicas) && !isKilled(t, id)
 		}) {
 			return fmt.Errorf("S3: claim %s is deleted, and its policy does not say so", name)
 		}
@@ -43,7 +43,8 @@ func (o *oracle) judgeClaim(c *change) error {
 }
 
 // owe notes, for L1, the claims that a user leaves to the policy by scaling down: those
-// of instances that the controller knows of, by their pod or by the status. A user who
+// of instances that the controller knows of, by their pod or by the status, and that
+// were not killed by then. A user who
 // changes that policy, scales up or deletes the TApp takes it back, and so does somebody
 // who takes the pod: it may use the claim.
 func (o *oracle) owe(c *change) {
@@ -53,9 +54,9 @@ func (o *oracle) owe(c *change) {
 	for n := range mostReplicas {
 		id := strconv.Itoa(n)
 		switch {
-		case after == nil || after.DeletionTimestamp != nil || n < int(*after.Spec.Replicas) || !deletesScaled(after):
+		case after == nil || after.DeletionTimestamp != nil || n < int(*after.Spec.Replicas) || !deletesScaled(after) || isKilled(after, id):
 			delete(o.owed, app+"-"+id)
-		case before != nil && n < int(*before.Spec.Replicas) && o.knows(before, id):
+		case before != nil && n < int(*before.Spec.Replicas) && o.knows(before, id) && !isKilled(before, id):
 			o.owed[app+"-"+id] = true
 		}
 	}
@@ -64,6 +65,11 @@ func (o *oracle) owe(c *change) {
 func deletesScaled(t *tappv1.TApp) bool {
 	p := t.Spec.PersistentVolumeClaimRetentionPolicy
 	return p != nil && p.WhenScaled == tappv1.DeletePersistentVolumeClaim
+}
+
+// isKilled says whether an instance is, or is to be, stopped by spec.statuses.
+func isKilled(t *tappv1.TApp, id string) bool {
+	return t.Spec.Statuses[id] == tappv1.InstanceKilled || t.Status.Statuses[id] == tappv1.InstanceKilled
 }
 
 // knows says whether the controller can know of an instance whatever it has forgotten.

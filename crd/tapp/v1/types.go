@@ -258,7 +258,7 @@ type PersistentVolumeClaimRetentionPolicy struct {
 	WhenDeleted PersistentVolumeClaimRetentionPolicyType `json:"whenDeleted,omitempty"`
 
 	// whenScaled says what happens to the claims of instances that a scale-down
-	// removes. Absent means Retain.
+	// removes. Those of an instance that was killed by then stay. Absent means Retain.
 	// +optional
 	WhenScaled PersistentVolumeClaimRetentionPolicyType `json:"whenScaled,omitempty"`
 }
