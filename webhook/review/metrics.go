@@ -1,7 +1,6 @@
 package review
 
 import (
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,7 +35,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 
 // observe a review that was answered.
 func (m *Metrics) observe(webhook string, r *admissionv1.AdmissionRequest, a Answer, took time.Duration) {
-	m.duration.WithLabelValues(webhook, strings.ToLower(string(r.Operation))).Observe(took.Seconds())
+	m.duration.WithLabelValues(webhook, operationOf(r)).Observe(took.Seconds())
 	for _, rule := range a.DeniedBy {
 		m.verdicts.WithLabelValues(webhook, "denied", rule).Inc()
 	}
@@ -46,4 +45,20 @@ func (m *Metrics) observe(webhook string, r *admissionv1.AdmissionRequest, a Ans
 	if len(a.DeniedBy)+len(a.WarnedBy) == 0 {
 		m.verdicts.WithLabelValues(webhook, "allowed", "").Inc()
 	}
+}
+
+// operationOf a request as a label. Callers may send anything, and each value of a
+// label takes memory for as long as the process runs.
+func operationOf(r *admissionv1.AdmissionRequest) string {
+	switch r.Operation {
+	case admissionv1.Create:
+		return "create"
+	case admissionv1.Update:
+		return "update"
+	case admissionv1.Delete:
+		return "delete"
+	case admissionv1.Connect:
+		return "connect"
+	}
+	return "other"
 }

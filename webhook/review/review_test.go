@@ -97,6 +97,20 @@ func TestHandler(t *testing.T) {
 	}
 }
 
+// TestOperationLabel: what callers send makes no labels of its own.
+func TestOperationLabel(t *testing.T) {
+	m := NewMetrics(prometheus.NewRegistry())
+	h := Handler("size", m, Decode[*object], judgeSize)
+	for _, operation := range []string{"CREATE", "UPDATE", "DELETE", "CONNECT", "create", "", "anything", strings.Repeat("x", 4<<20)} {
+		if w := post(h, "application/json", strings.Replace(bodyOf(t, `{}`), `"CREATE"`, `"`+operation+`"`, 1)); w.Code != 200 {
+			t.Fatalf("got %d and %s", w.Code, w.Body)
+		}
+	}
+	if n := testutil.CollectAndCount(m.duration); n != 5 {
+		t.Errorf("there are %d series, want create, update, delete, connect and other", n)
+	}
+}
+
 // TestPanic: it ends the review, and nothing else; the failurePolicy decides.
 func TestPanic(t *testing.T) {
 	m := NewMetrics(prometheus.NewRegistry())
