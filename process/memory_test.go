@@ -2,8 +2,12 @@ package process
 
 import (
 	"context"
+	"os"
 	"runtime"
+	"runtime/debug"
 	"testing"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
 func TestPercentFor(t *testing.T) {
@@ -11,6 +15,29 @@ func TestPercentFor(t *testing.T) {
 		if got := percentFor(live); got != want {
 			t.Errorf("%d MiB: %d%%, want %d%%", live>>20, got, want)
 		}
+	}
+}
+
+// TestLimitMemory: Go keeps below the limit of the container, unless GOMEMLIMIT says
+// something else.
+func TestLimitMemory(t *testing.T) {
+	was := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(was)
+	limitMemory(t.Context(), func() (uint64, error) { return 0, memlimit.ErrNoLimit })
+	if got := debug.SetMemoryLimit(-1); got != was {
+		t.Errorf("without a limit it is %d", got)
+	}
+	t.Setenv("GOMEMLIMIT", "1GiB")
+	limitMemory(t.Context(), memlimit.Limit(10<<30))
+	if got := debug.SetMemoryLimit(-1); got != was {
+		t.Errorf("beside GOMEMLIMIT it is %d", got)
+	}
+	if err := os.Unsetenv("GOMEMLIMIT"); err != nil { // Setenv puts it back
+		t.Fatal(err)
+	}
+	limitMemory(t.Context(), memlimit.Limit(10<<30))
+	if got := debug.SetMemoryLimit(-1); got != 9<<30 {
+		t.Errorf("it is %d", got)
 	}
 }
 

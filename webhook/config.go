@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"tkestack.io/tapp/webhook/app"
+	"tkestack.io/tapp/webhook/review"
 	"tkestack.io/tapp/webhook/tapp"
 )
 
@@ -35,6 +36,10 @@ type Config struct {
 	KubeAPIBurst int
 	// DryRuns is how many pods of one review are tried at a time.
 	DryRuns int
+	// MaxReviews and MaxReviewBytes bound the reviews under way: how many, and the
+	// bytes of their bodies.
+	MaxReviews     int
+	MaxReviewBytes int
 	// ShutdownDelay is how long reviews are still answered at the end, while /readyz
 	// fails already: the API server learns of the end only after a while.
 	ShutdownDelay time.Duration
@@ -77,7 +82,10 @@ func Defaults() Config {
 		KubeAPIQPS:    2000,
 		KubeAPIBurst:  2500,
 		DryRuns:       16,
-		ShutdownDelay: 3 * time.Second,
+		// The API server itself handles 200 changes at a time by default.
+		MaxReviews:     256,
+		MaxReviewBytes: 16 << 20,
+		ShutdownDelay:  3 * time.Second,
 	}
 }
 
@@ -100,6 +108,8 @@ func (c *Config) validate() error {
 	reject(c.KubeAPIQPS <= 0, "--kube-api-qps is %v; give a number above 0", c.KubeAPIQPS)
 	reject(c.KubeAPIBurst < 1, "--kube-api-burst is %d; give a number above 0", c.KubeAPIBurst)
 	reject(c.DryRuns < 1, "--admission-dry-runs is %d; at least 1 pod has to be tried at a time", c.DryRuns)
+	reject(c.MaxReviews < 1, "--admission-max-reviews is %d; give a number above 0", c.MaxReviews)
+	reject(c.MaxReviewBytes < review.MaxBytes, "--admission-max-bytes is %d; a single review may have %d", c.MaxReviewBytes, review.MaxBytes)
 	reject(c.ShutdownDelay < 0, "--admission-shutdown-delay is %v; give 0 or more", c.ShutdownDelay)
 	reject(c.Certificates == nil, "there is no certificate to serve admission with")
 	return errors.Join(errs...)

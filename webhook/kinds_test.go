@@ -30,9 +30,13 @@ var boxRules = rule.Rules[box]{{Name: "Size", Judge: func(b *box) field.ErrorLis
 	return field.ErrorList{field.Invalid(field.NewPath("size"), b.Size, "give a number above 0")}
 }}}
 
-func judgeBox(_ context.Context, r *review.Request[*box]) (review.Answer, error) {
+func judgeBox(ctx context.Context, r *review.Request[*box]) (review.Answer, error) {
 	var w rule.Warnings
-	if denied := boxRules.Judge(r.Object, r.OldObject, &w); len(denied) > 0 {
+	denied, err := boxRules.Judge(ctx, r.Object, r.OldObject, &w)
+	if err != nil {
+		return review.Answer{}, err
+	}
+	if len(denied) > 0 {
 		return review.Deny(rule.Invalid(schema.GroupKind{Group: "test", Kind: "Box"}, r.Name, denied), rule.Names(denied)), nil
 	}
 	return review.Allow(w.Texts, w.Rules), nil

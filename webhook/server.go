@@ -27,6 +27,8 @@ type server struct {
 	// delay at the end, see Config.ShutdownDelay.
 	delay   time.Duration
 	handler http.Handler
+	// load of all reviews under way.
+	load *review.Load
 	// webhooks of all kinds.
 	webhooks []Webhook
 	ending   atomic.Bool
@@ -37,7 +39,7 @@ func (s *server) routes() http.Handler {
 	// of another one into a 404.
 	router := mux.NewRouter()
 	for _, w := range s.webhooks {
-		router.Path(w.Path).Methods(http.MethodPost).Handler(w.Handler)
+		router.Path(w.Path).Methods(http.MethodPost).Handler(s.load.Bound(w.Handler))
 	}
 	router.Path("/healthz").Methods(http.MethodGet, http.MethodHead).HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { ok(w) })
 	router.Path("/readyz").Methods(http.MethodGet, http.MethodHead).HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -38,6 +38,8 @@ var rooms = []room{
 	{statusRoom, statuses},
 	{loopRoom, queue},
 	{hookRoom, admission},
+	{reviewRoom, reviews},
+	{ruleRoom, findings},
 	{typesRoom, types},
 	{pluginRoom, kubectl},
 }
@@ -102,6 +104,8 @@ const (
 	statusRoom   = "controller/status"
 	loopRoom     = "controller/loop"
 	hookRoom     = "webhook/tapp"
+	reviewRoom   = "webhook/review"
+	ruleRoom     = "webhook/rule"
 	typesRoom    = "crd/tapp/v1"
 	pluginRoom   = "plugin"
 )
@@ -125,6 +129,8 @@ var stages = []stage{
 	{inPlaceRoom, inPlaceRoom, [][]string{quick, thorough}, []string{inPlaceRoom, templateRoom}},
 	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{shellRoom, shellRoom, [][]string{nil}, []string{shellRoom, cacheRoom, writeRoom, statusRoom, planRoom, inPlaceRoom, templateRoom, typesRoom}},
+	{reviewRoom, reviewRoom, [][]string{nil}, []string{reviewRoom}},
+	{ruleRoom, ruleRoom, [][]string{nil}, []string{ruleRoom}},
 	{hookRoom, hookRoom, [][]string{quick, thorough}, []string{hookRoom, planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{"the model", "test/model", [][]string{{"-test.run=TestSmallSpaces"}}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, inPlaceRoom, templateRoom, shellRoom, cacheRoom, writeRoom, statusRoom, loopRoom, typesRoom}},

@@ -169,8 +169,40 @@ var admission = []mutant{
 		"	judge(path.Child(\"forceUpdate\", \"maxUnavailable\"), *s.ForceUpdate.MaxUnavailable)\n", ""},
 	{"claims-may-shrink", "rule_claims.go", "a claim template may shrink, and not grow",
 		"size.Cmp(oldSize) < 0", "size.Cmp(oldSize) > 0"},
+	{"names-sorted-for-each", "rule_templatereferences.go", "the names of the pool are sorted anew for each reference that is missing",
+		"sync.OnceValue(func() string { return templateNames(t) })", "func() string { return templateNames(t) }"},
+	{"late-is-denied", "validate.go", "a review whose time is over goes on",
+		"	denied, err := c.rules.Judge(ctx, c.now, c.was, &warnings)\n", "	denied, err := c.rules.Judge(context.WithoutCancel(ctx), c.now, c.was, &warnings)\n"},
+	{"all-tried", "dryrun.go", "every template of a review is tried, however many there are",
+		"range min(len(verdicts), maxTried)", "range verdicts"},
+	{"turns-shared", "turns.go", "one namespace that tries many pods has the others wait",
+		"	l := t.namespaces[namespace]\n", "	namespace = \"\"\n	l := t.namespaces[namespace]\n"},
 	{"ids-unjudged", "rule_instanceids.go", "ids with leading zeros are let in",
 		"	judge(\"statuses\", sortedIDs(t.Spec.Statuses))\n	return errs", "	return errs"},
+}
+
+// reviews are the mutants of webhook/review.
+var reviews = []mutant{
+	{"any-operation-a-label", "metrics.go", "what callers send becomes a label",
+		"	return \"other\"\n", "	return string(r.Operation)\n"},
+	{"load-unbounded", "load.go", "any number of bytes may be under way",
+		"l.bytes+bytes > l.Bytes || ", ""},
+	{"reviews-unbounded", "load.go", "any number of reviews may be under way",
+		" || l.reviews+reviews > l.Reviews", ""},
+	{"load-never-ends", "load.go", "a review that has ended still counts",
+		"		defer body.release()\n", ""},
+	{"slow-callers-count", "load.go", "a caller that sends nothing takes a place",
+		"errors.Is(err, io.EOF) && b.reviews == 0", "b.reviews == 0"},
+}
+
+// findings are the mutants of webhook/rule.
+var findings = []mutant{
+	{"rules-go-on", "rule.go", "rules are gone through though the time is over",
+		"		if err := ctx.Err(); err != nil {\n			return nil, err\n		}\n", ""},
+	{"all-rendered", "finding.go", "a sentence is rendered for each of thousands of findings",
+		"if i < maxFindings {", "if i >= 0 {"},
+	{"old-mistakes-block", "finding.go", "what was wrong before blocks an update",
+		"known[placeOf(e)] = true", "known[placeOf(e)] = false"},
 }
 
 // types are the mutants of crd/tapp/v1.

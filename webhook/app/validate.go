@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -43,19 +44,23 @@ func (v *Validator) Validate(ctx context.Context, r *review.Request[*appv1.App])
 			return review.Allow(nil, nil), nil // labels, finalizers
 		}
 	}
-	return v.judge(ctx, now, was), nil
+	return v.judge(ctx, now, was)
 }
 
-func (v *Validator) judge(ctx context.Context, now, was *appv1.App) review.Answer {
+func (v *Validator) judge(ctx context.Context, now, was *appv1.App) (review.Answer, error) {
 	var warnings rule.Warnings
-	if denied := Rules().Judge(now, was, &warnings); len(denied) > 0 {
-		return review.Deny(rule.Invalid(appv1.GroupVersionKind().GroupKind(), now.Name, denied), rule.Names(denied))
+	denied, err := Rules().Judge(ctx, now, was, &warnings)
+	if err != nil {
+		return review.Answer{}, fmt.Errorf("%w (%w)", review.ErrOutOfTime, err)
 	}
-	Rules().Advise(now, was, &warnings)
+	if len(denied) > 0 {
+		return review.Deny(rule.Invalid(appv1.GroupVersionKind().GroupKind(), now.Name, denied), rule.Names(denied)), nil
+	}
+	Rules().Advise(ctx, now, was, &warnings)
 	taken, err := adviseChildren(ctx, now, v.Naming)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Advice left out")
 	}
 	warnings.Add("Children", taken...)
-	return review.Allow(warnings.Texts, warnings.Rules)
+	return review.Allow(warnings.Texts, warnings.Rules), nil
 }

@@ -12,9 +12,9 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// maxBytes of a review: an object and the stored one, each of which the API server
+// MaxBytes of a review: an object and the stored one, each of which the API server
 // bounds by 3 MiB, and what is around them.
-const maxBytes = 8 << 20
+const MaxBytes = 8 << 20
 
 // Request of a review, with its objects as a T. They are decoded together with what
 // is around them, because every pass over the text of a large object takes time.
@@ -55,11 +55,15 @@ func readBody(r *http.Request) ([]byte, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, &badRequest{http.StatusUnsupportedMediaType, fmt.Sprintf("the content type is %q; send application/json", r.Header.Get("Content-Type"))}
 	}
-	// The buffer has room for the whole body at once, up to 1 MiB.
-	body := bytes.NewBuffer(make([]byte, 0, bytes.MinRead+max(0, min(r.ContentLength, 1<<20))))
+	// The buffer has room for most bodies at once. A caller that promises much and
+	// sends little takes no more.
+	body := bytes.NewBuffer(make([]byte, 0, bytes.MinRead+max(0, min(r.ContentLength, 64<<10))))
 	_, err := body.ReadFrom(r.Body)
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return nil, &badRequest{http.StatusRequestEntityTooLarge, fmt.Sprintf("the review has more than %d bytes", maxBytes)}
+		return nil, &badRequest{http.StatusRequestEntityTooLarge, fmt.Sprintf("the review has more than %d bytes", MaxBytes)}
+	}
+	if errors.Is(err, errBusy) {
+		return nil, err
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the review: %w", err)

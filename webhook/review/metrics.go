@@ -13,6 +13,7 @@ type Metrics struct {
 	duration  *prometheus.HistogramVec
 	verdicts  *prometheus.CounterVec
 	malformed *prometheus.CounterVec
+	refused   *prometheus.CounterVec
 	panics    *prometheus.CounterVec
 }
 
@@ -28,6 +29,8 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			[]string{"webhook", "verdict", "rule"}),
 		malformed: f.NewCounterVec(prometheus.CounterOpts{Name: "tapp_admission_malformed_requests_total",
 			Help: "Requests that were no AdmissionReview, by webhook."}, []string{"webhook"}),
+		refused: f.NewCounterVec(prometheus.CounterOpts{Name: "tapp_admission_refused_requests_total",
+			Help: "Reviews that got no answer, by webhook and reason: busy, because too many were under way, or late, because the time was over."}, []string{"webhook", "reason"}),
 		panics: f.NewCounterVec(prometheus.CounterOpts{Name: "tapp_admission_panics_total",
 			Help: "Reviews that a panic broke off, by webhook."}, []string{"webhook"}),
 	}

@@ -31,8 +31,8 @@ type Decoder[T any] func(body []byte) (*Request[T], error)
 
 // Handler serves one webhook; name is its label in metrics. The body of a request
 // is an AdmissionReview, and so is the response, with code 200. Other codes are for
-// requests that are no reviews, and for panics: then the failurePolicy of the
-// webhook decides.
+// requests that are no reviews, for reviews beyond the load or out of time, and for
+// panics: then the failurePolicy of the webhook decides.
 func Handler[T any](name string, m *Metrics, decode Decoder[T], judge Judge[T]) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -40,15 +40,10 @@ func Handler[T any](name string, m *Metrics, decode Decoder[T], judge Judge[T]) 
 		defer cancel()
 		defer contain(ctx, w, name, m)
 
-		r.Body = http.MaxBytesReader(w, r.Body, maxBytes)
+		r.Body = http.MaxBytesReader(w, r.Body, MaxBytes)
 		request, a, err := answer(ctx, r, decode, judge)
 		if err != nil {
-			m.malformed.WithLabelValues(name).Inc()
-			var bad *badRequest
-			if !errors.As(err, &bad) {
-				bad = &badRequest{code: http.StatusBadRequest}
-			}
-			http.Error(w, err.Error(), bad.code)
+			refuse(w, name, m, err)
 			return
 		}
 		a.UID = request.UID
@@ -64,8 +59,33 @@ func Handler[T any](name string, m *Metrics, decode Decoder[T], judge Judge[T]) 
 	})
 }
 
+// refuse what gets no answer.
+func refuse(w http.ResponseWriter, name string, m *Metrics, err error) {
+	code := http.StatusBadRequest
+	var bad *badRequest
+	switch {
+	case errors.Is(err, errBusy):
+		m.refused.WithLabelValues(name, "busy").Inc()
+		w.Header().Set("Retry-After", "1")
+		code = http.StatusTooManyRequests
+	case errors.Is(err, ErrOutOfTime):
+		m.refused.WithLabelValues(name, "late").Inc()
+		code = http.StatusGatewayTimeout
+	case errors.As(err, &bad):
+		code = bad.code
+		fallthrough
+	default:
+		m.malformed.WithLabelValues(name).Inc()
+	}
+	http.Error(w, err.Error(), code)
+}
+
+// ErrOutOfTime is what a Judge returns that did not come to an end in time. The
+// failurePolicy of the webhook decides then.
+var ErrOutOfTime = errors.New("the review took longer than the API server waits; make the object smaller, or try again")
+
 // answer returns the request of a review and the answer to it. An error means that
-// the body is no review.
+// there is none: the body is no review, or the time is over.
 func answer[T any](ctx context.Context, r *http.Request, decode Decoder[T], judge Judge[T]) (*admissionv1.AdmissionRequest, Answer, error) {
 	body, err := readBody(r)
 	if err != nil {
@@ -76,6 +96,9 @@ func answer[T any](ctx context.Context, r *http.Request, decode Decoder[T], judg
 		var a Answer
 		if a, err = judge(ctx, request); err == nil {
 			return &request.AdmissionRequest, a, nil
+		}
+		if errors.Is(err, ErrOutOfTime) {
+			return nil, Answer{}, err
 		}
 		return &request.AdmissionRequest, badObject(err), nil
 	}

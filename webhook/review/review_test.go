@@ -70,7 +70,7 @@ func TestHandler(t *testing.T) {
 		{"denied", "application/json; charset=utf-8", bodyOf(t, `{"size":2}`), 200, `"uid":"review-1","allowed":false,"status":{"metadata":{},"message":"too large"}}`},
 		{"content type", "application/yaml", good, 415, `the content type is "application/yaml"; send application/json`},
 		{"no content type", "", good, 415, `the content type is ""; send application/json`},
-		{"too large", "application/json", strings.Repeat(" ", maxBytes+1), 413, "the review has more than 8388608 bytes"},
+		{"too large", "application/json", strings.Repeat(" ", MaxBytes+1), 413, "the review has more than 8388608 bytes"},
 		{"empty", "application/json", "", 400, "the body is no AdmissionReview: unexpected end of JSON input"},
 		{"another version", "application/json", strings.Replace(good, "admission.k8s.io/v1", "admission.k8s.io/v1beta1", 1), 400,
 			`the body is a "AdmissionReview" of "admission.k8s.io/v1beta1"; send an AdmissionReview of admission.k8s.io/v1`},

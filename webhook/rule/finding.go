@@ -21,35 +21,50 @@ type Finding struct {
 	Field   string
 	Type    metav1.CauseType
 	Message string // what is wrong, and what to do
-	// key is equal for findings about the same value of the same field, even if
-	// their messages differ, which may tell of other fields.
-	key string
 }
 
 func (f Finding) String() string { return f.Field + ": " + f.Message }
 
-// Findings of a rule, from errors of fields.
+// Findings of a rule, from errors of fields. Those beyond maxFindings only count:
+// nobody is told what they say.
 func Findings(rule string, errs field.ErrorList) []Finding {
-	out := make([]Finding, 0, len(errs))
-	for _, e := range errs {
-		value, err := json.Marshal(e.BadValue)
-		if err != nil {
-			value = []byte(fmt.Sprint(e.BadValue))
+	out := make([]Finding, len(errs))
+	for i, e := range errs {
+		out[i].Rule = rule
+		if i < maxFindings {
+			out[i].Field, out[i].Type, out[i].Message = e.Field, metav1.CauseType(e.Type), e.ErrorBody()
 		}
-		out = append(out, Finding{Rule: rule, Field: e.Field, Type: metav1.CauseType(e.Type), Message: e.ErrorBody(),
-			key: strings.Join([]string{rule, e.Field, string(e.Type), string(value)}, "\x00")})
 	}
 	return out
 }
 
-// ratchet splits the findings of an update: what the stored object has too, in a
-// field that the update leaves alone, does not block it.
-func ratchet(found, before []Finding) (fresh, old []Finding) {
-	for _, f := range found {
-		if slices.ContainsFunc(before, func(b Finding) bool { return b.key == f.key }) {
-			old = append(old, f)
+// place of an error: equal for errors about the same value of the same field, even
+// if their messages differ, which may tell of other fields.
+type place struct {
+	field, value string
+	why          field.ErrorType
+}
+
+func placeOf(e *field.Error) place {
+	value, err := json.Marshal(e.BadValue)
+	if err != nil {
+		value = []byte(fmt.Sprint(e.BadValue))
+	}
+	return place{e.Field, string(value), e.Type}
+}
+
+// ratchet splits what a rule has against an update: what it has against the stored
+// object too, in a field that the update leaves alone, does not block it.
+func ratchet(found, before field.ErrorList) (fresh, old field.ErrorList) {
+	known := make(map[place]bool, len(before))
+	for _, e := range before {
+		known[placeOf(e)] = true
+	}
+	for _, e := range found {
+		if known[placeOf(e)] {
+			old = append(old, e)
 		} else {
-			fresh = append(fresh, f)
+			fresh = append(fresh, e)
 		}
 	}
 	return fresh, old

@@ -9,6 +9,7 @@
 package rule
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -26,6 +27,8 @@ type Rule[T any] struct {
 	Compare func(now, was *T) field.ErrorList
 	// Advise tells of what is allowed, and worth a word. was is nil on creation.
 	Advise func(now, was *T) []string
+	// Alone ends the judgement where this rule denies: the rules behind it rely on it.
+	Alone bool
 }
 
 // Rules of a kind, in the order in which they report.
@@ -38,32 +41,44 @@ func (rs Rules[T]) Named(names ...string) Rules[T] {
 
 // Judge an object. The findings deny it. was is the stored object, nil on creation:
 // what is wrong with it in the same way does not block an update, and becomes a
-// warning.
-func (rs Rules[T]) Judge(now, was *T, w *Warnings) []Finding {
+// warning. An error means that the context ended before all rules were gone through.
+func (rs Rules[T]) Judge(ctx context.Context, now, was *T, w *Warnings) ([]Finding, error) {
 	var denied []Finding
 	for _, r := range rs {
-		if r.Judge != nil {
-			found := Findings(r.Name, r.Judge(now))
-			if was != nil && len(found) > 0 {
-				var old []Finding
-				found, old = ratchet(found, Findings(r.Name, r.Judge(was)))
-				for _, f := range old {
-					w.Add(r.Name, fmt.Sprintf("%s (this was so before, and does not block the update)", f))
-				}
-			}
-			denied = append(denied, found...)
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
-		if r.Compare != nil && was != nil {
-			denied = append(denied, Findings(r.Name, r.Compare(now, was))...)
+		found := r.judge(now, was, w)
+		denied = append(denied, found...)
+		if r.Alone && len(found) > 0 {
+			break
 		}
 	}
-	return denied
+	return denied, nil
+}
+
+func (r Rule[T]) judge(now, was *T, w *Warnings) []Finding {
+	var found field.ErrorList
+	if r.Judge != nil {
+		found = r.Judge(now)
+	}
+	if r.Judge != nil && was != nil && len(found) > 0 {
+		var old field.ErrorList
+		found, old = ratchet(found, r.Judge(was))
+		w.addSome(r.Name, len(old), func(i int) string {
+			return fmt.Sprintf("%s: %s (this was so before, and does not block the update)", old[i].Field, old[i].ErrorBody())
+		})
+	}
+	if r.Compare != nil && was != nil {
+		found = append(found, r.Compare(now, was)...)
+	}
+	return Findings(r.Name, found)
 }
 
 // Advise adds the warnings of the rules.
-func (rs Rules[T]) Advise(now, was *T, w *Warnings) {
+func (rs Rules[T]) Advise(ctx context.Context, now, was *T, w *Warnings) {
 	for _, r := range rs {
-		if r.Advise != nil {
+		if r.Advise != nil && ctx.Err() == nil {
 			w.Add(r.Name, r.Advise(now, was)...)
 		}
 	}

@@ -1,10 +1,13 @@
 package rule
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -56,8 +59,11 @@ func TestRules(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var w Warnings
-			found := pairRules.Judge(&c.now, c.was, &w)
-			pairRules.Advise(&c.now, c.was, &w)
+			found, err := pairRules.Judge(t.Context(), &c.now, c.was, &w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pairRules.Advise(t.Context(), &c.now, c.was, &w)
 			var lines []string
 			for _, f := range found {
 				lines = append(lines, f.String())
@@ -72,7 +78,10 @@ func TestRules(t *testing.T) {
 // TestNamed: only these rules are left, and the others stay in the table.
 func TestNamed(t *testing.T) {
 	var w Warnings
-	found := pairRules.Named("B", "C").Judge(&pair{0, 0}, nil, &w)
+	found, err := pairRules.Named("B", "C").Judge(t.Context(), &pair{0, 0}, nil, &w)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if names := Names(found); !slices.Equal(names, []string{"B"}) || len(pairRules) != 2 {
 		t.Errorf("found by %v, of %d rules", names, len(pairRules))
 	}
@@ -80,7 +89,7 @@ func TestNamed(t *testing.T) {
 
 // TestInvalid: many findings are counted.
 func TestInvalid(t *testing.T) {
-	status := Invalid(schema.GroupKind{Group: "g", Kind: "Pair"}, "p", slices.Repeat(Findings("A", positive("a", 0)), 23))
+	status := Invalid(schema.GroupKind{Group: "g", Kind: "Pair"}, "p", Findings("A", slices.Repeat(positive("a", 0), 23)))
 	causes := status.Details.Causes
 	if !strings.HasPrefix(status.Message, `Pair.g "p" is invalid: a: Invalid value: 0: give a number above 0; a: `) || !strings.HasSuffix(status.Message, "; spec: and 3 more") ||
 		len(causes) != 21 || causes[0].Field != "a" || causes[20].Message != "and 3 more" || status.Code != 422 {
@@ -104,12 +113,10 @@ func TestWarnings(t *testing.T) {
 // TestRatchet: the value of a field decides whether a finding is new.
 func TestRatchet(t *testing.T) {
 	path := field.NewPath("spec", "replicas")
-	of := func(value int, why string) []Finding {
-		return Findings("Replicas", field.ErrorList{field.Invalid(path, value, why)})
-	}
+	of := func(value int, why string) field.ErrorList { return field.ErrorList{field.Invalid(path, value, why)} }
 	for _, c := range []struct {
 		name          string
-		found, before []Finding
+		found, before field.ErrorList
 		fresh, old    int
 	}{
 		{"new", of(1, "a"), nil, 1, 0},
@@ -123,5 +130,62 @@ func TestRatchet(t *testing.T) {
 				t.Errorf("fresh %v, old %v", fresh, old)
 			}
 		})
+	}
+}
+
+// TestManyFindings: an update of what is wrong in many places is judged in linear
+// time, and only the first findings are rendered.
+func TestManyFindings(t *testing.T) {
+	const many = 50_000
+	rendered := 0
+	wrong := Rules[pair]{{Name: "Many", Judge: func(p *pair) field.ErrorList {
+		errs := make(field.ErrorList, 0, many)
+		for i := range many {
+			errs = append(errs, field.Invalid(field.NewPath("ids").Index(i), counted{p.a, &rendered}, "no"))
+		}
+		return errs
+	}}}
+	var w Warnings
+	began := time.Now()
+	found, err := wrong.Judge(t.Context(), &pair{a: 1}, &pair{a: 1}, &w)
+	if err != nil || len(found) != 0 || len(w.Texts) != maxWarnings+1 || w.Texts[maxWarnings] != "and 49992 more" {
+		t.Errorf("%d findings, %d warnings, %v", len(found), len(w.Texts), err)
+	}
+	if found, err = wrong.Judge(t.Context(), &pair{a: 2}, &pair{a: 1}, &w); err != nil || len(found) != many {
+		t.Errorf("%d findings, %v", len(found), err)
+	}
+	if rendered > maxWarnings+maxFindings {
+		t.Errorf("%d sentences were rendered", rendered)
+	}
+	t.Log(time.Since(began))
+}
+
+// counted counts how often it is rendered in a sentence.
+type counted struct {
+	value    int
+	rendered *int
+}
+
+func (c counted) String() string               { *c.rendered++; return fmt.Sprint(c.value) }
+func (c counted) MarshalJSON() ([]byte, error) { return []byte(fmt.Sprint(c.value)), nil }
+
+// TestDeadline: rules do not go on when the time is over.
+func TestDeadline(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	judged := 0
+	count := func(*pair) field.ErrorList { judged++; cancel(); return nil }
+	_, err := Rules[pair]{{Name: "A", Judge: count}, {Name: "B", Judge: count}}.Judge(ctx, &pair{}, nil, &Warnings{})
+	if !errors.Is(err, context.Canceled) || judged != 1 {
+		t.Errorf("%d rules were judged by, and then %v", judged, err)
+	}
+}
+
+// TestAlone: what relies on a rule is not judged where it denies.
+func TestAlone(t *testing.T) {
+	rules := slices.Clone(pairRules)
+	rules[0].Alone = true
+	found, err := rules.Judge(t.Context(), &pair{0, 0}, nil, &Warnings{})
+	if names := Names(found); err != nil || !slices.Equal(names, []string{"A"}) {
+		t.Errorf("found by %v, %v", names, err)
 	}
 }

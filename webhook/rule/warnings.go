@@ -17,11 +17,21 @@ type Warnings struct {
 
 // Add what a rule has to say; no texts: nothing.
 func (w *Warnings) Add(rule string, texts ...string) {
-	if len(texts) == 0 {
-		return
+	w.addSome(rule, len(texts), func(i int) string { return texts[i] })
+}
+
+// addSome adds what a rule has to say n times. What is only counted is not rendered:
+// of many thousand findings that would take most of the time.
+func (w *Warnings) addSome(rule string, n int, text func(i int) string) {
+	texts := make([]string, 0, min(n, maxWarnings+1))
+	for i := range min(n, maxWarnings) {
+		texts = append(texts, text(i))
 	}
-	if more := len(texts) - maxWarnings; more > 0 {
-		texts = append(slices.Clone(texts[:maxWarnings]), fmt.Sprintf("and %d more", more))
+	if more := n - maxWarnings; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	if n == 0 {
+		return
 	}
 	w.Texts = append(w.Texts, texts...)
 	if !slices.Contains(w.Rules, rule) {

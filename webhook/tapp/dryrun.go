@@ -3,6 +3,7 @@ package tapp
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,8 +31,16 @@ const rulePods = "Pods"
 type dryRunner struct {
 	pods        corev1client.PodsGetter
 	concurrency int
+	turns       *turns
 	results     *prometheus.CounterVec
 }
+
+// maxTried is how many templates of one review are tried. A pool of thousands would
+// take the time of the review, and the requests of all other reviews.
+const maxTried = 100
+
+// errUntried is the verdict on templates beyond maxTried.
+var errUntried = fmt.Errorf("one review tries %d templates", maxTried)
 
 // verdict on the pod of one template.
 type verdict struct {
@@ -48,13 +57,19 @@ func (d dryRunner) run(ctx context.Context, c candidate, w *rule.Warnings) []rul
 			verdicts = append(verdicts, verdict{template: t})
 		}
 	}
+	for i := maxTried; i < len(verdicts); i++ {
+		verdicts[i].err = errUntried
+	}
 	slots := make(chan struct{}, d.concurrency)
 	var all group
-	for i := range verdicts {
+	for i := range min(len(verdicts), maxTried) {
 		all.do(func() {
 			select {
 			case slots <- struct{}{}:
 				defer func() { <-slots }()
+				if verdicts[i].err = d.turns.wait(ctx, c.now.Namespace); verdicts[i].err != nil {
+					return
+				}
 				d.try(ctx, c.now, &verdicts[i])
 			case <-ctx.Done():
 				verdicts[i].err = ctx.Err()
@@ -93,6 +108,12 @@ func (d dryRunner) judge(verdicts []verdict, w *rule.Warnings) []rule.Finding {
 		case apierrors.IsInvalid(v.err) && errors.As(v.err, &status):
 			result = "invalid"
 			denied = append(denied, rewritten(v.template.path, status.Status())...)
+		case errors.Is(v.err, errUntried):
+			result = "untried"
+			warned.add(v.template.path, "whether the cluster takes its pods was not tried: "+v.err.Error()+", the default one and then the others by name")
+		case errors.Is(v.err, errNoTurn):
+			result = "untried"
+			warned.add(v.template.path, "whether the cluster takes its pods was not tried: "+v.err.Error())
 		case errors.Is(v.err, context.DeadlineExceeded) || errors.Is(v.err, context.Canceled):
 			result = "error"
 			warned.add(v.template.path, "whether the cluster takes its pods could not be found out in time")

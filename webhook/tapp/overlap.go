@@ -25,6 +25,9 @@ func (v *Validator) findOverlap(ctx context.Context, c candidate, w *rule.Warnin
 	}
 	var texts []string
 	for _, other := range others {
+		if ctx.Err() != nil {
+			return
+		}
 		if other.Name != c.now.Name && (selects(c.now, other) || selects(other, c.now)) {
 			texts = append(texts, fmt.Sprintf("spec.selector: it overlaps with that of TApp %s; Services and budgets that use it mean the pods of both. Give each a label of its own", other.Name))
 		}

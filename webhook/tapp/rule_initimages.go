@@ -2,7 +2,6 @@ package tapp
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -21,9 +20,12 @@ func adviseInitImages(now, was *tappv1.TApp) []string {
 		if before == nil {
 			continue
 		}
+		images := make(map[string]string, len(before.Spec.InitContainers))
+		for _, c := range before.Spec.InitContainers {
+			images[c.Name] = c.Image
+		}
 		for _, c := range template.Spec.InitContainers {
-			k := slices.IndexFunc(before.Spec.InitContainers, func(b corev1.Container) bool { return b.Name == c.Name })
-			if k < 0 || before.Spec.InitContainers[k].Image == c.Image || c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			if image, ok := images[c.Name]; !ok || image == c.Image || c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
 				continue
 			}
 			out = append(out, fmt.Sprintf("%s: an init container's new image takes effect when an instance's pod starts next; updating in place does not start it",

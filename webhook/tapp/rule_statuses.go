@@ -32,15 +32,16 @@ func judgeStatuses(t *tappv1.TApp) field.ErrorList {
 
 // adviseStatuses warns of statuses that do nothing.
 func adviseStatuses(t, _ *tappv1.TApp) []string {
+	with := map[tappv1.InstanceStatus][]int{}
+	for _, id := range sortedIDs(t.Spec.Statuses) {
+		if num, ok := plan.ParseID(id); ok {
+			s := t.Spec.Statuses[id]
+			with[s] = append(with[s], num)
+		}
+	}
 	var out []string
 	for _, s := range noEffect {
-		var ids []int
-		for _, id := range sortedIDs(t.Spec.Statuses) {
-			if num, ok := plan.ParseID(id); ok && t.Spec.Statuses[id] == s {
-				ids = append(ids, num)
-			}
-		}
-		if len(ids) > 0 {
+		if ids := with[s]; len(ids) > 0 {
 			out = append(out, fmt.Sprintf("spec.statuses[%s]: %s has no effect; Killed stops an instance, Running or no entry runs it", plan.Ranges(ids), s))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -16,12 +17,13 @@ import (
 func judgeTemplateReferences(t *tappv1.TApp) field.ErrorList {
 	s, path := &t.Spec, field.NewPath("spec")
 	var errs field.ErrorList
+	names := sync.OnceValue(func() string { return templateNames(t) }) // once for all that are missing
 	missing := func(at *field.Path, name string) {
-		if name == "" || templateOf(t, name) != nil {
+		if name == "" || hasTemplate(t, name) {
 			return
 		}
 		e := field.NotFound(at, name)
-		e.Detail = "there is no such template; add it to spec.templatePool, or name another one (" + templateNames(t) + ")"
+		e.Detail = "there is no such template; add it to spec.templatePool, or name another one (" + names() + ")"
 		errs = append(errs, e)
 	}
 	missing(path.Child(fieldTemplateName), s.DefaultTemplateName)

@@ -8,6 +8,7 @@ import (
 // Rules for TApps, in the order in which they report.
 func Rules() rule.Rules[tappv1.TApp] {
 	return rule.Rules[tappv1.TApp]{
+		{Name: "Sizes", Judge: judgeSizes, Alone: true},
 		{Name: "Name", Judge: judgeName},
 		{Name: "Replicas", Judge: judgeReplicas},
 		{Name: "ServiceName", Judge: judgeServiceName},

@@ -55,12 +55,12 @@ func New(o Options) (*Validator, error) {
 	if o.Reads.Resize == nil {
 		o.Reads.Resize = liveResize(core.RESTClient())
 	}
-	return &Validator{dryRuns: dryRunner{pods: core, concurrency: o.DryRuns, results: newDryRunResults(o.Registry)}, reads: o.Reads}, nil
+	return &Validator{dryRuns: dryRunner{pods: core, concurrency: o.DryRuns, turns: newTurns(), results: newDryRunResults(o.Registry)}, reads: o.Reads}, nil
 }
 
 // newDryRunResults registers the metric of the dry runs.
 func newDryRunResults(registry prometheus.Registerer) *prometheus.CounterVec {
 	return promauto.With(registry).NewCounterVec(prometheus.CounterOpts{Name: "tapp_admission_dry_runs_total",
-		Help: "Pods that were tried by a dry-run create, by what the API server said: accepted, invalid, forbidden, or error."},
+		Help: "Pods that were tried by a dry-run create, by what the API server said: accepted, invalid, forbidden, or error; untried: too many of one review or one namespace."},
 		[]string{"result"})
 }

@@ -48,6 +48,12 @@ func templateOf(t *tappv1.TApp, name string) *corev1.PodTemplateSpec {
 	return nil
 }
 
+// hasTemplate is whether there is a template of that name.
+func hasTemplate(t *tappv1.TApp, name string) bool {
+	_, ok := t.Spec.TemplatePool[name]
+	return ok || name == tappv1.DefaultTemplateName
+}
+
 // sameTemplate says whether two templates make the same pods.
 func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	return b != nil && same(a.Spec, b.Spec) && same(a.Annotations, b.Annotations) && same(tappv1.WithoutHashLabels(a.Labels), tappv1.WithoutHashLabels(b.Labels))

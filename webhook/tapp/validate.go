@@ -3,6 +3,7 @@ package tapp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -33,7 +34,7 @@ func (v *Validator) Validate(ctx context.Context, r *review.Request[*tappv1.TApp
 		if err != nil {
 			return review.Answer{}, err
 		}
-		return v.judge(ctx, c), nil
+		return v.judge(ctx, c)
 	case r.SubResource != "" && r.SubResource != "scale":
 		return review.Allow(nil, nil), nil // the status is the controller's
 	}
@@ -78,15 +79,19 @@ func readCandidate(r *review.Request[*tappv1.TApp]) (candidate, error) {
 }
 
 // judge a TApp by the rules first. Only what they admit is asked of the cluster.
-func (v *Validator) judge(ctx context.Context, c candidate) review.Answer {
+func (v *Validator) judge(ctx context.Context, c candidate) (review.Answer, error) {
 	if c.was != nil && same(c.now.Spec, c.was.Spec) {
-		return review.Allow(nil, nil) // labels, finalizers
+		return review.Allow(nil, nil), nil // labels, finalizers
 	}
 	var warnings rule.Warnings
-	if denied := c.rules.Judge(c.now, c.was, &warnings); len(denied) > 0 {
-		return deny(c.now.Name, denied)
+	denied, err := c.rules.Judge(ctx, c.now, c.was, &warnings)
+	if err != nil {
+		return review.Answer{}, fmt.Errorf("%w (%w)", review.ErrOutOfTime, err)
 	}
-	c.rules.Advise(c.now, c.was, &warnings)
+	if len(denied) > 0 {
+		return deny(c.now.Name, denied), nil
+	}
+	c.rules.Advise(ctx, c.now, c.was, &warnings)
 	if c.now.DeletionTimestamp == nil {
 		var preview rule.Warnings // is made beside the dry runs
 		var beside group
@@ -96,12 +101,12 @@ func (v *Validator) judge(ctx context.Context, c candidate) review.Answer {
 		if len(denied) > 0 {
 			a := deny(c.now.Name, denied)
 			a.Warnings = warnings.Texts
-			return a
+			return a, nil
 		}
 		v.findOverlap(ctx, c, &warnings)
 		warnings.Append(preview)
 	}
-	return review.Allow(warnings.Texts, warnings.Rules)
+	return review.Allow(warnings.Texts, warnings.Rules), nil
 }
 
 func deny(name string, found []rule.Finding) review.Answer {
@@ -125,7 +130,11 @@ func (v *Validator) validateScale(ctx context.Context, r *review.Request[*tappv1
 		// The cache is behind. The rules need only the name and the number.
 		now := &tappv1.TApp{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name}, Spec: tappv1.TAppSpec{Replicas: replicas}}
 		tappv1.Default(now)
-		if denied := rules.Judge(now, nil, &rule.Warnings{}); len(denied) > 0 {
+		denied, err := rules.Judge(ctx, now, nil, &rule.Warnings{})
+		if err != nil {
+			return review.Answer{}, fmt.Errorf("%w (%w)", review.ErrOutOfTime, err)
+		}
+		if len(denied) > 0 {
 			return deny(r.Name, denied), nil
 		}
 		return review.Allow(nil, nil), nil
@@ -134,5 +143,5 @@ func (v *Validator) validateScale(ctx context.Context, r *review.Request[*tappv1
 	tappv1.Default(was)
 	now := was.DeepCopy()
 	now.Spec.Replicas = replicas
-	return v.judge(ctx, candidate{now: now, was: was, rules: rules}), nil
+	return v.judge(ctx, candidate{now: now, was: was, rules: rules})
 }

@@ -10,6 +10,12 @@ const (
 	// Kind of the API.
 	Kind = "TApp"
 
+	// MaxEntries is how many instances spec.templates and spec.statuses can name, and
+	// MaxTemplates how many templates the pool can hold. The markers of the fields have
+	// the same numbers. Larger ones fit into no object that etcd takes.
+	MaxEntries   = 50_000
+	MaxTemplates = 4096
+
 	// DefaultTemplateName names spec.template among the templates.
 	DefaultTemplateName = "default"
 

@@ -70,15 +70,17 @@ type TAppSpec struct {
 	Template corev1.PodTemplateSpec `json:"template"`
 
 	// templatePool holds further pod templates by name. The name "default" is
-	// reserved for template.
+	// reserved for template. At most 4,096 templates.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=4096
 	// +kubebuilder:validation:XValidation:rule="!('default' in self)",message="the name default is reserved for spec.template: give this template another name"
 	TemplatePool map[string]corev1.PodTemplateSpec `json:"templatePool,omitempty"`
 
 	// templates says which template an instance uses: instance id to template
 	// name. An id that is not listed uses defaultTemplateName. Ids at and above
-	// replicas are allowed, and wait for a scale-up.
+	// replicas are allowed, and wait for a scale-up. At most 50,000 entries.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=50000
 	Templates map[string]string `json:"templates,omitempty"`
 
 	// defaultTemplateName is the template of instances that templates does not
@@ -94,8 +96,9 @@ type TAppSpec struct {
 
 	// statuses stops single instances: instance id to desired status. "Killed"
 	// deletes the instance's pod and keeps its identity and claims; "Running" or
-	// no entry runs it. All other values have no effect.
+	// no entry runs it. All other values have no effect. At most 50,000 entries.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=50000
 	Statuses map[string]InstanceStatus `json:"statuses,omitempty"`
 
 	// updateStrategy says how instances get to a changed template.
