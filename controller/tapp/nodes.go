@@ -11,6 +11,7 @@ import (
 
 	"tkestack.io/tapp/controller/write"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/process/parallel"
 )
 
 // How many nodes one sync reads at most, and how many at a time. When more are
@@ -30,11 +31,11 @@ func (c *Controller) readNodes(ctx context.Context, names []string) (map[string]
 		out    = make(map[string]plan.NodeState, len(names))
 		errs   write.Failures
 		places = make(chan struct{}, nodesAtOnce)
-		reads  sync.WaitGroup
+		reads  parallel.Group
 	)
 	for _, name := range names {
 		places <- struct{}{}
-		reads.Go(func() {
+		reads.Do(func() {
 			defer func() { <-places }()
 			node, err := c.Core.Nodes().Get(ctx, name, metav1.GetOptions{})
 			mu.Lock()

@@ -3,7 +3,6 @@ package tapp
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +15,7 @@ import (
 	"tkestack.io/tapp/controller/write"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/process/parallel"
 )
 
 // object is what is remembered of one TApp from sync to sync. Nothing in it
@@ -57,8 +57,9 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 	// so that neither write waits for the other.
 	var rest time.Duration
 	var statusErr error
-	var telling sync.WaitGroup
-	telling.Go(func() { rest, statusErr = c.putStatus(ctx, v.tapp, o, &p) })
+	var telling parallel.Group
+	defer telling.Wait() // nothing of a sync outlives it, also when it panics
+	telling.Do(func() { rest, statusErr = c.putStatus(ctx, v.tapp, o, &p) })
 	done := c.apply(ctx, v.tapp, o, append(history, p.Actions...))
 	c.tellProblems(v.tapp, o, p.Problems)
 	telling.Wait()

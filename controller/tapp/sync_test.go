@@ -2,6 +2,7 @@ package tapp
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -63,6 +64,53 @@ func TestSyncTellsOfErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPanicsOfASync: what panics beside a sync is a panic of the sync, which the loop
+// contains and counts. Nothing of the sync is under way after it.
+func TestPanicsOfASync(t *testing.T) {
+	for name, at := range map[string]string{
+		"a write":    "POST " + pods,
+		"the status": "PATCH /apis/apps.tkestack.io/v1/namespaces/ns/tapps/a/status",
+	} {
+		t.Run(name, func(t *testing.T) {
+			tapp := wantsPods(someTApp("a"))
+			s := &stub{answer: func(method, path, _ string) (int, any) {
+				switch {
+				case method+" "+path == at:
+					panic("on purpose")
+				case strings.HasPrefix(path, pods):
+					return 200, ownedBy(somePod("a-0", "u0", "50"), "TApp", "a", "uid-a")
+				case method == http.MethodPatch:
+					return 200, tapp
+				}
+				return 201, someRevision("a-1")
+			}}
+			controller := s.newController(t)
+			if err := controller.tapps.GetStore().Add(tapp); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if cause := fmt.Sprint(recover()); !strings.HasPrefix(cause, "on purpose\n") {
+					t.Errorf("the sync's panic is %v", cause)
+				}
+			}()
+			_, err := controller.sync(t.Context(), keyOf("a"))
+			t.Errorf("the sync ended with %v", err)
+		})
+	}
+}
+
+// TestPanicsOfReads: as above.
+func TestPanicsOfReads(t *testing.T) {
+	s := &stub{answer: func(string, string, string) (int, any) { panic("on purpose") }}
+	defer func() {
+		if cause := fmt.Sprint(recover()); !strings.HasPrefix(cause, "on purpose\n") {
+			t.Errorf("the panic is %v", cause)
+		}
+	}()
+	_, err := s.newController(t).readNodes(t.Context(), []string{"n1", "n2"})
+	t.Errorf("the reads ended with %v", err)
 }
 
 // wantsPods gives a TApp a template that the planner accepts.

@@ -7,6 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"tkestack.io/tapp/process/parallel"
 )
 
 // MayAdopt reads the adopter live: a cache that is behind could have us adopt objects
@@ -31,15 +33,10 @@ func MayAdopt[T metav1.Object](kind string, uid types.UID, get func() (T, error)
 func Once(f func() error) func() error {
 	var start sync.Once
 	var err error
-	done := make(chan struct{})
+	var made parallel.Group
 	return func() error {
-		start.Do(func() {
-			go func() {
-				defer close(done)
-				err = f()
-			}()
-		})
-		<-done
+		start.Do(func() { made.Do(func() { err = f() }) })
+		made.Wait()
 		return err
 	}
 }

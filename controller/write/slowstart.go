@@ -2,6 +2,8 @@ package write
 
 import (
 	"sync"
+
+	"tkestack.io/tapp/process/parallel"
 )
 
 // Writes of one sync start slowly: one at first, twice as many whenever all that
@@ -37,18 +39,25 @@ func newSlowStart(allowed, most int, over func() bool) *slowStart {
 }
 
 // run carries out the writes in order, many at a time, and returns when all have
-// ended, with how many did not get their turn.
+// ended, with how many did not get their turn. A panic in one of them becomes one of run.
 func (s *slowStart) run(writes []Write) (skipped int) {
-	var running sync.WaitGroup
+	var running parallel.Group
 	for _, w := range writes {
 		if !s.begin(w.Class) {
 			skipped++
 			continue
 		}
-		running.Go(func() { s.end(w.Class, reachOf(w.Do())) })
+		running.Do(func() { s.carryOut(w) })
 	}
 	running.Wait()
 	return skipped
+}
+
+// carryOut a write. One that panics is the last that starts.
+func (s *slowStart) carryOut(w Write) {
+	how := reachAll // unless it says otherwise
+	defer func() { s.end(w.Class, how) }()
+	how = reachOf(w.Do())
 }
 
 func (s *slowStart) begin(class string) bool {

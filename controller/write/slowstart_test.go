@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -24,6 +25,38 @@ var (
 		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}}}}
 	errWebhook = apierrors.NewForbidden(corev1.Resource("pods"), "a-1", errors.New(`admission webhook "x" denied the request`))
 )
+
+// TestPanicOfAWrite: it is the last write that begins, and panics where the others
+// are waited for.
+func TestPanicOfAWrite(t *testing.T) {
+	begun := 0
+	var writes []Write
+	for range 10 {
+		writes = append(writes, Write{Do: func() error { begun++; panic("on purpose") }})
+	}
+	defer func() {
+		if cause := fmt.Sprint(recover()); !strings.HasPrefix(cause, "on purpose\n") || begun != 1 {
+			t.Errorf("the panic is %v, after %d writes", cause, begun)
+		}
+	}()
+	skipped := newSlowStart(1, 1, func() bool { return false }).run(writes)
+	t.Errorf("%d were skipped", skipped)
+}
+
+// TestOnce: a panic reaches all who ask.
+func TestOnce(t *testing.T) {
+	f := Once(func() error { panic("on purpose") })
+	for range 2 {
+		func() {
+			defer func() {
+				if cause := fmt.Sprint(recover()); !strings.HasPrefix(cause, "on purpose\n") {
+					t.Errorf("the panic is %v", cause)
+				}
+			}()
+			t.Error(f())
+		}()
+	}
+}
 
 // TestSlowStart: what each kind of error costs 1,000 writes.
 func TestSlowStart(t *testing.T) {

@@ -27,6 +27,7 @@ var rooms = []room{
 
 	// Command lines, logs, metrics and health over HTTP: it knows none of the work.
 	{name: "process"},
+	{name: "process/parallel", only: []string{}},
 
 	{name: "crd/tapp/v1", only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "crd/workload/v1beta1", only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
@@ -45,17 +46,17 @@ var rooms = []room{
 	{name: "controller/loop"},
 	// What their shells share: it knows no kind.
 	{name: "controller/cache"},
-	{name: "controller/write"},
+	{name: "controller/write", may: []string{"process/parallel"}},
 	{name: "controller/status", may: []string{"controller/write"}},
 	{name: "controller/events", may: []string{"controller/write"}},
-	{name: "controller/tapp", may: []string{"plan/tapp", "plan/inplace", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/tapp/v1", "crd/client"}},
+	{name: "controller/tapp", may: []string{"plan/tapp", "plan/inplace", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/tapp/v1", "crd/client", "process/parallel"}},
 	{name: "controller/app", may: []string{"plan/app", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/app/v1", "crd/client"}},
 
 	// Admission may only preview, by the planner. The kinds never import each other.
 	{name: "webhook", may: []string{"webhook/...", "crd/...", "certs", "process"}},
 	{name: "webhook/review"},
 	{name: "webhook/rule", only: []string{"k8s.io/apimachinery"}},
-	{name: "webhook/tapp", may: []string{"plan/tapp", "plan/template", "crd/tapp/v1", "crd/client", "webhook/review", "webhook/rule"}},
+	{name: "webhook/tapp", may: []string{"plan/tapp", "plan/template", "crd/tapp/v1", "crd/client", "webhook/review", "webhook/rule", "process/parallel"}},
 	{name: "webhook/app", may: []string{"crd/app/v1", "crd/client", "webhook/review", "webhook/rule"}},
 	{name: "plugin/...", may: []string{"plugin/...", "crd/...", "plan/..."}},
 	// Certificates are cert-manager's business, and only this room talks to its packages.

@@ -13,6 +13,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/template"
+	"tkestack.io/tapp/process/parallel"
 )
 
 // completion is what complete does to an object.
@@ -210,15 +211,15 @@ func (e *completer) stamp() error {
 		paths = append(paths, []string{fieldPool, name})
 	}
 	hashes := make([]*template.Hashes, len(paths))
-	var all group
-	all.each(len(paths), func(i int) {
+	var all parallel.Group
+	all.Each(len(paths), func(i int) {
 		if raw := e.object(paths[i]...); raw != nil {
 			if h, err := template.HashRaw(raw); err == nil { // an error means that the schema rejects a value
 				hashes[i] = &h
 			}
 		}
 	})
-	all.wait()
+	all.Wait()
 	for i, path := range paths {
 		if hashes[i] == nil {
 			continue

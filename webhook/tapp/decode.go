@@ -8,6 +8,7 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/process/parallel"
 	"tkestack.io/tapp/webhook/review"
 )
 
@@ -22,10 +23,10 @@ func (p *piece[T]) decode() { p.err = kjson.Unmarshal(p.text, &p.value) }
 
 // inPieces decodes the rest of a review and the templates concurrently.
 func inPieces[R, T any](rest []byte, templates []*piece[T]) (r *review.Request[R], err error) {
-	var all group
-	all.do(func() { r, err = review.Decode[R](rest) })
-	all.each(len(templates), func(i int) { templates[i].decode() })
-	all.wait()
+	var all parallel.Group
+	all.Do(func() { r, err = review.Decode[R](rest) })
+	all.Each(len(templates), func(i int) { templates[i].decode() })
+	all.Wait()
 	for _, p := range templates {
 		if err == nil {
 			err = p.err

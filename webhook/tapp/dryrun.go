@@ -13,6 +13,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/process/parallel"
 	"tkestack.io/tapp/webhook/rule"
 )
 
@@ -61,9 +62,9 @@ func (d dryRunner) run(ctx context.Context, c candidate, w *rule.Warnings) []rul
 		verdicts[i].err = errUntried
 	}
 	slots := make(chan struct{}, d.concurrency)
-	var all group
+	var all parallel.Group
 	for i := range min(len(verdicts), maxTried) {
-		all.do(func() {
+		all.Do(func() {
 			select {
 			case slots <- struct{}{}:
 				defer func() { <-slots }()
@@ -76,7 +77,7 @@ func (d dryRunner) run(ctx context.Context, c candidate, w *rule.Warnings) []rul
 			}
 		})
 	}
-	all.wait()
+	all.Wait()
 	return d.judge(verdicts, w)
 }
 

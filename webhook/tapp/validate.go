@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/process/parallel"
 	"tkestack.io/tapp/webhook/review"
 	"tkestack.io/tapp/webhook/rule"
 )
@@ -94,10 +95,10 @@ func (v *Validator) judge(ctx context.Context, c candidate) (review.Answer, erro
 	c.rules.Advise(ctx, c.now, c.was, &warnings)
 	if c.now.DeletionTimestamp == nil {
 		var preview rule.Warnings // is made beside the dry runs
-		var beside group
-		beside.do(func() { v.preview(ctx, c, &preview) })
+		var beside parallel.Group
+		beside.Do(func() { v.preview(ctx, c, &preview) })
 		denied := v.dryRuns.run(ctx, c, &warnings)
-		beside.wait()
+		beside.Wait()
 		if len(denied) > 0 {
 			a := deny(c.now.Name, denied)
 			a.Warnings = warnings.Texts

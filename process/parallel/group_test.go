@@ -1,4 +1,4 @@
-package tapp
+package parallel
 
 import (
 	"strings"
@@ -7,10 +7,10 @@ import (
 
 // TestGroup: a panic beside a request is the request's.
 func TestGroup(t *testing.T) {
-	var g group
+	var g Group
 	done := make([]bool, 3)
 	for i := range done {
-		g.do(func() {
+		g.Do(func() {
 			done[i] = true
 			if i == 1 {
 				panic("on purpose")
@@ -19,7 +19,7 @@ func TestGroup(t *testing.T) {
 	}
 	cause := func() (cause any) {
 		defer func() { cause = recover() }()
-		g.wait()
+		g.Wait()
 		return nil
 	}()
 	if err, ok := cause.(error); !ok || !strings.HasPrefix(err.Error(), "on purpose\n") || !strings.Contains(err.Error(), "group_test.go") {
