@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 
+	"tkestack.io/tapp/certs"
 	"tkestack.io/tapp/webhook/app"
 	"tkestack.io/tapp/webhook/review"
 	"tkestack.io/tapp/webhook/tapp"
@@ -54,6 +55,8 @@ type Config struct {
 	Registry prometheus.Registerer
 	// Certificates to serve with. Who sets them also keeps them current.
 	Certificates Certificates
+	// Clients that may call; by default everybody.
+	Clients certs.Clients
 	// Reads from caches. Those that are nil are made live.
 	Reads Reads
 	// Served are the kinds that are served; nil: Kinds.
@@ -112,5 +115,5 @@ func (c *Config) validate() error {
 	reject(c.MaxReviewBytes < review.MaxBytes, "--admission-max-bytes is %d; a single review may have %d", c.MaxReviewBytes, review.MaxBytes)
 	reject(c.ShutdownDelay < 0, "--admission-shutdown-delay is %v; give 0 or more", c.ShutdownDelay)
 	reject(c.Certificates == nil, "there is no certificate to serve admission with")
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.Clients.Check())...)
 }

@@ -41,7 +41,7 @@ func newServer(c Config) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{certificates: c.Certificates, delay: c.ShutdownDelay, load: &review.Load{Reviews: c.MaxReviews, Bytes: int64(c.MaxReviewBytes)}}
+	s := &server{certificates: c.Certificates, clients: c.Clients, delay: c.ShutdownDelay, load: &review.Load{Reviews: c.MaxReviews, Bytes: int64(c.MaxReviewBytes)}}
 	b := Backend{Config: c, API: api, Reviews: review.NewMetrics(c.Registry)}
 	for _, k := range c.served() {
 		webhooks, err := k.Webhooks(b)

@@ -24,6 +24,7 @@ const stopServing = 10 * time.Second
 // server answers reviews.
 type server struct {
 	certificates Certificates
+	clients      certs.Clients
 	// delay at the end, see Config.ShutdownDelay.
 	delay   time.Duration
 	handler http.Handler
@@ -71,7 +72,7 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	logger := klog.FromContext(ctx)
 	srv := &http.Server{
 		Handler:           s.handler,
-		TLSConfig:         certs.TLSConfig(s.certificates.GetCertificate),
+		TLSConfig:         s.clients.Require(certs.TLSConfig(s.certificates.GetCertificate)),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       review.MaxTimeout,
 		WriteTimeout:      review.MaxTimeout + 5*time.Second,

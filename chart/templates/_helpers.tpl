@@ -21,6 +21,12 @@
 {{- end -}}
 {{- end -}}
 
+{{/* Whether a request is one of TApp's account. */}}
+{{- define "tapp.isOurs" -}}
+- name: is-ours
+  expression: request.userInfo.username == 'system:serviceaccount:{{ .Release.Namespace }}:{{ include "tapp.serviceAccountName" . }}'
+{{- end -}}
+
 {{/* Labels. */}}
 {{- define "tapp.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "tapp.name" . }}

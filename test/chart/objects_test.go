@@ -244,3 +244,27 @@ func TestAppRights(t *testing.T) {
 		}
 	}
 }
+
+// TestPoliciesOff: what confines TApp's account is left out where the cluster lacks
+// the API, where it is not wanted, and where the account may have other users.
+func TestPoliciesOff(t *testing.T) {
+	for name, c := range map[string]struct {
+		values map[string]any
+		apis   []string
+		want   int
+	}{
+		"on":           {nil, []string{policies}, 6},
+		"no API":       {nil, nil, 0},
+		"not wanted":   {map[string]any{"admissionPolicies": map[string]any{"enabled": false}}, []string{policies}, 0},
+		"shared":       {map[string]any{"serviceAccount": map[string]any{"create": false}}, []string{policies}, 0},
+		"not in there": {map[string]any{"tls": map[string]any{"mode": "certManager"}}, []string{policies}, 4},
+	} {
+		files, err := render(load(t), c.values, c.apis...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(fmt.Sprint(files), "kind: ValidatingAdmissionPolicy"); got != c.want {
+			t.Errorf("%s: %d objects, want %d", name, got, c.want)
+		}
+	}
+}

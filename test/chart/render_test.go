@@ -25,6 +25,7 @@ const (
 	chartDir  = "../../chart"
 	namespace = "tapp-system"
 	crdFile   = "templates/crds.yaml"
+	policies  = "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
 	notesFile = "templates/NOTES.txt"
 )
 
@@ -36,11 +37,11 @@ type release struct {
 }
 
 var releases = []release{
-	{name: "default"},
+	{name: "default", apis: []string{policies}},
 	{name: "cert-manager", apis: []string{"cert-manager.io/v1"}},
 	{name: "provided", apis: []string{"cert-manager.io/v1"}},
 	{name: "one-namespace"},
-	{name: "everything"},
+	{name: "everything", apis: []string{policies}},
 	{name: "nothing"},
 }
 

@@ -120,6 +120,7 @@ func TestEveryValueIsUsed(t *testing.T) {
 
 // elsewhere are values that cannot matter beside all others, and where they do.
 var elsewhere = map[string]string{
+	"/admissionPolicies/enabled":                  "default; TestPoliciesOff",
 	"/crds/install":                               "nothing",
 	"/image/tag":                                  "the digest wins; TestImage",
 	"/namespace":                                  "one-namespace",

@@ -11,6 +11,7 @@
 //	renewal_test.go certificates that are renewed while requests come in
 //	metrics_test.go what Prometheus sees
 //	rights_test.go  what is granted, and what is used
+//	policies_test.go what is granted, and denied by policies
 //	docs_test.go    pages of the documentation, as their readers go through them
 //
 // The chart has objects that a cluster can have only once, so that the tests run one
