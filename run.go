@@ -65,7 +65,11 @@ func run(ctx context.Context, c controller.Config, a *webhook.Admission) error {
 		Healthy: replica.Healthy,
 		Ready:   func() error { return errors.Join(replica.Ready(), a.Ready()) },
 	}
-	if err := parts.Serve(c.MetricsAddress, process.Endpoints(registry, health)); err != nil {
+	metrics, err := a.ServeMetrics(parts, registry)
+	if err != nil {
+		return err
+	}
+	if err := parts.Serve(c.MetricsAddress, process.Endpoints(metrics, health)); err != nil {
 		return err
 	}
 	parts.Run(replica.Run)

@@ -127,6 +127,13 @@ func TLSConfig(certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error))
 	}
 }
 
+// HTTP1 leaves out HTTP/2, for listeners below a server that does not know of TLS.
+func HTTP1(c *tls.Config) *tls.Config {
+	c = c.Clone()
+	c.NextProtos = []string{"http/1.1"}
+	return c
+}
+
 // of makes a Source of one of cert-manager's.
 func of(source servertls.CertificateSource) *Source {
 	return &Source{latest: source.GetCertificate, parts: []func(context.Context) error{source.Start}}

@@ -80,10 +80,19 @@ type Health struct {
 	Ready func() error
 }
 
-// Endpoints are /metrics, /healthz and /readyz.
-func Endpoints(metrics prometheus.Gatherer, h Health) http.Handler {
+// MetricsHandler is /metrics.
+func MetricsHandler(metrics prometheus.Gatherer) http.Handler {
 	router := mux.NewRouter()
 	router.Methods(http.MethodGet, http.MethodHead).Path("/metrics").Handler(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	return router
+}
+
+// Endpoints are /metrics, unless metrics is nil, /healthz and /readyz.
+func Endpoints(metrics prometheus.Gatherer, h Health) http.Handler {
+	router := mux.NewRouter()
+	if metrics != nil {
+		router.Path("/metrics").Handler(MetricsHandler(metrics))
+	}
 	router.Methods(http.MethodGet, http.MethodHead).Path("/healthz").HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.Healthy != nil {
 			if err := h.Healthy(r); err != nil {

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -28,6 +29,9 @@ type Admission struct {
 	// Kinds whose webhooks Register is about, by the names of KnownKinds. All of them
 	// are served.
 	Kinds []string
+	// SecureMetricsAddress is where /metrics is served by HTTPS, with the certificate of
+	// the webhooks, to those who may get it; empty: nowhere.
+	SecureMetricsAddress string
 	// Namespace whose objects alone the registered webhooks are for; empty: of all.
 	Namespace string
 
@@ -49,6 +53,7 @@ func (a *Admission) Flags() []cli.Flag {
 	return process.Union(a.Config.Flags(), a.TLS.Flags(), []cli.Flag{
 		&cli.BoolFlag{Name: "register-admission", Usage: "apply the MutatingWebhookConfiguration and the ValidatingWebhookConfiguration at the start, for the first --tls-dns-name", Destination: &a.Register, Value: a.Register},
 		&cli.GenericFlag{Name: "controllers", Usage: "`kinds` whose webhooks --register-admission registers, with commas between them: tapp, app", Value: (*process.Names)(&a.Kinds)},
+		&cli.StringFlag{Name: "metrics-secure-address", Usage: "`address` at which /metrics is served by HTTPS to those whose token may get it, and not at --metrics-address any more; empty: nowhere", Destination: &a.SecureMetricsAddress},
 		&cli.StringFlag{Name: "namespace", Usage: "register the webhooks by --register-admission for the objects of this `namespace` only", Destination: &a.Namespace},
 	})
 }
@@ -107,6 +112,27 @@ func (a *Admission) prepareRegistration() error {
 		return fmt.Errorf("--tlsCAFile: %w", err)
 	}
 	return nil
+}
+
+// ServeMetrics adds a part that serves metrics at SecureMetricsAddress. It returns
+// those that are still to be served elsewhere. Prepare goes first.
+func (a *Admission) ServeMetrics(parts *process.Parts, metrics prometheus.Gatherer) (rest prometheus.Gatherer, err error) {
+	if a.SecureMetricsAddress == "" {
+		return metrics, nil
+	}
+	authorizer, err := process.NewAuthorizer(a.REST)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := process.Listen(a.SecureMetricsAddress)
+	if err != nil {
+		return nil, err
+	}
+	listener = tls.NewListener(listener, certs.HTTP1(certs.TLSConfig(a.source.GetCertificate)))
+	parts.Run(func(ctx context.Context) error {
+		return process.Serve(ctx, listener, authorizer.Protect(process.MetricsHandler(metrics)))
+	})
+	return nil, nil
 }
 
 // Ready is nil when reviews can be answered: the port is open since Prepare.

@@ -26,7 +26,11 @@ func Command(version string) *cli.Command {
 				return err
 			}
 			parts := process.NewParts(ctx)
-			if err := parts.Serve(metricsAddress, process.Endpoints(registry, process.Health{Ready: a.Ready})); err != nil {
+			metrics, err := a.ServeMetrics(parts, registry)
+			if err != nil {
+				return err
+			}
+			if err := parts.Serve(metricsAddress, process.Endpoints(metrics, process.Health{Ready: a.Ready})); err != nil {
 				return err
 			}
 			parts.Run(a.Run)
