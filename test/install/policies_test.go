@@ -84,7 +84,7 @@ func TestWebhookPolicy(t *testing.T) {
 func TestSecureMetrics(t *testing.T) {
 	install(t, "metrics.secure.enabled=true")
 	rolledOut(t)
-	for service, want := range map[string]string{"https:tapp:metrics-tls": "Unauthorized", "http:tapp:metrics": "the server could not find the requested resource"} {
+	for service, want := range map[string]string{"https:tapp:metrics-tls": "the server has asked for the client to provide credentials", "http:tapp:metrics": "the server could not find the requested resource"} {
 		path := "/api/v1/namespaces/" + releaseSpace + "/services/" + service + "/proxy/metrics"
 		out, err := suite.Command(t.Context(), "", "kubectl", "get", "--raw", path)
 		if err == nil || !strings.Contains(out+errText(err), want) {
