@@ -100,7 +100,7 @@ func handshake(t *testing.T, c *Clients, shows []tls.Certificate) error {
 	server.TLS = c.Require(TLSConfig(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &own, nil }))
 	server.StartTLS()
 	defer server.Close()
-	transport := &http.Transport{TLSClientConfig: &tls.Config{Certificates: shows, InsecureSkipVerify: true}} //nolint:gosec // the server is not the question
+	transport := &http.Transport{TLSClientConfig: &tls.Config{Certificates: shows, InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Get(server.URL)
 	if err != nil {

@@ -2,6 +2,7 @@ package tapp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -53,7 +54,7 @@ func TestTurns(t *testing.T) {
 		}
 		soon, cancelSoon := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancelSoon()
-		if err := all.wait(soon, "busy"); err != errNoTurn {
+		if err := all.wait(soon, "busy"); !errors.Is(err, errNoTurn) {
 			t.Errorf("out of turn: %v", err)
 		}
 	})
