@@ -124,7 +124,7 @@ func meetsRevision(r *rig) {
 	}
 	r.Kubectl("delete", "tapp", "renamed")
 	r.Kubectl("wait", "--for=delete", "controllerrevision/"+name, "--timeout="+patience.String())
-	r.apply("{apiVersion: apps/v1, kind: ControllerRevision, metadata: {name: " + name + "}, revision: 1}")
+	r.apply("{apiVersion: apps/v1, kind: ControllerRevision, metadata: {name: " + name + "}, revision: 1, data: {somebody: else}}")
 	r.apply(manifest)
 	r.WaitEvent("renamed", "", "", "the revision "+name+" exists already, and does not belong to the TApp; delete it to make room")
 	r.Kubectl("delete", "controllerrevision", name)
