@@ -14,8 +14,8 @@ import (
 	"tkestack.io/tapp/process/parallel"
 )
 
-// How many nodes one sync reads at most, and how many at a time. When more are
-// lost at once, the next sync reads the rest: the planner asks again.
+// How many nodes one sync reads at most, and how many at a time. When there are more,
+// the next sync goes on with those that follow: the planner asks again.
 const (
 	maxNodes    = 200
 	nodesAtOnce = 16
@@ -25,7 +25,6 @@ const (
 // not be old, and a watch on nodes costs more than the rare reads. What cannot be
 // read is no evidence, and is left out.
 func (c *Controller) readNodes(ctx context.Context, names []string) (map[string]plan.NodeState, error) {
-	names = names[:min(len(names), maxNodes)]
 	var (
 		mu     sync.Mutex
 		out    = make(map[string]plan.NodeState, len(names))

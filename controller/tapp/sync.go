@@ -25,6 +25,8 @@ type object struct {
 	concurrency write.Concurrency
 	status      status.Throttle
 	problems    told
+	// nodesAfter is the node that was read last, where a sync cannot read all.
+	nodesAfter string
 	// terminating is until when nothing is created, because the namespace is being deleted.
 	terminating time.Time
 }
@@ -45,7 +47,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 		return loop.Result{After: wait}, err
 	}
 	began := c.Clock.Now()
-	p, err := c.compute(ctx, v, o.terminating)
+	p, err := c.compute(ctx, v, o)
 	decided := c.Clock.Now()
 
 	// An edit of the spec goes first: it holds for the version that was planned on,
@@ -106,16 +108,18 @@ func (c *Controller) snapshot(ctx context.Context, t *tappv1.TApp, o *object) (*
 
 // compute makes the plan, and makes it again with evidence when it asks for
 // some. Evidence that cannot be had is an error, and the plan goes on without.
-func (c *Controller) compute(ctx context.Context, v *view, noCreationUntil time.Time) (plan.Plan, error) {
+func (c *Controller) compute(ctx context.Context, v *view, o *object) (plan.Plan, error) {
 	began := time.Now()
-	in := plan.Input{TApp: v.tapp, Pods: v.pods, Claims: v.claims, Revisions: v.revisions, Now: c.Clock.Now(), NoCreationUntil: noCreationUntil, Policy: c.Policy}
+	in := plan.Input{TApp: v.tapp, Pods: v.pods, Claims: v.claims, Revisions: v.revisions, Now: c.Clock.Now(), NodesAfter: o.nodesAfter, NoCreationUntil: o.terminating, Policy: c.Policy}
 	p := plan.Compute(in)
 	c.Metrics.planDuration.Observe(time.Since(began).Seconds())
 	if len(p.Evidence) == 0 {
 		return p, nil
 	}
+	nodes := p.Evidence[:min(len(p.Evidence), maxNodes)]
+	o.nodesAfter = nodes[len(nodes)-1]
 	var err error
-	in.Nodes, err = c.readNodes(ctx, p.Evidence)
+	in.Nodes, err = c.readNodes(ctx, nodes)
 	in.Now = c.Clock.Now()
 	return plan.Compute(in), err
 }

@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	appv1 "tkestack.io/tapp/crd/app/v1"
+	"tkestack.io/tapp/plan/message"
 )
 
 // Kind of a child.
@@ -235,7 +236,7 @@ func (c *computation) present(wanted Child, manifest map[string]any, have *objec
 	switch {
 	case len(differences) == 0:
 	case slices.Equal(differences, c.in.Overruled[wanted]):
-		c.notes = append(c.notes, fmt.Sprintf("the cluster overrules %s: %s", wanted, strings.Join(differences, "; ")))
+		c.notes = append(c.notes, fmt.Sprintf("the cluster overrules %s: %s", wanted, message.Quote(strings.Join(differences, "; "))))
 	default:
 		c.waits = append(c.waits, fmt.Sprintf("%s is being changed", wanted))
 		act(Apply, fmt.Sprintf("%s is not as the App says: %s", wanted, strings.Join(differences, "; ")))
@@ -262,15 +263,15 @@ func (c *computation) isOrphan(o object) bool {
 // foreign notes that a name is taken.
 func (c *computation) foreign(wanted Child, owner *metav1.OwnerReference) {
 	c.taken = true
-	message := fmt.Sprintf(ResourceExists, wanted.Name)
+	taken := fmt.Sprintf(ResourceExists, wanted.Name)
 	whose := "nobody controls it"
 	if owner != nil {
 		whose = fmt.Sprintf("%s %q controls it", owner.Kind, owner.Name)
 	}
 	c.stalls = append(c.stalls, stall{
 		reason:  appv1.ReasonResourceExists,
-		message: fmt.Sprintf("%s: there is a %s of this name, and %s", message, wanted.Kind, whose),
-		event:   &Event{corev1.EventTypeWarning, appv1.ReasonResourceExists, message},
+		message: fmt.Sprintf("%s: there is a %s of this name, and %s", taken, wanted.Kind, whose),
+		event:   &Event{corev1.EventTypeWarning, appv1.ReasonResourceExists, taken},
 	})
 }
 
@@ -292,6 +293,6 @@ func (c *computation) leftOver(child Child, o object, settled bool) {
 }
 
 func (c *computation) refused(child Child, why string) {
-	message := fmt.Sprintf("the cluster refuses %s: %s", child, why)
-	c.stalls = append(c.stalls, stall{reason: ReasonRefused, message: message, event: &Event{corev1.EventTypeWarning, ReasonRefused, message}})
+	text := fmt.Sprintf("the cluster refuses %s: %s", child, message.Quote(why))
+	c.stalls = append(c.stalls, stall{reason: ReasonRefused, message: text, event: &Event{corev1.EventTypeWarning, ReasonRefused, text}})
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appv1 "tkestack.io/tapp/crd/app/v1"
+	"tkestack.io/tapp/plan/message"
 )
 
 // Words and reasons that users watch for.
@@ -64,7 +65,7 @@ func (c *computation) rollout(d *appsv1.Deployment) {
 		failed := condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue
 		late := condition.Type == appsv1.DeploymentProgressing && condition.Status == corev1.ConditionFalse
 		if failed || late {
-			c.stalls = append(c.stalls, stall{reason: condition.Reason, message: fmt.Sprintf("%s: %s", child, condition.Message)})
+			c.stalls = append(c.stalls, stall{reason: condition.Reason, message: fmt.Sprintf("%s: %s", child, message.Quote(condition.Message))})
 		}
 	}
 	want := *c.app.Spec.DeploymentTemplate.Replicas
@@ -82,21 +83,17 @@ func (c *computation) rollout(d *appsv1.Deployment) {
 }
 
 func (c *computation) setConditions(s *appv1.AppStatus) {
-	set := func(kind string, status bool, reason, message string) {
-		condition := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+	set := func(kind string, status bool, reason, text string) {
+		condition := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message.Bound(text),
 			ObservedGeneration: c.app.Generation, LastTransitionTime: metav1.NewTime(c.in.Now)}
 		if status {
 			condition.Status = metav1.ConditionTrue
 		}
 		meta.SetStatusCondition(&s.Conditions, condition)
 	}
-	well := strings.Join(append([]string{Synced}, c.notes...), "; ")
-	waits := strings.Join(c.waits, "; ")
-	stalls := make([]string, 0, len(c.stalls))
-	for _, stall := range c.stalls {
-		stalls = append(stalls, stall.message)
-	}
-	stalled, stalledReason := strings.Join(stalls, "; "), appv1.ReasonSynced
+	well := message.Join(append([]string{Synced}, c.notes...), "; ")
+	waits := message.Join(c.waits, "; ")
+	stalled, stalledReason := c.stalled(), appv1.ReasonSynced
 	if len(c.stalls) > 0 {
 		stalledReason = c.stalls[0].reason
 	}
@@ -121,11 +118,24 @@ func (c *computation) setConditions(s *appv1.AppStatus) {
 	}
 }
 
-// tell makes events of what the stored status does not say yet.
+// stalled says what the App is stalled by.
+func (c *computation) stalled() string {
+	stalls := make([]string, 0, len(c.stalls))
+	for _, stall := range c.stalls {
+		stalls = append(stalls, stall.message)
+	}
+	return message.Join(stalls, "; ")
+}
+
+// tell makes events of what the stored status does not say yet. One that says as much as
+// it has room for says it all.
 func (c *computation) tell(p *Plan) {
 	told := ""
 	if before := meta.FindStatusCondition(c.in.App.Status.Conditions, appv1.ConditionStalled); before != nil && before.Status == metav1.ConditionTrue {
 		told = before.Message
+	}
+	if told == c.stalled() {
+		return
 	}
 	for _, s := range c.stalls {
 		if s.event != nil && !strings.Contains(told, s.message) && !slices.Contains(p.Events, *s.event) {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/message"
 	"tkestack.io/tapp/plan/template"
 )
 
@@ -189,7 +190,7 @@ func (c container) waiting(reason, why string) Progress {
 	w := c.status.State.Waiting
 	why += ": " + w.Reason
 	if w.Message != "" {
-		why += ", " + w.Message
+		why += ", " + message.Quote(w.Message)
 	}
 	return Progress{Reason: w.Reason, Why: why}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/message"
 	"tkestack.io/tapp/plan/template"
 )
 
@@ -160,10 +161,10 @@ func ResizeUnderWay(pod *corev1.Pod) (reason, why string) {
 		}
 		switch c.Type {
 		case corev1.PodResizePending:
-			return c.Reason, "its node does not resize the pod (" + c.Reason + "): " + c.Message
+			return c.Reason, "its node does not resize the pod (" + c.Reason + "): " + message.Quote(c.Message)
 		case corev1.PodResizeInProgress:
 			if c.Message != "" {
-				return "ResizeFailing", "its node has not resized the pod yet: " + c.Message
+				return "ResizeFailing", "its node has not resized the pod yet: " + message.Quote(c.Message)
 			}
 			return "Resizing", "its node resizes the pod"
 		}

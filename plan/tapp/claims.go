@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/message"
 )
 
 // ReasonClaimUnlabelled is the reason for creating a claim that most likely exists, and
@@ -321,7 +322,7 @@ func (c claim) whyInfeasible() string {
 	for _, x := range c.Status.Conditions {
 		if (x.Type == corev1.PersistentVolumeClaimControllerResizeError || x.Type == corev1.PersistentVolumeClaimNodeResizeError) &&
 			x.Status == corev1.ConditionTrue && x.Message != "" {
-			return x.Message
+			return message.Quote(x.Message)
 		}
 	}
 	return "its storage says that the size is infeasible"

@@ -49,7 +49,7 @@ func Compute(in Input) Plan {
 		Desired:          count(all, (*instance).desired),
 		Budgets:          s.budgetsOf(count(all, (*instance).desired)),
 		Problems:         problems,
-		Evidence:         slices.Sorted(lost.unread.all()),
+		Evidence:         lost.wanted(s, in.NodesAfter),
 		Wait:             c.wait,
 	}
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/message"
 )
 
 // isWaiting says whether an instance only waits for others, or for the user: it is
@@ -88,11 +89,11 @@ func (m *summary) conclude(s *tappv1.TAppStatus) {
 	switch {
 	case len(m.problems) > 0:
 		p := gravest(m.problems)
-		message := p.Field + ": " + p.Why
+		text := p.Field + ": " + p.Why
 		if more := len(m.problems) - 1; more > 0 {
-			message += fmt.Sprintf(" (and %d more)", more)
+			text += fmt.Sprintf(" (and %d more)", more)
 		}
-		m.set(s, tappv1.ConditionStalled, true, p.Reason, message)
+		m.set(s, tappv1.ConditionStalled, true, p.Reason, text)
 	case infeasible:
 		m.set(s, tappv1.ConditionStalled, true, "ResizeInfeasible", progress)
 	case late:
@@ -193,8 +194,8 @@ func (m *summary) isLate(s *tappv1.TAppStatus, t *tally, settled bool) bool {
 	return true
 }
 
-func (m *summary) set(s *tappv1.TAppStatus, kind string, is bool, reason, message string) {
-	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+func (m *summary) set(s *tappv1.TAppStatus, kind string, is bool, reason, text string) {
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message.Bound(text),
 		ObservedGeneration: m.tapp.Generation, LastTransitionTime: metav1.NewTime(m.clock.now.Truncate(time.Second))}
 	if is {
 		c.Status = metav1.ConditionTrue
@@ -205,7 +206,11 @@ func (m *summary) set(s *tappv1.TAppStatus, kind string, is bool, reason, messag
 // concludeLost sets the condition ForceDeleted.
 func (m *summary) concludeLost(s *tappv1.TAppStatus, settled bool) {
 	if evidence := slices.Sorted(m.lost.evidence.all()); len(evidence) > 0 {
-		m.set(s, tappv1.ConditionForceDeleted, true, "NodeLost", strings.Join(evidence, "; "))
+		// What is told already stays until its pods are gone: others follow then.
+		told := m.toldEvidence()
+		first := slices.DeleteFunc(slices.Clone(evidence), func(e string) bool { return !slices.Contains(told, e) })
+		others := slices.DeleteFunc(evidence, func(e string) bool { return slices.Contains(told, e) })
+		m.set(s, tappv1.ConditionForceDeleted, true, "NodeLost", message.Join(append(first, others...), evidenceSeparator))
 		return
 	}
 	if c := meta.FindStatusCondition(s.Conditions, tappv1.ConditionForceDeleted); c != nil && settled {

@@ -37,7 +37,7 @@ func remembersNothing(t *tappv1.TApp, first *tappv1.TAppStatus) bool {
 			return false
 		}
 	}
-	return t.Spec.Selector != nil && len(t.Spec.VolumeClaimTemplates) == 0 && len(first.Nodes) == 0 &&
+	return t.Spec.Selector != nil && len(t.Spec.VolumeClaimTemplates) == 0 && len(first.Nodes) == 0 && len(first.Failures) == 0 &&
 		meta.FindStatusCondition(first.Conditions, tappv1.ConditionForceDeleted) == nil
 }
 
@@ -52,7 +52,7 @@ func isTrouble(s tappv1.InstanceStatus) bool {
 func remembersSame(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
 	stored := &t.Status
 	if stored.ScaleLabelSelector != next.ScaleLabelSelector || stored.CurrentRevision != next.CurrentRevision ||
-		!maps.Equal(stored.Nodes, next.Nodes) || !remembersInstances(t, next) {
+		!maps.Equal(stored.Nodes, next.Nodes) || !maps.Equal(stored.Failures, next.Failures) || !remembersInstances(t, next) {
 		return false
 	}
 	was, is := meta.FindStatusCondition(stored.Conditions, tappv1.ConditionForceDeleted), meta.FindStatusCondition(next.Conditions, tappv1.ConditionForceDeleted)

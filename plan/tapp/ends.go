@@ -9,6 +9,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/inplace"
+	"tkestack.io/tapp/plan/message"
 	"tkestack.io/tapp/plan/template"
 )
 
@@ -23,24 +24,26 @@ const (
 	recordDelay = time.Second
 )
 
-// runsAgain says whether a pod that ended is followed by another one. First
-// match decides.
-func (s *spec) runsAgain(i *instance) bool {
-	switch pod := i.pod; {
-	case i.template == nil:
-		return false
+// runsAgain says whether a pod that ended is followed by another one now.
+func (s *spec) runsAgain(i *instance) bool { return i.template != nil && !s.isFinal(i.pod) }
+
+// isFinal says whether the end of a pod is that of its instance. First match decides.
+// A template that is missing does not: it may come back, and what the pod ended by is
+// known only while it is there.
+func (s *spec) isFinal(pod *corev1.Pod) bool {
+	switch {
 	case inplace.StoppedByUpdate(pod) != "":
-		return true
+		return false
 	case s.tapp.Spec.NeverMigrate:
-		return false
-	case len(pod.Status.ContainerStatuses) == 0: // its kubelet rejected it
 		return true
-	case pod.Spec.RestartPolicy == corev1.RestartPolicyNever:
+	case len(pod.Status.ContainerStatuses) == 0: // its kubelet rejected it
 		return false
+	case pod.Spec.RestartPolicy == corev1.RestartPolicyNever:
+		return true
 	case pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure:
-		return pod.Status.Phase == corev1.PodFailed
+		return pod.Status.Phase != corev1.PodFailed
 	}
-	return true
+	return false
 }
 
 // isCompleted says whether an instance below replicas ended and stays so. After its pod
@@ -51,7 +54,7 @@ func (s *spec) isCompleted(i *instance) bool {
 	}
 	switch i.state {
 	case ended:
-		return !s.runsAgain(i)
+		return s.isFinal(i.pod)
 	case terminating, missing:
 		// A kubelet gives a pod that it was told to delete a final phase too, so that
 		// the phase of a terminating pod does not tell whether it ended by itself.
@@ -78,7 +81,7 @@ func endIntent(pod *corev1.Pod) intent {
 	case stopped != "":
 		return intent{replace, reasonStopped, stopped}
 	case pod.Status.Reason != "":
-		return intent{replace, "PodFailed", "the pod failed: " + pod.Status.Reason}
+		return intent{replace, "PodFailed", "the pod failed: " + message.Quote(pod.Status.Reason)}
 	case pod.Status.Phase == corev1.PodFailed:
 		return intent{replace, "PodFailed", "the pod failed"}
 	}
@@ -94,9 +97,9 @@ func followEnds(s *spec, c *clock, claims *claims, all []*instance) {
 	for _, i := range all {
 		switch {
 		case i.state != ended || !i.belowReplicas || i.stopped:
-		case !i.completed:
+		case s.runsAgain(i):
 			s.replace(c, claims, i)
-		case i.template == nil: // the end may turn out to be none, when it is back
+		case !i.completed || i.template == nil: // the template may come back
 		case s.policy.DeletePodAfterAppFinish && !allEnded:
 			i.wait(reasonNotFinished, "its pod ended, and is deleted when all instances have ended")
 		case s.tapp.Status.Statuses[i.name] != endOf(i.pod):
@@ -127,7 +130,11 @@ func (s *spec) replace(c *clock, claims *claims, i *instance) {
 		failures++
 	}
 	if why := claims.whyFreed(i); why != "" {
-		s.delete(c, i, Action{Reason: reasonClaimTerminating, Why: why})
+		s.deleteCounted(c, i, failures, Action{Reason: reasonClaimTerminating, Why: why})
+		return
+	}
+	if len(i.pod.Finalizers) > 0 {
+		s.deleteCounted(c, i, failures, Action{Reason: n.reason, Why: n.text + "; the next one follows when its finalizers are gone"})
 		return
 	}
 	if s.nodeUnrecorded(c, i) {
@@ -143,6 +150,17 @@ func (s *spec) replace(c *clock, claims *claims, i *instance) {
 	a := s.birth(c, i, OpReplace, failures, n.reason, n.text)
 	a.Old = i.pod
 	i.act(a)
+}
+
+// deleteCounted deletes a pod that ended and that the next one cannot follow at once.
+// Between the two only the stored status knows how often the instance failed.
+func (s *spec) deleteCounted(c *clock, i *instance, failures int, a Action) {
+	i.failures = failures
+	if int(s.tapp.Status.Failures[i.name]) != failures {
+		c.waitFor(recordDelay)
+		return
+	}
+	s.delete(c, i, a)
 }
 
 // delayAfter returns how long to wait after a number of failures in a row.

@@ -12,6 +12,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/inplace"
+	"tkestack.io/tapp/plan/message"
 )
 
 // state is the bucket of an instance; it is in exactly one.
@@ -51,6 +52,9 @@ type instance struct {
 	progress   *inplace.Progress // nil until it is asked for
 	next       intent            // see spec.intentOf
 
+	// failures in a row, to be kept while there is no pod that tells of them.
+	failures int
+
 	actions []Action
 	status  tappv1.InstanceStatus
 	// reason and why say what it waits for.
@@ -69,7 +73,7 @@ func (i *instance) isDrained() bool {
 
 func (i *instance) act(a Action) {
 	i.reason, i.why = "", ""
-	a.ID = i.name
+	a.ID, a.Why = i.name, message.Bound(a.Why)
 	i.actions = append(i.actions, a)
 	if i.template != nil {
 		i.template.actions++
@@ -78,7 +82,7 @@ func (i *instance) act(a Action) {
 
 // wait notes why nothing is done although the instance is not where the spec
 // wants it.
-func (i *instance) wait(reason, why string) { i.reason, i.why = reason, why }
+func (i *instance) wait(reason, why string) { i.reason, i.why = reason, message.Bound(why) }
 
 // observe makes an instance of every id below replicas, of every pod and of every
 // claim that is to go, in ascending order, and puts each in its state.
@@ -233,7 +237,7 @@ func whyNotAvailable(pod *corev1.Pod) (reason, why string) {
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason != "" {
-			return c.Reason, "its pod has no node: " + c.Message
+			return c.Reason, "its pod has no node: " + message.Quote(c.Message)
 		}
 	}
 	return "NotReady", "its pod is not ready"

@@ -135,7 +135,7 @@ func createMissing(s *spec, c *clock, t *turns, claims *claims, all []*instance)
 		case unrecorded:
 			i.wait("SelectorUnrecorded", "spec.selector is absent, and its pod follows when the status has the selector that is taken from the template's labels")
 		case t.mayBegin(i) && claims.createFor(i):
-			i.act(s.birth(c, i, OpCreate, 0, n.reason, n.text))
+			i.act(s.birth(c, i, OpCreate, int(s.tapp.Status.Failures[i.name]), n.reason, n.text))
 		}
 	}
 }

@@ -47,6 +47,9 @@ type Input struct {
 	// Nodes is evidence about the nodes that an earlier plan asked for in
 	// Plan.Evidence, by name.
 	Nodes map[string]NodeState
+	// NodesAfter is the last one of the nodes that were read most recently: the plan asks
+	// for those that follow.
+	NodesAfter string
 	// NoCreationUntil: nothing is created before, since the API server said that the
 	// namespace is being deleted. The zero value bounds nothing.
 	NoCreationUntil time.Time
@@ -106,7 +109,8 @@ type Plan struct {
 	Budgets Budgets
 	// Problems are what keeps the controller from doing what the spec says.
 	Problems []Problem
-	// Evidence names nodes about which the next plan needs a live read.
+	// Evidence names nodes about which the next plan needs a live read, the most important
+	// ones first.
 	Evidence []string
 	// Wait says after how long time alone may change the plan; 0: it cannot.
 	Wait time.Duration
@@ -122,7 +126,7 @@ const (
 	OpCreate Op = "Create"
 	// OpReplace deletes a finished pod and creates the next one at once: a DELETE,
 	// then as OpCreate. Between the two nothing else could keep the count of
-	// failures.
+	// failures but the status, which does where the pod cannot go at once.
 	OpReplace Op = "Replace"
 	// OpCreateClaim creates a claim: a POST.
 	OpCreateClaim Op = "CreateClaim"

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"tkestack.io/tapp/plan/message"
 )
 
 // Problem is something in a spec that the controller cannot do.
@@ -30,7 +32,7 @@ const (
 )
 
 func newProblem(of concern, reason, field, format string, args ...any) Problem {
-	return Problem{Field: field, Reason: reason, Why: fmt.Sprintf(format, args...), concern: of}
+	return Problem{Field: field, Reason: reason, Why: message.Bound(fmt.Sprintf(format, args...)), concern: of}
 }
 
 // gravest is the problem that stops most; of equals the first.

@@ -181,6 +181,9 @@ func (s *scenario) render(t rapid.TB, tapp *tappv1.TApp, p Plan) string {
 	if len(st.Nodes) > 0 {
 		line("nodes %v", st.Nodes)
 	}
+	if len(st.Failures) > 0 {
+		line("failures %v", st.Failures)
+	}
 	if len(p.Evidence) > 0 {
 		line("evidence %v", p.Evidence)
 	}

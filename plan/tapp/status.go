@@ -41,6 +41,7 @@ func (m *summary) status(revision string) tappv1.TAppStatus {
 		CollisionCount:     old.CollisionCount,
 		LastProgressTime:   old.LastProgressTime,
 		Nodes:              m.nodes(),
+		Failures:           m.failures(),
 		Statuses:           make(map[string]tappv1.InstanceStatus, len(m.instances)),
 		Conditions:         slices.Clone(old.Conditions),
 	}
@@ -157,6 +158,26 @@ func (m *summary) nodes() map[string]string {
 			out = map[string]string{}
 		}
 		out[i.name] = i.pod.Spec.NodeName
+	}
+	return out
+}
+
+// failures in a row of the instances whose last pod ended, and is or was deleted before
+// the next one could be created. After that the pod itself tells of them.
+func (m *summary) failures() map[string]int32 {
+	var out map[string]int32
+	for _, i := range m.instances {
+		failures := i.failures
+		if i.desired() && (i.state == terminating || i.state == missing) {
+			failures = int(m.tapp.Status.Failures[i.name])
+		}
+		if failures == 0 {
+			continue
+		}
+		if out == nil {
+			out = map[string]int32{}
+		}
+		out[i.name] = int32(failures)
 	}
 	return out
 }

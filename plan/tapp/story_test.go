@@ -51,8 +51,10 @@ type podStory struct {
 	Dying    string          `json:"dying"`         // its grace period ends: "in 20s", "5s ago"
 	Left     bool            `json:"left"`          // it is dying, and has no grace period
 	Node     string          `json:"node"`
-	Failures int             `json:"failures"`
-	Restart  bool            `json:"restart"` // was asked for
+	// Finalizers that it has.
+	Finalizers []string `json:"finalizers"`
+	Failures   int      `json:"failures"`
+	Restart    bool     `json:"restart"` // was asked for
 	// Collected: Kubernetes is about to remove it, since its node is gone.
 	Collected bool `json:"collected"`
 	// Tied to this node, while it was made with neverMigrate.
@@ -262,6 +264,7 @@ func (p *podStory) disturb(pod *corev1.Pod) {
 	if p.Tied != "" {
 		template.RequireNode(&pod.Spec, p.Tied)
 	}
+	pod.Finalizers = append(pod.Finalizers, p.Finalizers...)
 	if p.Restart {
 		setAnnotation(pod, tappv1.AnnotationRestart, now.Format(time.RFC3339))
 	}

@@ -1,6 +1,7 @@
 package tapp
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/message"
 )
 
 const (
@@ -25,6 +27,9 @@ const (
 	// grace period left: it does so with the request that said so.
 	removalTimeout = 15 * time.Second
 )
+
+// evidenceSeparator parts what the condition ForceDeleted tells.
+const evidenceSeparator = "; "
 
 // lostNodes is what a plan has to do with nodes.
 type lostNodes struct {
@@ -63,6 +68,12 @@ func followTerminating(s *spec, c *clock, nodes map[string]NodeState, all []*ins
 // says what is known.
 func (s *spec) followNode(c *clock, i *instance, nodes map[string]NodeState, lost *lostNodes) {
 	opted, name := s.tapp.Spec.ForceDeletePod, i.pod.Spec.NodeName
+	if grace := i.pod.DeletionGracePeriodSeconds; grace != nil && *grace == 0 && len(i.pod.Finalizers) > 0 {
+		// No evidence could make it go: to delete it once more would change nothing.
+		c.waitFor(evidenceInterval)
+		i.wait("HeldByFinalizers", "its pod has no grace period left, and stays until its finalizers are gone: "+message.Quote(strings.Join(i.pod.Finalizers, ", ")))
+		return
+	}
 	// The API server stamps a pod with the time at which its grace period ends.
 	left := i.pod.DeletionTimestamp.Sub(c.now)
 	if !opted {
@@ -118,8 +129,38 @@ func (s *spec) evidenceOf(c *clock, node NodeState) (string, time.Duration) {
 func (s *spec) isRecorded(lost *lostNodes, node, evidence string) bool {
 	words := "node " + node + " " + evidence
 	lost.evidence.add(words)
+	return slices.Contains(s.toldEvidence(), words)
+}
+
+// toldEvidence is what the stored status tells of nodes that are lost.
+func (s *spec) toldEvidence() []string {
 	c := meta.FindStatusCondition(s.stored.Status.Conditions, tappv1.ConditionForceDeleted)
-	return c != nil && c.Status == metav1.ConditionTrue && slices.Contains(strings.Split(c.Message, "; "), words)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return strings.Split(c.Message, evidenceSeparator)
+}
+
+// wanted are the nodes to read, the most important ones first: those that the stored
+// status tells of, whose pods go next, and then those after the last one that was read.
+// However few are read at a time, each has its turn.
+func (l *lostNodes) wanted(s *spec, after string) []string {
+	var told set
+	for _, words := range s.toldEvidence() {
+		if fields := strings.Fields(words); len(fields) > 1 {
+			told.add(fields[1])
+		}
+	}
+	rank := func(node string) int {
+		switch _, is := told[node]; {
+		case is:
+			return 0
+		case node > after:
+			return 1
+		}
+		return 2
+	}
+	return slices.SortedFunc(l.unread.all(), func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
 }
 
 // finishDeletion deletes what Kubernetes was about to remove, and did not, because it was

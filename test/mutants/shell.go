@@ -48,6 +48,8 @@ var shell = []mutant{
 		"c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue", "c.Type == corev1.NodeReady"},
 	{"unknown-nodes-are-ready", "nodes.go", "a node whose state is Unknown is never lost",
 		"c.Status != corev1.ConditionTrue", "c.Status == corev1.ConditionFalse"},
+	{"nodes-read-again", "sync.go", "each sync reads the same nodes, and the others never are",
+		"	o.nodesAfter = nodes[len(nodes)-1]\n", ""},
 	{"claim-taken-over", "claims.go", "a claim of somebody else is taken over by its name",
 		"case !metav1.IsControlledBy(found, w.tapp):", "case found.Name == \"\":"},
 	{"claim-deleted-unseen", "claims.go", "a claim is deleted that somebody else has got by now",

@@ -110,6 +110,12 @@ type TAppStatus struct {
 	// +optional
 	Nodes map[string]string `json:"nodes,omitempty"`
 
+	// failures is how many pods of an instance failed in a row: instance id to number.
+	// It has those whose last pod is being deleted, or is gone, before the next one can
+	// be created; the delay of that one grows with it. Pods that exist tell themselves.
+	// +optional
+	Failures map[string]int32 `json:"failures,omitempty"`
+
 	// currentRevision is the revision of the spec that was last rolled out.
 	// +optional
 	CurrentRevision string `json:"currentRevision,omitempty"`

@@ -212,6 +212,13 @@ func (in *TAppStatus) DeepCopyInto(out *TAppStatus) {
 			(*out)[key] = val
 		}
 	}
+	if in.Failures != nil {
+		in, out := &in.Failures, &out.Failures
+		*out = make(map[string]int32, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.CollisionCount != nil {
 		in, out := &in.CollisionCount, &out.CollisionCount
 		*out = new(int32)

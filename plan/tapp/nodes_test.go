@@ -1,0 +1,67 @@
+package tapp
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// lostStory is a TApp with a pod past its grace period on each of so many nodes.
+func lostStory(t *testing.T, nodes int) Input {
+	t.Helper()
+	in := story(int32(nodes), podStory{IDs: fmt.Sprintf("0-%d", nodes-1), Dying: "1m ago"}).input(t)
+	for n, pod := range in.Pods {
+		pod.Spec.NodeName = fmt.Sprintf("node-%02d", n)
+	}
+	in.TApp.Spec.ForceDeletePod = true
+	return in
+}
+
+// TestEvidenceInTurns: however few nodes are read at a time, each has its turn, and
+// those that the status tells of are read first.
+func TestEvidenceInTurns(t *testing.T) {
+	in := lostStory(t, 9)
+	for after, want := range map[string][]string{
+		"":        {"node-07", "node-00", "node-01", "node-02", "node-03", "node-04", "node-05", "node-06", "node-08"},
+		"node-02": {"node-07", "node-03", "node-04", "node-05", "node-06", "node-08", "node-00", "node-01", "node-02"},
+		"node-99": {"node-07", "node-00", "node-01", "node-02", "node-03", "node-04", "node-05", "node-06", "node-08"},
+	} {
+		in.NodesAfter = after
+		in.TApp.Status.Conditions = []metav1.Condition{{Type: tappv1.ConditionForceDeleted, Status: metav1.ConditionTrue, Message: "node node-07 does not exist any more; and 3 more"}}
+		if got := Compute(in).Evidence; !slices.Equal(got, want) {
+			t.Errorf("after %q: %v, want %v", after, got, want)
+		}
+	}
+}
+
+// TestAllNodesLost: with a few reads a plan, and with less room in the status than there
+// are nodes, every pod is deleted by force sooner or later.
+func TestAllNodesLost(t *testing.T) {
+	const nodes, reads, most = 60, 7, 40
+	in := lostStory(t, nodes)
+	for plans := 0; len(in.Pods) > 0; plans++ {
+		if plans == most {
+			t.Fatalf("after %d plans %d pods are left", most, len(in.Pods))
+		}
+		in.Nodes = nil
+		asked := Compute(in).Evidence
+		asked = asked[:min(reads, len(asked))]
+		in.Nodes = map[string]NodeState{}
+		for _, name := range asked {
+			in.Nodes[name] = NodeState{}
+		}
+		in.NodesAfter = asked[len(asked)-1]
+		p := Compute(in)
+		for _, a := range p.Actions {
+			if a.Op == OpForceDelete {
+				in.Pods = slices.DeleteFunc(in.Pods, func(p *corev1.Pod) bool { return p == a.Pod })
+			}
+		}
+		in.TApp.Status = p.Status
+	}
+}
