@@ -86,14 +86,14 @@ func (s *spec) isForced(i *instance) bool {
 
 // Scale returns how many of total instances a budget lets be unavailable at a
 // time: percentages are rounded up, and it is at least 1. It is false for a value
-// that is no budget.
+// that is no budget, such as +5% or 005%, which other readers take for something else.
 func Scale(b intstr.IntOrString, total int) (int, bool) {
 	if b.Type == intstr.Int {
 		return int(b.IntVal), b.IntVal > 0
 	}
 	digits, ok := strings.CutSuffix(b.StrVal, "%")
 	percent, err := strconv.Atoi(digits)
-	if !ok || err != nil || percent < 1 || percent > 100 {
+	if !ok || err != nil || percent < 1 || percent > 100 || strconv.Itoa(percent) != digits {
 		return 0, false
 	}
 	return max(1, (total*percent+99)/100), true

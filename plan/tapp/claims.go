@@ -21,6 +21,7 @@ const ReasonClaimUnlabelled = "ClaimUnlabelled"
 const (
 	reasonNameTaken        = "NameTaken"
 	reasonClaimTerminating = "ClaimTerminating"
+	reasonRetention        = "RetentionPolicyChanged"
 )
 
 // mountClaims replaces template volumes by the instance's claims of the same
@@ -104,17 +105,17 @@ func (l *claims) createFor(i *instance) bool {
 	return true
 }
 
-// whyFreed says which claim of the instance is being deleted and cannot go before its
+// waitFor says whether a claim of the instance is being deleted and cannot go before its
 // pod, which ended: Kubernetes keeps a claim for as long as a pod mounts it, running or
-// not. Empty: none.
-func (l *claims) whyFreed(i *instance) string {
+// not.
+func (l *claims) waitFor(i *instance) bool {
 	for _, t := range l.tapp.Spec.VolumeClaimTemplates {
 		name := l.claimName(t.Name, i)
 		if c := l.byName[name]; c != nil && c.DeletionTimestamp != nil && mounts(i.pod, name) {
-			return "its claim " + name + " is being deleted, and cannot go before the pod, which ended"
+			return true
 		}
 	}
-	return ""
+	return false
 }
 
 func (s *spec) newClaim(t *corev1.PersistentVolumeClaim, name string, i *instance) *corev1.PersistentVolumeClaim {
@@ -244,7 +245,7 @@ func (s *spec) followOwner(i *instance, c claim) {
 	if !owned {
 		ref, policy = controllerRef(s.tapp), tappv1.DeletePersistentVolumeClaim
 	}
-	i.act(Action{Op: OpUpdateClaim, Claim: c.PersistentVolumeClaim, Patch: ownerPatch(string(c.UID), ref), Reason: "RetentionPolicyChanged",
+	i.act(Action{Op: OpUpdateClaim, Claim: c.PersistentVolumeClaim, Patch: ownerPatch(string(c.UID), ref), Reason: reasonRetention,
 		Why: fmt.Sprintf("spec.persistentVolumeClaimRetentionPolicy.whenDeleted is %s", policy)})
 }
 

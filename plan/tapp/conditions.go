@@ -24,6 +24,7 @@ type tally struct {
 	desired, available, updated int
 	left                        int // pods that are to go, or going
 	claims                      int // instances whose claims are to go
+	owners                      int // claims that do not follow whenDeleted yet
 	restarts                    int // requested, and not begun
 	failed                      int
 	paused                      int
@@ -52,6 +53,11 @@ func (m *summary) tally() tally {
 		if i.status == tappv1.InstanceFailed {
 			t.failed++
 		}
+		for a := range i.actions {
+			if i.actions[a].Reason == reasonRetention {
+				t.owners++
+			}
+		}
 		if i.reason == reasonPaused {
 			t.paused++
 		}
@@ -69,10 +75,11 @@ func (m *summary) conclude(s *tappv1.TAppStatus) {
 	if rolledOut {
 		s.CurrentRevision = s.UpdateRevision
 	}
-	settled := rolledOut && t.left == 0 && t.claims == 0 && t.restarts == 0 && len(m.growing) == 0
+	settled := rolledOut && t.left == 0 && t.claims == 0 && t.owners == 0 && t.restarts == 0 && len(m.growing) == 0
 	progress, infeasible := m.progress(&t)
 	m.concludeReady(s, &t, settled, progress)
 	m.concludeLost(s, settled)
+	m.concludeGrowing(s)
 
 	late := m.isLate(s, &t, settled)
 	switch {
@@ -125,6 +132,9 @@ func (m *summary) progress(t *tally) (progress string, infeasible bool) {
 	}
 	if t.claims > 0 {
 		progress += fmt.Sprintf("; instances whose claims are to go: %d", t.claims)
+	}
+	if t.owners > 0 {
+		progress += fmt.Sprintf("; claims that are to follow persistentVolumeClaimRetentionPolicy.whenDeleted: %d", t.owners)
 	}
 	if t.restarts > 0 {
 		progress += fmt.Sprintf("; restarts that are to come: %d", t.restarts)
@@ -215,5 +225,15 @@ func (m *summary) concludeLost(s *tappv1.TAppStatus, settled bool) {
 	}
 	if c := meta.FindStatusCondition(s.Conditions, tappv1.ConditionForceDeleted); c != nil && settled {
 		m.set(s, tappv1.ConditionForceDeleted, false, "Recovered", c.Message)
+	}
+}
+
+// concludeGrowing sets the condition ClaimsGrowing.
+func (m *summary) concludeGrowing(s *tappv1.TAppStatus) {
+	if len(m.growing) > 0 {
+		why, _ := whyGrowing(m.growing)
+		m.set(s, tappv1.ConditionClaimsGrowing, true, "TooSmall", fmt.Sprintf("claims that are to grow: %d, %s", len(m.growing), why))
+	} else if meta.FindStatusCondition(s.Conditions, tappv1.ConditionClaimsGrowing) != nil {
+		m.set(s, tappv1.ConditionClaimsGrowing, false, "Grown", "every claim has the size of its template")
 	}
 }

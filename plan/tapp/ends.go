@@ -129,12 +129,12 @@ func (s *spec) replace(c *clock, claims *claims, i *instance) {
 		}
 		failures++
 	}
-	if why := claims.whyFreed(i); why != "" {
-		s.deleteCounted(c, i, failures, Action{Reason: reasonClaimTerminating, Why: why})
+	switch {
+	case claims.waitFor(i):
+		s.deleteCounted(c, i, failures, Action{Reason: reasonClaimTerminating, Why: n.text})
 		return
-	}
-	if len(i.pod.Finalizers) > 0 {
-		s.deleteCounted(c, i, failures, Action{Reason: n.reason, Why: n.text + "; the next one follows when its finalizers are gone"})
+	case len(i.pod.Finalizers) > 0:
+		s.deleteCounted(c, i, failures, Action{Reason: n.reason, Why: n.text})
 		return
 	}
 	if s.nodeUnrecorded(c, i) {
@@ -158,6 +158,7 @@ func (s *spec) deleteCounted(c *clock, i *instance, failures int, a Action) {
 	i.failures = failures
 	if int(s.tapp.Status.Failures[i.name]) != failures {
 		c.waitFor(recordDelay)
+		i.wait("FailuresUnrecorded", "its pod ended, and goes when the status has how often the instance failed")
 		return
 	}
 	s.delete(c, i, a)

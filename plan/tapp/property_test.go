@@ -94,6 +94,9 @@ func drawTApp(t *rapid.T) *tappv1.TApp {
 			status.Nodes[id] = "node-2"
 		}
 	}
+	if sometimes(t, "failures", 2) {
+		status.Failures = map[string]int32{"0": 1, "1": 2, "3": 1, "7": 3, "9": 1}
+	}
 	tapp := &tappv1.TApp{Spec: spec, Status: status}
 	if sometimes(t, "deleted", 10) {
 		tapp.DeletionTimestamp = new(ago(time.Minute))
@@ -130,6 +133,9 @@ func drawPods(t *rapid.T) (out []podStory) {
 		}
 		if sometimes(t, "labels "+id, 8) {
 			p.Labels = map[string]*string{pick(t, "label "+id, "app", tappv1.LabelInstanceID, tappv1.LabelUniqHash): new("wrong")}
+		}
+		if sometimes(t, "finalizer "+id, 5) {
+			p.Finalizers = []string{"example.com/hold"}
 		}
 		if sometimes(t, "sidecar "+id, 6) {
 			p.Sidecar = "mesh:1"

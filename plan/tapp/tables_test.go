@@ -33,6 +33,8 @@ func TestScale(t *testing.T) {
 		{intstr.FromString("0%"), 10, 0, false},
 		{intstr.FromString("101%"), 10, 0, false},
 		{intstr.FromString("-5%"), 10, 0, false},
+		{intstr.FromString("+5%"), 10, 0, false},
+		{intstr.FromString("005%"), 10, 0, false},
 		{intstr.FromString("5"), 10, 0, false},
 		{intstr.FromString("%"), 10, 0, false},
 		{intstr.FromString(""), 10, 0, false},

@@ -1,6 +1,8 @@
 package tapp
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -21,7 +23,11 @@ func judgeBudgets(t *tappv1.TApp) field.ErrorList {
 		if budget.Type == intstr.Int {
 			value = budget.IntVal
 		}
-		errs = append(errs, field.Invalid(path, value, "no update could start; give a number above 0, or a percentage from 1% to 100%"))
+		why := "no update could start; give a number above 0, or a percentage from 1% to 100%"
+		if plain := strings.TrimLeft(budget.StrVal, "+0"); plan.IsBudget(intstr.FromString(plain)) {
+			why = "it is no percentage as Kubernetes writes them; write " + plain
+		}
+		errs = append(errs, field.Invalid(path, value, why))
 	}
 	judge(path.Child("maxUnavailable"), *s.MaxUnavailable)
 	judge(path.Child("forceUpdate", "maxUnavailable"), *s.ForceUpdate.MaxUnavailable)

@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -76,9 +75,9 @@ func compareClaims(now, was *tappv1.TApp) field.ErrorList {
 	return errs
 }
 
-// isGrowing says whether some claim may lack the size of its template: the status
-// has the condition Ready, and it is not True or is older than the last change.
+// isGrowing says whether some claim may lack the size of its template: the status says
+// so, or it is older than the last change.
 func isGrowing(t *tappv1.TApp) bool {
 	ready := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionReady)
-	return ready != nil && (ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != t.Generation)
+	return ready != nil && ready.ObservedGeneration != t.Generation || meta.IsStatusConditionTrue(t.Status.Conditions, tappv1.ConditionClaimsGrowing)
 }

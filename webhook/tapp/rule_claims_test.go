@@ -25,15 +25,16 @@ spec.volumeClaimTemplates[1].spec.resources.requests[storage]: Required value: a
 	shrinks := `spec.volumeClaimTemplates[0].spec.resources.requests[storage]: Invalid value: "1Gi": it was 2Gi, and a claim cannot shrink; give at least that`
 	for _, c := range []struct {
 		name, from, to, want string
-		ready                metav1.ConditionStatus
+		growing              metav1.ConditionStatus
 		observed             int64
 	}{
-		{"equal", "1Gi", "1024Mi", "", metav1.ConditionTrue, 2},
-		{"grows", "1Gi", "2Gi", "", metav1.ConditionTrue, 2},
-		{"shrinks", "2Gi", "1Gi", shrinks, metav1.ConditionTrue, 2},
-		{"takes back what claims have not got", "2Gi", "1Gi", "", metav1.ConditionFalse, 2},
-		{"takes back what nobody has seen", "2Gi", "1Gi", "", metav1.ConditionTrue, 1},
-		{"other class", "1Gi", "1Gi}}, storageClassName: fast, other: {a: {b: 1", `spec.volumeClaimTemplates[0]: Forbidden: only spec.resources.requests.storage can change, and only grow: the instances have their claims; create a new TApp for other claims`, metav1.ConditionFalse, 2},
+		{"equal", "1Gi", "1024Mi", "", "", 2},
+		{"grows", "1Gi", "2Gi", "", "", 2},
+		{"shrinks", "2Gi", "1Gi", shrinks, "", 2},
+		{"shrinks after it grew", "2Gi", "1Gi", shrinks, metav1.ConditionFalse, 2},
+		{"takes back what claims have not got", "2Gi", "1Gi", "", metav1.ConditionTrue, 2},
+		{"takes back what nobody has seen", "2Gi", "1Gi", "", "", 1},
+		{"other class", "1Gi", "1Gi}}, storageClassName: fast, other: {a: {b: 1", `spec.volumeClaimTemplates[0]: Forbidden: only spec.resources.requests.storage can change, and only grow: the instances have their claims; create a new TApp for other claims`, "", 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sized := func(size string) *tappv1.TApp {
@@ -41,7 +42,11 @@ spec.volumeClaimTemplates[1].spec.resources.requests[storage]: Required value: a
 			}
 			was := sized(c.from)
 			was.Generation = 2
-			was.Status.Conditions = []metav1.Condition{{Type: tappv1.ConditionReady, Status: c.ready, ObservedGeneration: c.observed}}
+			// That it is not Ready says nothing of its claims.
+			was.Status.Conditions = []metav1.Condition{{Type: tappv1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: c.observed}}
+			if c.growing != "" {
+				was.Status.Conditions = append(was.Status.Conditions, metav1.Condition{Type: tappv1.ConditionClaimsGrowing, Status: c.growing})
+			}
 			wantFindings(t, rule.Findings("Claims", compareClaims(sized(c.to), was)), c.want)
 		})
 	}

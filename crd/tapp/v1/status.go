@@ -64,6 +64,9 @@ const (
 	// nodes are lost, and until the TApp has settled after that; the message is the
 	// evidence, and stays. It is there only once it has been True.
 	ConditionForceDeleted = "ForceDeleted"
+	// ConditionClaimsGrowing is True while claims have not the size of their template
+	// yet, which is when that may be taken back. It is there only once it has been True.
+	ConditionClaimsGrowing = "ClaimsGrowing"
 )
 
 // TAppStatus is the observed state of a TApp.
@@ -133,7 +136,8 @@ type TAppStatus struct {
 	// +optional
 	LastProgressTime *metav1.Time `json:"lastProgressTime,omitempty"`
 
-	// conditions are Ready, Progressing and Stalled, and ForceDeleted once a pod was deleted by force.
+	// conditions are Ready, Progressing and Stalled, and ForceDeleted once a pod was deleted by force,
+	// and ClaimsGrowing once claims had to grow.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

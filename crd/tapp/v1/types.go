@@ -256,6 +256,7 @@ const (
 // are deleted, as in StatefulSet (KEP-1847).
 type PersistentVolumeClaimRetentionPolicy struct {
 	// whenDeleted says what happens to the claims when the TApp is deleted.
+	// They follow a change soon; until the TApp is Ready again, some may be as before.
 	// Absent means Retain.
 	// +optional
 	WhenDeleted PersistentVolumeClaimRetentionPolicyType `json:"whenDeleted,omitempty"`
