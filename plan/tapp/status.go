@@ -164,20 +164,32 @@ func (m *summary) nodes() map[string]string {
 
 // failures in a row of the instances whose last pod ended, and is or was deleted before
 // the next one could be created. After that the pod itself tells of them.
+//
+// Those of maxFailures instances are kept at a time, so that they take little of the
+// status. Others follow when these have their next pod.
 func (m *summary) failures() map[string]int32 {
+	const maxFailures = 1000
 	var out map[string]int32
-	for _, i := range m.instances {
-		failures := i.failures
-		if i.desired() && (i.state == terminating || i.state == missing) {
-			failures = int(m.tapp.Status.Failures[i.name])
-		}
-		if failures == 0 {
-			continue
+	keep := func(i *instance, failures int) {
+		if failures == 0 || len(out) == maxFailures {
+			return
 		}
 		if out == nil {
 			out = map[string]int32{}
 		}
 		out[i.name] = int32(failures)
+	}
+	for _, i := range m.instances {
+		switch told := int(m.tapp.Status.Failures[i.name]); {
+		case told == 0:
+		case i.desired() && (i.state == terminating || i.state == missing):
+			keep(i, told)
+		case i.failures == told:
+			keep(i, told)
+		}
+	}
+	for _, i := range m.instances {
+		keep(i, i.failures)
 	}
 	return out
 }

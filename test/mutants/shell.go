@@ -175,6 +175,8 @@ var admission = []mutant{
 		" || seen[string(key)]", ""},
 	{"forced-budget-unjudged", "rule_budgets.go", "a forced budget of 0 is let in",
 		"	judge(path.Child(\"forceUpdate\", \"maxUnavailable\"), *s.ForceUpdate.MaxUnavailable)\n", ""},
+	{"storage-unjudged", "rule_storage.go", "more instances are let in than the status can tell of",
+		"if int(n) <= most ||", "if int(n) >= most ||"},
 	{"claims-may-shrink", "rule_claims.go", "a claim template may shrink, and not grow",
 		"size.Cmp(oldSize) < 0", "size.Cmp(oldSize) > 0"},
 	{"names-sorted-for-each", "rule_templatereferences.go", "the names of the pool are sorted anew for each reference that is missing",

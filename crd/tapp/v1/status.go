@@ -105,17 +105,20 @@ type TAppStatus struct {
 	AppStatus AppStatus `json:"appStatus,omitempty"`
 
 	// statuses is the state of every instance: instance id to status.
+	// +mapType=atomic
 	// +optional
 	Statuses map[string]InstanceStatus `json:"statuses,omitempty"`
 
 	// nodes is where the instances of a TApp with neverMigrate have run: instance
 	// id to node name.
+	// +mapType=atomic
 	// +optional
 	Nodes map[string]string `json:"nodes,omitempty"`
 
 	// failures is how many pods of an instance failed in a row: instance id to number.
 	// It has those whose last pod is being deleted, or is gone, before the next one can
 	// be created; the delay of that one grows with it. Pods that exist tell themselves.
+	// +mapType=atomic
 	// +optional
 	Failures map[string]int32 `json:"failures,omitempty"`
 

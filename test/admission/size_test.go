@@ -1,0 +1,72 @@
+//go:build cluster
+
+package admission
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/test/gen"
+)
+
+// TestLargest: the status of as many instances as are admitted can be stored, with all
+// that the API server adds, whatever becomes of them. Of more it could not.
+func TestLargest(t *testing.T) {
+	r := newRig(t, nil)
+	neverMigrate := func(app *tappv1.TApp) { app.Spec.NeverMigrate = true }
+	env := func(app *tappv1.TApp) {
+		for n := range 8000 {
+			gen.Env("VARIABLE_"+strconv.Itoa(n), strings.Repeat("x", 20))(&app.Spec.Template)
+		}
+	}
+	for name, options := range map[string][]gen.Option{"plain": nil, "with-nodes": {neverMigrate}, "with-env": {env}} {
+		t.Run(name, func(t *testing.T) {
+			most := plan.MostStored(manifest(name, append(options, gen.Replicas(plan.MaxReplicas))...)) / 100 * 100
+			create := func(replicas int) (string, error) {
+				return r.TryKubectlWith(text(t, manifest(name, append(options, gen.Replicas(int32(replicas)))...)), "create", "--filename", "-")
+			}
+			if out, err := create(most); err != nil {
+				t.Fatalf("%d instances are refused: %s", most, out)
+			}
+			status := map[string]any{"statuses": map[string]string{}, "observedGeneration": 1}
+			statuses, nodes := map[string]string{}, map[string]string{}
+			for id := range most {
+				statuses[strconv.Itoa(id)] = string(tappv1.InstanceNotCreated)
+				nodes[strconv.Itoa(id)] = strings.Repeat("n", 63)
+			}
+			status["statuses"] = statuses
+			if name == "with-nodes" {
+				status["nodes"] = nodes
+			}
+			patch, err := json.Marshal(map[string]any{"status": status})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored, err := r.TApps.Patch(r.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+			if err != nil {
+				t.Fatalf("the status of %d instances: %v", most, err)
+			}
+			raw, err := json.Marshal(stored)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d instances take %d bytes", most, len(raw))
+			for _, m := range stored.ManagedFields {
+				if m.Subresource == "status" && len(m.FieldsV1.Raw) > 1000 {
+					t.Errorf("managedFields of the status have %d bytes", len(m.FieldsV1.Raw))
+				}
+			}
+			r.Kubectl("delete", "tapp", name)
+			if out, err := create(most * 6 / 5); err == nil {
+				t.Errorf("%d instances are admitted: %s", most*6/5, out)
+			}
+		})
+	}
+}

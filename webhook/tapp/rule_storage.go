@@ -1,0 +1,26 @@
+package tapp
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
+)
+
+// judgeStorage rejects more instances than the status can tell of: it could never be
+// stored, and the controller waits for that at many a step.
+func judgeStorage(t *tappv1.TApp) field.ErrorList {
+	const round = 100 // that a small change of the spec changes nothing of what is told
+	n, most := *t.Spec.Replicas, plan.MostStored(t)
+	if int(n) <= most || n > plan.MaxReplicas {
+		return nil
+	}
+	why := "the spec is so large"
+	if t.Spec.NeverMigrate {
+		why = "spec.neverMigrate keeps a node name for each instance"
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), n,
+		fmt.Sprintf("the TApp and its status have to fit into 1.5 MiB, and %s: %d instances do; split it into several TApps", why, most/round*round))}
+}
