@@ -13,6 +13,7 @@ import (
 type access struct {
 	get    func(ctx context.Context, namespace, name string) (metav1.Object, error)
 	apply  func(ctx context.Context, namespace, name string, manifest []byte, o metav1.PatchOptions) (metav1.Object, error)
+	patch  func(ctx context.Context, namespace, name string, patch []byte, o metav1.PatchOptions) (metav1.Object, error)
 	remove func(ctx context.Context, namespace, name string, o metav1.DeleteOptions) error
 }
 
@@ -37,6 +38,9 @@ func accessBy[T metav1.Object, C childClient[T]](in func(namespace string) C) ac
 		},
 		apply: func(ctx context.Context, ns, name string, manifest []byte, o metav1.PatchOptions) (metav1.Object, error) {
 			return in(ns).Patch(ctx, name, types.ApplyPatchType, manifest, o)
+		},
+		patch: func(ctx context.Context, ns, name string, patch []byte, o metav1.PatchOptions) (metav1.Object, error) {
+			return in(ns).Patch(ctx, name, types.JSONPatchType, patch, o)
 		},
 		remove: func(ctx context.Context, ns, name string, o metav1.DeleteOptions) error {
 			return in(ns).Delete(ctx, name, o)

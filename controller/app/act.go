@@ -76,6 +76,20 @@ func (c *Controller) write(ctx context.Context, v *view, o *object, a plan.Actio
 			return err
 		}
 	}
+	if a.Op == plan.Correct {
+		v.corrected[a.Child] = true
+		corrected, err := access.patch(ctx, namespace, a.Child.Name, a.Patch, metav1.PatchOptions{FieldManager: appv1.Component})
+		if err != nil {
+			return err
+		}
+		o.guard.Wrote(storeOf(a.Child.Kind), corrected.GetResourceVersion())
+		if plan.HasStrays(a.Manifest, corrected) { // somebody puts them there again at once
+			o.overrule(a.Child, plan.Differences(a.Manifest, corrected))
+		}
+		v.put(a.Child, corrected)
+		delete(v.refused, a.Child)
+		return nil
+	}
 	manifest, err := manifestFor(a)
 	if err != nil {
 		return fmt.Errorf("rendering the manifest: %w", err)
@@ -104,4 +118,4 @@ func manifestFor(a plan.Action) ([]byte, error) {
 	return json.Marshal(manifest)
 }
 
-var verbs = map[plan.Op]string{plan.Create: "create", plan.Apply: "apply", plan.Adopt: "adopt", plan.Delete: "delete"}
+var verbs = map[plan.Op]string{plan.Create: "create", plan.Apply: "apply", plan.Adopt: "adopt", plan.Correct: "correct", plan.Delete: "delete"}

@@ -112,7 +112,7 @@ func (c *Controller) converge(ctx context.Context, v *view, o *object) (plan.Pla
 		var errs write.Failures
 		batch := write.Batch{Namespace: v.app.Namespace, Over: func() bool { return ctx.Err() != nil || c.stopping.Load() }}
 		for _, a := range p.Actions {
-			if _, known := v.refused[a.Child]; known || round == maxRounds {
+			if _, known := v.refused[a.Child]; known && (a.Op != plan.Correct || v.corrected[a.Child]) || round == maxRounds {
 				continue
 			}
 			batch.Writes = append(batch.Writes, write.Write{Op: string(a.Op), Class: string(a.Op) + "/" + string(a.Child.Kind), Do: func() error { return c.act(ctx, v, o, a, &errs) }})

@@ -219,3 +219,49 @@ func TestAdoption(t *testing.T) {
 		})
 	}
 }
+
+// TestCorrection: an apply that is refused because of what somebody else edited is tried
+// again after that is put right, in one sync; a correction that is refused is not.
+func TestCorrection(t *testing.T) {
+	const edited = 81
+	for name, c := range map[string]struct {
+		corrects bool
+		want     int // patches of the Service
+		err      string
+	}{
+		"put right": {true, 3, ""},
+		"refused":   {false, 2, `Service "web" was refused: no`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			patches, port := 0, int32(edited)
+			now := func() *corev1.Service {
+				return &corev1.Service{TypeMeta: metav1.TypeMeta{Kind: "Service", APIVersion: "v1"}, ObjectMeta: metaOf("51", true),
+					Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: appv1.PortName, Port: port}}}}
+			}
+			s := &stub{answer: func(method, path string) (int, any) {
+				switch {
+				case strings.HasPrefix(path, appPath):
+					return 200, web()
+				case method != http.MethodPatch || path != service:
+					return taken(path)
+				}
+				patches++
+				switch {
+				case patches == 2 && c.corrects:
+					port = 80
+				case port == edited:
+					return apiError(422, metav1.StatusReasonInvalid, "no")
+				}
+				return 200, now()
+			}}
+			controller := newController(t, s, web())
+			if err := controller.services.GetStore().Add(now()); err != nil {
+				t.Fatal(err)
+			}
+			_, err := controller.sync(t.Context(), key)
+			if (err == nil) != (c.err == "") || err != nil && err.Error() != c.err || patches != c.want {
+				t.Errorf("got error %v after %d patches, want %q after %d", err, patches, c.err, c.want)
+			}
+		})
+	}
+}

@@ -25,6 +25,8 @@ type view struct {
 	services    map[string]*corev1.Service
 	// refused says why the API server did not take a child, in this sync.
 	refused map[plan.Child]string
+	// corrected are the children that were corrected in this sync, which is tried once.
+	corrected map[plan.Child]bool
 }
 
 func (v *view) input(o *object, now time.Time) plan.Input {
@@ -63,7 +65,7 @@ func (v *view) put(child plan.Child, o metav1.Object) {
 }
 
 func newView(a *appv1.App) *view {
-	return &view{app: a, deployments: map[string]*appsv1.Deployment{}, services: map[string]*corev1.Service{}, refused: map[plan.Child]string{}}
+	return &view{app: a, deployments: map[string]*appsv1.Deployment{}, services: map[string]*corev1.Service{}, refused: map[plan.Child]string{}, corrected: map[plan.Child]bool{}}
 }
 
 // cached view of an App. Names that are known to be somebody else's are read live:

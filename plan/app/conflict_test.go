@@ -33,8 +33,10 @@ func TestForeign(t *testing.T) {
 			d.OwnerReferences, d.Spec.Selector.MatchLabels = nil, map[string]string{"a": "b"}
 		}, "nobody controls it"},
 		"another controller's": {func(d *appsv1.Deployment) { d.OwnerReferences = controlledBy("Other", "x") }, `Other "x" controls it`},
-		"an earlier App's":     {func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "earlier" }, `App "web" controls it`},
-		"only owned by us":     {func(d *appsv1.Deployment) { d.OwnerReferences[0].Controller = nil }, "nobody controls it"},
+		"another App's": {func(d *appsv1.Deployment) { d.OwnerReferences = controlledBy("App", "x") },
+			`App "x" controls it; if that App waits for a name that this one has, give one of them a third name first`},
+		"an earlier App's": {func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "earlier" }, `App "web" controls it`},
+		"only owned by us": {func(d *appsv1.Deployment) { d.OwnerReferences[0].Controller = nil }, "nobody controls it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(spec())
@@ -132,8 +134,8 @@ func TestDrift(t *testing.T) {
 			`Deployment "web" is not as the App says: metadata.labels is missing`},
 		"note": {func(c *cluster) { c.services["web-svc"].Annotations = nil }, applyS,
 			`Service "web-svc" is not as the App says: metadata.annotations is missing`},
-		"service port": {func(c *cluster) { c.services["web-svc"].Spec.Ports[0].Port = 1 }, applyS,
-			`Service "web-svc" is not as the App says: spec.ports[8080/TCP] is missing`},
+		"service port": {func(c *cluster) { c.services["web-svc"].Spec.Ports[0].Port = 1 }, []string{`Correct Service "web-svc"`},
+			`Service "web-svc" is not as the App says: spec.ports[8080/TCP] is missing; spec.ports[1/TCP] has the name app-service`},
 		"service selector": {func(c *cluster) { c.services["web-svc"].Spec.Selector[appv1.LabelApp] = "x" }, applyS,
 			`Service "web-svc" is not as the App says: spec.selector.appcontroller.k8s.io/app is x instead of web`},
 		"container renamed": {func(c *cluster) { c.deployments["web"].Spec.Template.Spec.Containers[0].Name = "x" }, applyD,

@@ -8,12 +8,15 @@ import (
 )
 
 // Differences lists where an object is not as the manifest says, in a fixed order.
-// What the manifest does not mention may be as it is.
+// What the manifest does not mention may be as it is, unless it is a stray.
 func Differences(manifest map[string]any, object any) []string {
 	have := plain(object)
 	var out []string
 	for _, key := range []string{"metadata", "spec"} {
 		out = append(out, different(key, manifest[key], have[key])...)
+	}
+	for _, s := range strays(manifest, have) {
+		out = append(out, s.what)
 	}
 	return out
 }

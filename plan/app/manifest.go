@@ -28,6 +28,7 @@ func deploymentManifest(a *appv1.App) map[string]any {
 	if resources, _ := container["resources"].(map[string]any); len(resources) == 0 {
 		delete(container, "resources")
 	}
+	sayEmpty(container)
 	container["image"] = t.Image // also an empty one: the API server says what is wrong with it
 	return map[string]any{
 		"apiVersion": "apps/v1",
@@ -41,6 +42,18 @@ func deploymentManifest(a *appv1.App) map[string]any {
 				"spec":     map[string]any{"containers": []any{container}},
 			},
 		},
+	}
+}
+
+// sayEmpty has the manifest say of variables without a value that they have none: what
+// it does not mention, somebody else could set.
+func sayEmpty(container map[string]any) {
+	variables, _ := container["env"].([]any)
+	for _, v := range variables {
+		variable, _ := v.(map[string]any)
+		if variable["value"] == nil && variable["valueFrom"] == nil {
+			variable["value"] = ""
+		}
 	}
 }
 

@@ -96,6 +96,9 @@ const (
 	// Adopt is Apply to a child that nobody controls. Only an App that exists and is
 	// not being deleted may do so, which has to be read live.
 	Adopt Op = "Adopt"
+	// Correct patches what no apply takes away in the very version that was observed. It
+	// is the remedy too for an apply that was refused.
+	Correct Op = "Correct"
 	// Delete deletes the child with this UID.
 	Delete Op = "Delete"
 )
@@ -107,8 +110,10 @@ type Action struct {
 	// UID and Version of the child that was observed; empty for Create.
 	UID     types.UID
 	Version string
-	// Manifest to apply.
+	// Manifest to apply; of Correct, what the child is to become.
 	Manifest map[string]any
+	// Patch is the JSON patch of Correct.
+	Patch []byte
 	// Why in one sentence.
 	Why string
 }
@@ -239,9 +244,23 @@ func (c *computation) present(wanted Child, manifest map[string]any, have *objec
 		c.notes = append(c.notes, fmt.Sprintf("the cluster overrules %s: %s", wanted, message.Quote(strings.Join(differences, "; "))))
 	default:
 		c.waits = append(c.waits, fmt.Sprintf("%s is being changed", wanted))
-		act(Apply, fmt.Sprintf("%s is not as the App says: %s", wanted, strings.Join(differences, "; ")))
+		why := fmt.Sprintf("%s is not as the App says: %s", wanted, strings.Join(differences, "; "))
+		_, refused := c.in.Refused[wanted]
+		if strays := strays(manifest, plain(have.content)); len(strays) > 0 && (refused || isApplied(manifest, *have)) {
+			act(Correct, why)
+			c.actions[len(c.actions)-1].Patch = correction(strays, have.GetUID(), have.GetResourceVersion())
+		} else {
+			act(Apply, why)
+		}
 	}
 	return have, true
+}
+
+// isApplied says whether the child was applied as the App is now. What the last apply of
+// another version put there, the next one takes away.
+func isApplied(manifest map[string]any, have object) bool {
+	hash, _ := at(manifest, "metadata", "annotations", appv1.AnnotationApplied).(string)
+	return have.GetAnnotations()[appv1.AnnotationApplied] == hash
 }
 
 // isOurs says whether this very App controls the object.
@@ -267,6 +286,9 @@ func (c *computation) foreign(wanted Child, owner *metav1.OwnerReference) {
 	whose := "nobody controls it"
 	if owner != nil {
 		whose = fmt.Sprintf("%s %q controls it", owner.Kind, owner.Name)
+		if owner.Kind == appv1.Kind && owner.Name != c.app.Name {
+			whose += "; if that App waits for a name that this one has, give one of them a third name first"
+		}
 	}
 	c.stalls = append(c.stalls, stall{
 		reason:  appv1.ReasonResourceExists,

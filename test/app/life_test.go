@@ -125,7 +125,9 @@ func TestTransitions(t *testing.T) {
 // speak of is left to them.
 func TestDrift(t *testing.T) {
 	r := newRig(t, "")
-	r.create(simple("web", 1))
+	withEmpty := simple("web", 1)
+	withEmpty.Spec.DeploymentTemplate.Env = []corev1.EnvVar{{Name: "EMPTY"}}
+	r.create(withEmpty)
 	r.ready("web")
 	for name, c := range map[string]struct {
 		do    func()
@@ -142,8 +144,25 @@ func TestDrift(t *testing.T) {
 			r.Kubectl("patch", "service", "web", "--type=merge", "-p", `{"spec":{"selector":{"app":"else"}}}`)
 		},
 			func(context.Context) error {
+				return differs("selector", fmt.Sprint(r.service("web").Spec.Selector), "map["+appv1.LabelApp+":web]")
+			}},
+		"selector's value": {func() {
+			r.Kubectl("patch", "service", "web", "--type=merge", "-p", `{"spec":{"selector":{"`+appv1.LabelApp+`":"else"}}}`)
+		},
+			func(context.Context) error {
 				return differs("selector", r.service("web").Spec.Selector[appv1.LabelApp], "web")
 			}},
+		"port": {func() {
+			r.Kubectl("patch", "service", "web", "--type=json", "-p", `[{"op":"add","path":"/spec/ports/0/port","value":8181}]`)
+		},
+			func(context.Context) error {
+				ports := r.service("web").Spec.Ports
+				return differs("ports", fmt.Sprint(len(ports), " ", ports[0].Port), "1 8080")
+			}},
+		"empty variable": {func() {
+			r.Kubectl("set", "env", "deployment/web", "EMPTY=2")
+		},
+			func(context.Context) error { return differs("variable", r.container("web").Env[0].Value, "") }},
 		"deleted": {func() { r.Kubectl("delete", "deployment/web", "service/web") }, func(context.Context) error {
 			if r.deployment("web") == nil || r.service("web") == nil {
 				return errors.New("not there")
