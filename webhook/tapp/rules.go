@@ -25,4 +25,6 @@ func Rules() rule.Rules[tappv1.TApp] {
 }
 
 // scaleRules are those that a change of replicas alone can break.
-func scaleRules() rule.Rules[tappv1.TApp] { return Rules().Named("Name", "Replicas", "Storage", "InstanceIDs") }
+func scaleRules() rule.Rules[tappv1.TApp] {
+	return Rules().Named("Name", "Replicas", "Storage", "InstanceIDs")
+}
