@@ -62,8 +62,8 @@ func TestLargest(t *testing.T) {
 			}
 			t.Logf("%d instances take %d bytes", most, len(raw))
 			for _, m := range stored.ManagedFields {
-				if m.Subresource == "status" && len(m.FieldsV1.Raw) > 1000 {
-					t.Errorf("managedFields of the status have %d bytes", len(m.FieldsV1.Raw))
+				if m.Subresource == "status" && len(m.FieldsV1.GetRawBytes()) > 1000 {
+					t.Errorf("managedFields of the status have %d bytes", len(m.FieldsV1.GetRawBytes()))
 				}
 			}
 			r.Kubectl("delete", "tapp", name)

@@ -21,8 +21,8 @@ func TestBadImageThenGoodOne(t *testing.T) {
 		t.Run(bad[len("demo:"):], func(t *testing.T) {
 			t.Parallel()
 			// A container that crashes may be ready for a moment before: that is what
-			// minReadySeconds is for. A busy kubelet tells of the crash two seconds later.
-			ns, _ := run(t, gen.TApp("app", gen.Default(gen.Probe()), func(t *tappv1.TApp) { t.Spec.MinReadySeconds = 5 }))
+			// minReadySeconds is for. A busy kubelet tells of the crash ten seconds later.
+			ns, _ := run(t, gen.TApp("app", gen.Default(gen.Probe()), func(t *tappv1.TApp) { t.Spec.MinReadySeconds = 20 }))
 			before := pods(t, ns)
 			rollout := watchRollout(t, ns)
 			change(t, ns, "app", gen.Default(gen.Image(bad)))
