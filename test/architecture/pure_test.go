@@ -18,6 +18,7 @@ func TestPlanMentionsNoWorld(t *testing.T) {
 	allowed := []string{
 		"tkestack.io/tapp/crd/tapp/v1",
 		"tkestack.io/tapp/crd/app/v1",
+		"tkestack.io/tapp/crd/workload/v1beta1",
 		"tkestack.io/tapp/plan/",
 		"k8s.io/api/",
 		"k8s.io/apimachinery/",

@@ -1,0 +1,87 @@
+// Package podset says what one podSet of one cluster is to be: how many instances, of
+// which group, and with which content.
+package podset
+
+import (
+	"fmt"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+)
+
+// Unit is one podSet in one cluster. It is what a rollout moves.
+type Unit struct {
+	// Cluster is the name that the topology has for it.
+	Cluster string
+	// PodSet is its entry in the topology.
+	PodSet *v1beta1.PodSet
+	// Replicas is the number of instances.
+	Replicas int32
+	// Group is canary, blue, green or any other that the podSet states; empty: none.
+	Group string
+	// Version for people: the podSet's, or the tag of its main image.
+	Version string
+	// Content is everything that reaches its pods, and Hash tells contents apart.
+	Content Content
+	Hash    string
+}
+
+// Problem is something in a spec that cannot be carried out, and Note something that has
+// not the effect that it seems to have. Both are one sentence for a field.
+type Problem struct{ Field, Why string }
+
+// Note is something in a spec that has not the effect that it seems to have.
+type Note Problem
+
+// Units of an AppSet, in the order of its topology. With problems there are none: a unit
+// that is left out would be taken for one that is to go.
+func Units(a *v1beta1.AppSet) ([]Unit, []Note, []Problem) {
+	deployType, known := v1beta1.DeployTypeOf(&a.Spec.PodSpec)
+	if !known {
+		return nil, nil, []Problem{{"spec.podSpec.deployType", fmt.Sprintf("%q is none of helm, InPlaceSet, StatefulSet and deployment", a.Spec.PodSpec.DeployType)}}
+	}
+	if deployType != v1beta1.DeployHelm && a.Spec.PodSpec.Template == nil {
+		return nil, nil, []Problem{{"spec.podSpec.template", fmt.Sprintf("deployType %s needs a pod template", deployType)}}
+	}
+	if deployType == v1beta1.DeployHelm {
+		if problems := missingCharts(a); len(problems) > 0 {
+			return nil, nil, problems
+		}
+	}
+	replicas, notes, problems := replicasOf(a)
+	if len(problems) > 0 {
+		return nil, nil, problems
+	}
+	var units []Unit
+	for c := range a.Spec.ClusterTopology.Clusters {
+		cluster := &a.Spec.ClusterTopology.Clusters[c]
+		for p := range cluster.PodSets {
+			u := Unit{Cluster: cluster.Name, PodSet: &cluster.PodSets[p], Replicas: replicas[len(units)]}
+			b := builder{app: a, deployType: deployType, cluster: cluster, podSet: u.PodSet,
+				path: fmt.Sprintf("spec.clusterTopology.clusters[%s].podSets[%s]", cluster.Name, u.PodSet.Name)}
+			b.build(&u)
+			notes, problems = append(notes, b.notes...), append(problems, b.problems...)
+			units = append(units, u)
+		}
+	}
+	if len(problems) > 0 {
+		return nil, nil, problems
+	}
+	return units, notes, nil
+}
+
+// missingCharts of podSets for which there is none.
+func missingCharts(a *v1beta1.AppSet) (out []Problem) {
+	if a.Spec.PodSpec.Chart != nil {
+		return nil
+	}
+	for c := range a.Spec.ClusterTopology.Clusters {
+		cluster := &a.Spec.ClusterTopology.Clusters[c]
+		for p := range cluster.PodSets {
+			if cluster.PodSets[p].Chart == nil {
+				out = append(out, Problem{fmt.Sprintf("spec.clusterTopology.clusters[%s].podSets[%s].chart", cluster.Name, cluster.PodSets[p].Name),
+					"deployType helm needs a chart, here or in spec.podSpec.chart"})
+			}
+		}
+	}
+	return out
+}
