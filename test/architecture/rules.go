@@ -33,7 +33,7 @@ var rooms = []room{
 	{name: "crd/workload/v1beta1", only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "crd/app/v1", only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "crd/bases", only: []string{"k8s.io/apiextensions-apiserver", "sigs.k8s.io/yaml"}},
-	{name: "crd/client", may: []string{"crd/tapp/v1", "crd/app/v1"}},
+	{name: "crd/client", may: []string{"crd/tapp/v1", "crd/app/v1", "crd/workload/v1beta1"}},
 
 	// The pure core: no client, no log, no metric, no clock.
 	{name: "plan/template", may: []string{"crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference"}},
