@@ -41,7 +41,9 @@ func NewAdvDeployments(cfg *rest.Config) (*AdvDeploymentClient, error) {
 }
 
 // AdvDeployments gives access to the AdvDeployments of a namespace.
-func (c *AdvDeploymentClient) AdvDeployments(namespace string) AdvDeploymentInterface { return c.connection.in(namespace) }
+func (c *AdvDeploymentClient) AdvDeployments(namespace string) AdvDeploymentInterface {
+	return c.connection.in(namespace)
+}
 
 // AdvDeploymentInformer is a shared informer of AdvDeployments whose handlers and indexers are typed.
 type AdvDeploymentInformer = cache.TypedSharedIndexInformer[*v1beta1.AdvDeployment]
