@@ -39,7 +39,8 @@ usage: devcluster COMMAND [flags]
 
 flags:
   --dir DIR     state directory (default: .devcluster beside the module's directory)
-  --nodes N     up: real nodes, which need Linux and root; "sim" for none (default: as it is, or 2)
+  --nodes N     up: real nodes, which need Linux and root; "sim" for none (default: as it is, or 2);
+                "api" for etcd and the API server only
   --sim N       up: simulated nodes (default: as it is, or 20)
   --cert-manager  up: with cert-manager, from now on
   --metrics-server  up: with metrics-server on the real nodes, from now on
@@ -183,7 +184,7 @@ func (cmd command) size(dir state.Dir) (cluster.Size, error) {
 	if record, ok, err := dir.Load(); err != nil {
 		return size, err
 	} else if ok {
-		size = cluster.Size{Nodes: record.Nodes, Simulated: record.Simulated, CertManager: record.CertManager, MetricsServer: record.MetricsServer, NodeGrace: record.NodeGrace}
+		size = cluster.Size{Nodes: record.Nodes, Simulated: record.Simulated, APIOnly: record.APIOnly, CertManager: record.CertManager, MetricsServer: record.MetricsServer, NodeGrace: record.NodeGrace}
 	}
 	size.CertManager = size.CertManager || cmd.certManager
 	size.MetricsServer = size.MetricsServer || cmd.metricsServer
@@ -192,10 +193,13 @@ func (cmd command) size(dir state.Dir) (cluster.Size, error) {
 	switch cmd.nodes {
 	case "":
 	case "sim":
-		size.Nodes = 0
+		size.Nodes, size.APIOnly = 0, false
+	case "api":
+		size.Nodes, size.Simulated, size.APIOnly = 0, 0, true
 	default:
+		size.APIOnly = false
 		if size.Nodes, err = strconv.Atoi(cmd.nodes); err != nil {
-			return size, fmt.Errorf(`--nodes: %q is neither a number nor "sim"`, cmd.nodes)
+			return size, fmt.Errorf(`--nodes: %q is neither a number nor "sim" or "api"`, cmd.nodes)
 		}
 	}
 	if cmd.sim != "" {

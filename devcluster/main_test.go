@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tkestack.io/tapp/devcluster/cluster"
+	"tkestack.io/tapp/devcluster/state"
 )
 
 func TestParse(t *testing.T) {
@@ -38,5 +41,22 @@ func TestParse(t *testing.T) {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})
+	}
+}
+
+// TestSize: what --nodes says in words.
+func TestSize(t *testing.T) {
+	for nodes, want := range map[string]cluster.Size{
+		"":    {Nodes: 2, Simulated: 20},
+		"3":   {Nodes: 3, Simulated: 20},
+		"sim": {Simulated: 20},
+		"api": {APIOnly: true},
+	} {
+		if got, err := (command{nodes: nodes}).size(state.Dir{Runtime: t.TempDir()}); err != nil || got != want {
+			t.Errorf("--nodes=%s: %+v, %v", nodes, got, err)
+		}
+	}
+	if _, err := (command{nodes: "apis"}).size(state.Dir{Runtime: t.TempDir()}); err == nil || err.Error() != `--nodes: "apis" is neither a number nor "sim" or "api"` {
+		t.Errorf("got %v", err)
 	}
 }

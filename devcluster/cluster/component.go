@@ -19,6 +19,9 @@ const grace = 5 * time.Second
 
 // components returns the names that Stop and Start know.
 func (c *Cluster) components(p parts) []string {
+	if p.record.APIOnly {
+		return controlplane.APINames()
+	}
 	names := append(controlplane.Names(), addon.Simulator, addon.Storage)
 	if p.record.Nodes > 0 {
 		names = append(names, addon.Registry)

@@ -24,6 +24,9 @@ func (c *Cluster) check(ctx context.Context, size Size) error {
 	if size.Nodes < 0 || size.Nodes > slot.MaxNodes || size.Simulated < 0 {
 		return fmt.Errorf("a cluster has 0 to %d real nodes, and some simulated ones", slot.MaxNodes)
 	}
+	if size.APIOnly && (size.Nodes > 0 || size.CertManager) {
+		return errors.New("a cluster of an API server only has neither nodes nor cert-manager")
+	}
 	if size.Nodes == 0 && size.MetricsServer {
 		return errors.New("metrics-server needs real nodes to measure")
 	}
@@ -54,7 +57,7 @@ func (c *Cluster) prepare(ctx context.Context, size Size, programs build.Program
 		}
 		found = false
 	}
-	if found && (record.Nodes > 0) != (size.Nodes > 0) {
+	if found && ((record.Nodes > 0) != (size.Nodes > 0) || record.APIOnly != size.APIOnly) {
 		return record, errors.New("the cluster that is up has other kinds of nodes: `devcluster down` first, or keep --nodes as it was")
 	}
 	if !found {
@@ -106,7 +109,7 @@ func (c *Cluster) claim(ctx context.Context, size Size) (state.Record, error) {
 		return state.Record{}, err
 	}
 	defer unlock()
-	record := state.Record{Nodes: size.Nodes, Simulated: size.Simulated, CertManager: size.CertManager, NodeGrace: size.NodeGrace, MetricsServer: size.MetricsServer, Boot: process.Boot()}
+	record := state.Record{Nodes: size.Nodes, Simulated: size.Simulated, APIOnly: size.APIOnly, CertManager: size.CertManager, NodeGrace: size.NodeGrace, MetricsServer: size.MetricsServer, Boot: process.Boot()}
 	if record.Slot, err = slot.Find(ctx, c.Dir.Preferred(), c.Dir.Taken()); err != nil {
 		return record, err
 	}

@@ -23,8 +23,10 @@ import (
 
 // Size is how large a cluster shall be, and with what.
 type Size struct {
-	Nodes       int // real nodes; 0: simulated nodes only
-	Simulated   int
+	Nodes     int // real nodes; 0: simulated nodes only
+	Simulated int
+	// APIOnly leaves out all nodes and all controllers: for a cluster that only stores objects.
+	APIOnly     bool
 	CertManager bool
 	// MetricsServer needs real nodes.
 	MetricsServer bool
@@ -60,8 +62,10 @@ func (c *Cluster) Up(ctx context.Context, size Size) error {
 	if err := c.start(ctx, p, api, programs); err != nil {
 		return err
 	}
-	if err := c.populate(ctx, p, api, programs); err != nil {
-		return err
+	if !record.APIOnly {
+		if err := c.populate(ctx, p, api, programs); err != nil {
+			return err
+		}
 	}
 	c.Out.Line("The cluster is up after %.1fs. To use it:\n  export KUBECONFIG=%s PATH=%s:$PATH", c.Out.Elapsed().Seconds(), c.Dir.Kubeconfig(), c.Dir.Bin())
 	return nil
@@ -162,6 +166,9 @@ func (c *Cluster) startPlane(ctx context.Context, p parts, api *kubeapi.Client) 
 	if err != nil {
 		return err
 	}
+	if p.record.APIOnly {
+		return nil
+	}
 	for _, spec := range []process.Spec{p.plane.ControllerManager(), p.plane.Scheduler()} {
 		if _, err := p.processes.Ensure(ctx, spec); err != nil {
 			return err
@@ -172,7 +179,7 @@ func (c *Cluster) startPlane(ctx context.Context, p parts, api *kubeapi.Client) 
 
 func (c *Cluster) waitAPI(ctx context.Context, p parts, api *kubeapi.Client) error {
 	return poll.Until(ctx, controlplane.APIServer, patience, 50*time.Millisecond, func(ctx context.Context) error {
-		for _, name := range []string{controlplane.Etcd, controlplane.APIServer} {
+		for _, name := range controlplane.APINames() {
 			if err := p.processes.Died(name); err != nil {
 				return poll.Stop(err)
 			}

@@ -24,7 +24,10 @@ const (
 )
 
 // Names are all of them, in the order in which they start.
-func Names() []string { return []string{Etcd, APIServer, ControllerManager, Scheduler} }
+func Names() []string { return append(APINames(), ControllerManager, Scheduler) }
+
+// APINames are those without which there is no API.
+func APINames() []string { return []string{Etcd, APIServer} }
 
 // Plane is the control plane of one cluster.
 type Plane struct {
