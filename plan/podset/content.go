@@ -86,6 +86,12 @@ func (b *builder) build(u *Unit) {
 		b.problem(b.path+".image", "%q is no reference to an image", b.podSet.Image)
 		return
 	}
+	if b.podSet.RawValues != "" {
+		if problems := problemsOfValues(b.path+".rawValues", b.podSet.RawValues); len(problems) > 0 {
+			b.problems = append(b.problems, problems...)
+			return
+		}
+	}
 	if b.deployType == v1beta1.DeployHelm {
 		c.Chart, c.Image, c.Version = b.podSet.Chart, b.podSet.Image, b.podSet.Version
 		if c.Chart == nil {

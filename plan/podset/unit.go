@@ -48,6 +48,11 @@ func Units(a *v1beta1.AppSet) ([]Unit, []Note, []Problem) {
 		}
 	}
 	replicas, notes, problems := replicasOf(a)
+	problems = append(problems, problemsOfClusters(a.Spec.ClusterTopology.Clusters)...)
+	problems = append(problems, problemsOfStrategy(&a.Spec.UpdateStrategy, a.Spec.ClusterTopology.Clusters)...)
+	if a.Spec.PodSpec.RawValues != "" {
+		problems = append(problems, problemsOfValues("spec.podSpec.rawValues", a.Spec.PodSpec.RawValues)...)
+	}
 	if len(problems) > 0 {
 		return nil, nil, problems
 	}
@@ -62,6 +67,9 @@ func Units(a *v1beta1.AppSet) ([]Unit, []Note, []Problem) {
 			notes, problems = append(notes, b.notes...), append(problems, b.problems...)
 			units = append(units, u)
 		}
+	}
+	if len(problems) == 0 {
+		problems = append(problemsOfSelector(a.Spec.PodSpec.Selector, units), problemsOfOrdinals(deployType, units)...)
 	}
 	if len(problems) > 0 {
 		return nil, nil, problems
