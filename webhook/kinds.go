@@ -10,15 +10,18 @@ import (
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/webhook/app"
+	"tkestack.io/tapp/webhook/appset"
 	"tkestack.io/tapp/webhook/review"
 	"tkestack.io/tapp/webhook/tapp"
 )
 
 // Names of the kinds, as their controllers have them.
 const (
-	KindTApp = "tapp"
-	KindApp  = "app"
+	KindTApp   = "tapp"
+	KindApp    = "app"
+	KindAppSet = "appset"
 )
 
 // Kind is a row of the table of kinds: what the server and the registration know of
@@ -62,6 +65,7 @@ func Kinds() []Kind {
 	return []Kind{
 		{Name: KindTApp, Webhooks: tappWebhooks},
 		{Name: KindApp, Webhooks: appWebhooks},
+		{Name: KindAppSet, Webhooks: appSetWebhooks},
 	}
 }
 
@@ -103,5 +107,12 @@ func appWebhooks(b Backend) ([]Webhook, error) {
 	return []Webhook{
 		{Name: "validate.app.tkestack.io", Path: "/validate/app", Version: appv1.SchemeGroupVersion, Resources: []string{"apps"},
 			Handler: review.Handler("validate-app", b.Reviews, review.Decode[*appv1.App], v.Validate)},
+	}, nil
+}
+
+func appSetWebhooks(b Backend) ([]Webhook, error) {
+	return []Webhook{
+		{Name: "validate.appset.tkestack.io", Path: "/validate/appset", Version: v1beta1.SchemeGroupVersion, Resources: []string{"appsets"},
+			Handler: review.Handler("validate-appset", b.Reviews, review.Decode[*v1beta1.AppSet], appset.Validate)},
 	}, nil
 }

@@ -1,6 +1,7 @@
 package podset
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -15,7 +16,14 @@ func TestRules(t *testing.T) {
 	clusters := func(podSpec, list string) string {
 		return app("{podSpec: {" + podSpec + "}, clusterTopology: {clusters: [" + list + "]}}")
 	}
+	var many []string
+	for i := range MaxUnits + 1 {
+		many = append(many, fmt.Sprintf("{name: c%d, podSets: [{name: p, replicas: 1}]}", i))
+	}
 	for _, c := range []struct{ name, app, want string }{
+		{"as many podSets as can be told of", clusters(template, strings.Join(many[1:], ", ")), ""},
+		{"more of them", clusters(template, strings.Join(many, ", ")),
+			"spec.clusterTopology.clusters: the clusters have 1025 podSets in all, and the status of at most 1024 can be stored; make several AppSets of it"},
 		{"good", one(template, `{name: p, replicas: 1}`), ""},
 		{"a cluster in two spellings", clusters(template, `{name: BJ_4}, {name: bj-4}`),
 			"spec.clusterTopology.clusters[bj-4].name: it is the same cluster as BJ_4: case does not matter in names of clusters, and _ is -"},

@@ -47,6 +47,9 @@ func Units(a *v1beta1.AppSet) ([]Unit, []Note, []Problem) {
 			return nil, nil, problems
 		}
 	}
+	if problems := tooMany(a); len(problems) > 0 {
+		return nil, nil, problems
+	}
 	replicas, notes, problems := replicasOf(a)
 	problems = append(problems, problemsOfClusters(a.Spec.ClusterTopology.Clusters)...)
 	problems = append(problems, problemsOfStrategy(&a.Spec.UpdateStrategy, a.Spec.ClusterTopology.Clusters)...)
@@ -75,6 +78,20 @@ func Units(a *v1beta1.AppSet) ([]Unit, []Note, []Problem) {
 		return nil, nil, problems
 	}
 	return units, notes, nil
+}
+
+// MaxUnits of one AppSet: its status tells of each of them, and has to fit into an object.
+const MaxUnits = 1024
+
+func tooMany(a *v1beta1.AppSet) []Problem {
+	units := 0
+	for i := range a.Spec.ClusterTopology.Clusters {
+		units += len(a.Spec.ClusterTopology.Clusters[i].PodSets)
+	}
+	if units <= MaxUnits {
+		return nil
+	}
+	return []Problem{{"spec.clusterTopology.clusters", fmt.Sprintf("the clusters have %d podSets in all, and the status of at most %d can be stored; make several AppSets of it", units, MaxUnits)}}
 }
 
 // missingCharts of podSets for which there is none.

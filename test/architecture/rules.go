@@ -60,6 +60,7 @@ var rooms = []room{
 	{name: "webhook/review"},
 	{name: "webhook/rule", only: []string{"k8s.io/apimachinery"}},
 	{name: "webhook/tapp", may: []string{"plan/tapp", "plan/template", "crd/tapp/v1", "crd/client", "webhook/review", "webhook/rule", "process/parallel"}},
+	{name: "webhook/appset", may: []string{"plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/app", may: []string{"crd/app/v1", "crd/client", "webhook/review", "webhook/rule"}},
 	{name: "plugin/...", may: []string{"plugin/...", "crd/...", "plan/..."}},
 	// Certificates are cert-manager's business, and only this room talks to its packages.

@@ -1,0 +1,115 @@
+package appset
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+)
+
+const template = `template: {spec: {containers: [{name: a, image: "a:1"}]}}`
+
+// read an AppSet with this spec.
+func read(t *testing.T, spec string) *v1beta1.AppSet {
+	t.Helper()
+	a := &v1beta1.AppSet{}
+	a.Namespace, a.Name = "ns", "a"
+	if err := yaml.UnmarshalStrict([]byte(spec), &a.Spec); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+type ruleCase struct{ name, spec, was, want string }
+
+// testRule checks all that a rule has to say, whole. was is "" on creation.
+func testRule(t *testing.T, rule string, cases []ruleCase) {
+	t.Helper()
+	r := Rules().Named(rule)[0]
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			a := read(t, c.spec)
+			before := a.DeepCopy()
+			var got []string
+			if r.Judge != nil {
+				for _, err := range r.Judge(a) {
+					got = append(got, err.Error())
+				}
+			}
+			var was *v1beta1.AppSet
+			if c.was != "" {
+				was = read(t, c.was)
+				for _, err := range r.Compare(a, was) {
+					got = append(got, err.Error())
+				}
+			}
+			if r.Advise != nil {
+				for _, text := range r.Advise(a, was) {
+					got = append(got, "warning: "+text)
+				}
+			}
+			if text := strings.Join(got, "\n"); text != c.want {
+				t.Errorf("got\n%s\nwant\n%s", text, c.want)
+			}
+			if !reflect.DeepEqual(before, a) {
+				t.Error("the rule changed the AppSet")
+			}
+		})
+	}
+}
+
+func TestUnits(t *testing.T) {
+	testRule(t, "Units", []ruleCase{
+		{"good", `{podSpec: {` + template + `}}`, "", ""},
+		{"no template", `{podSpec: {deployType: tapp}}`, "", "spec.podSpec.template: Invalid value: deployType InPlaceSet needs a pod template"},
+		{"a version that is only a label", `{podSpec: {` + template + `}, clusterTopology: {clusters: [{name: one, podSets: [{name: p, replicas: 1, version: v4}]}]}}`, "",
+			"warning: spec.clusterTopology.clusters[one].podSets[p].version: version v4 labels the pods; their image stays a:1; leave out its tag to have the version there"},
+	})
+}
+
+func TestImmutable(t *testing.T) {
+	claims := func(size, more string) string {
+		return `{podSpec: {volumeClaimTemplates: [{metadata: {name: data}, spec: {` + more + `resources: {requests: {storage: ` + size + `}}}}]}}`
+	}
+	const advice = "claims cannot change, but for more storage; create another AppSet"
+	testRule(t, "Immutable", []ruleCase{
+		{"nothing changed", claims("1Gi", ""), claims("1024Mi", ""), ""},
+		{"more storage", claims("2Gi", ""), claims("1Gi", ""), ""},
+		{"less storage", claims("1Gi", ""), claims("2Gi", ""),
+			"spec.podSpec.volumeClaimTemplates[data].spec.resources.requests.storage: Forbidden: it cannot shrink from 2Gi to 1Gi"},
+		{"another class", claims("1Gi", "storageClassName: fast, "), claims("1Gi", ""), "spec.podSpec.volumeClaimTemplates[data]: Forbidden: " + advice},
+		{"no claims any more", `{}`, claims("1Gi", ""), "spec.podSpec.volumeClaimTemplates: Forbidden: " + advice},
+		{"another domain", `{serviceName: b.example.com}`, `{serviceName: a.example.com}`, ""},
+		{"another Service", `{serviceName: b}`, `{serviceName: a}`,
+			`spec.serviceName: Forbidden: it cannot change from "a" to "b": only one domain can become another, since the Service keeps its name then`},
+		{"a domain in place of a Service", `{serviceName: a.example.com}`, `{serviceName: a}`,
+			`spec.serviceName: Forbidden: it cannot change from "a" to "a.example.com": only one domain can become another, since the Service keeps its name then`},
+		{"another selector", `{podSpec: {selector: {matchLabels: {a: b}}}}`, `{}`,
+			"spec.podSpec.selector: Forbidden: it cannot change, since those of the objects in the clusters cannot; create another AppSet"},
+	})
+}
+
+func TestCharts(t *testing.T) {
+	testRule(t, "Charts", []ruleCase{
+		{"by its address", `{podSpec: {chart: {chartUrl: {url: a/b}}}}`, "", ""},
+		{"both", `{podSpec: {chart: {rawChart: YQ==, chartUrl: {url: a/b}}}}`, "", "warning: spec.podSpec.chart.chartUrl: it has no effect, since rawChart is used"},
+		{"of a podSet, too large", `{podSpec: {deployType: helm}, clusterTopology: {clusters: [{name: c, podSets: [{name: p, chart: {rawChart: ` + strings.Repeat("YWFh", 256<<10+1) + `}}]}]}}`, "",
+			"spec.podSpec.chart.rawChart: Invalid value: the raw archives have 786435 bytes in all, and at most 786432 can be stored; put the chart into a repository and give its chartUrl"},
+		{"a template beside", `{podSpec: {chart: {chartUrl: {url: a/b}}, ` + template + `}}`, "", "warning: spec.podSpec.template: it has no effect with deployType helm: the chart has its own"},
+		{"where none is used", `{podSpec: {deployType: tapp, rawValues: "a: b", chart: {rawChart: YQ==}}}`, "",
+			"warning: spec.podSpec.rawValues: values have no effect with deployType InPlaceSet\nwarning: spec.podSpec.chart: a chart has no effect with deployType InPlaceSet"},
+	})
+}
+
+func TestBudget(t *testing.T) {
+	const warning = "warning: spec.updateStrategy.maxFailures: a silent cluster uses maxUnavailable up with all of its instances, so that no rollout can pass it; set unreachableCounts to AsLastSeen to count them as they were seen last"
+	testRule(t, "Budget", []ruleCase{
+		{"no budget", `{updateStrategy: {maxFailures: 1}}`, "", ""},
+		{"no failures", `{updateStrategy: {maxUnavailable: 1, maxFailures: 0}}`, "", ""},
+		{"as last seen", `{updateStrategy: {maxUnavailable: 1, maxFailures: 1, unreachableCounts: AsLastSeen}}`, "", ""},
+		{"both", `{updateStrategy: {maxUnavailable: 1, maxFailures: 1}}`, "", warning},
+	})
+}
