@@ -17,6 +17,7 @@ import (
 	"tkestack.io/tapp/controller/write"
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	plan "tkestack.io/tapp/plan/app"
+	"tkestack.io/tapp/plan/manifest"
 )
 
 // noVersion is the resourceVersion of an apply that only creates: no object can
@@ -83,31 +84,31 @@ func (c *Controller) write(ctx context.Context, v *view, o *object, a plan.Actio
 			return err
 		}
 		o.guard.Wrote(storeOf(a.Child.Kind), corrected.GetResourceVersion())
-		if plan.HasStrays(a.Manifest, corrected) { // somebody puts them there again at once
-			o.overrule(a.Child, plan.Differences(a.Manifest, corrected))
+		if manifest.HasStrays(a.Manifest, corrected) { // somebody puts them there again at once
+			o.overrule(a.Child, manifest.Differences(a.Manifest, corrected))
 		}
 		v.put(a.Child, corrected)
 		delete(v.refused, a.Child)
 		return nil
 	}
-	manifest, err := manifestFor(a)
+	rendered, err := manifestFor(a)
 	if err != nil {
 		return fmt.Errorf("rendering the manifest: %w", err)
 	}
-	applied, err := access.apply(ctx, namespace, a.Child.Name, manifest, metav1.PatchOptions{FieldManager: appv1.Component, Force: ptr.To(true)})
+	applied, err := access.apply(ctx, namespace, a.Child.Name, rendered, metav1.PatchOptions{FieldManager: appv1.Component, Force: ptr.To(true)})
 	if err != nil {
 		return err
 	}
 	o.guard.Wrote(storeOf(a.Child.Kind), applied.GetResourceVersion())
-	o.overrule(a.Child, plan.Differences(a.Manifest, applied))
+	o.overrule(a.Child, manifest.Differences(a.Manifest, applied))
 	v.put(a.Child, applied)
 	return nil
 }
 
 // manifestFor an action, conditional on what was observed.
 func manifestFor(a plan.Action) ([]byte, error) {
-	manifest := runtime.DeepCopyJSON(a.Manifest)
-	metadata, ok := manifest["metadata"].(map[string]any)
+	made := runtime.DeepCopyJSON(a.Manifest)
+	metadata, ok := made["metadata"].(map[string]any)
 	if !ok {
 		return nil, errors.New("it has no metadata")
 	}
@@ -115,7 +116,7 @@ func manifestFor(a plan.Action) ([]byte, error) {
 	if a.Op != plan.Create {
 		metadata["uid"], metadata["resourceVersion"] = string(a.UID), a.Version
 	}
-	return json.Marshal(manifest)
+	return json.Marshal(made)
 }
 
 var verbs = map[plan.Op]string{plan.Create: "create", plan.Apply: "apply", plan.Adopt: "adopt", plan.Correct: "correct", plan.Delete: "delete"}

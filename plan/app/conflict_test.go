@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appv1 "tkestack.io/tapp/crd/app/v1"
+	"tkestack.io/tapp/plan/manifest"
 )
 
 func controlledBy(kind, name string) []metav1.OwnerReference {
@@ -179,7 +180,7 @@ func TestOverruled(t *testing.T) {
 	c.settle(t)
 	container := &c.deployments["web"].Spec.Template.Spec.Containers[0]
 	container.Image = "mirror/nginx"
-	c.overruled = map[Child][]string{{Deployment, "web"}: Differences(stamped(deploymentManifest(c.app)), c.deployments["web"])}
+	c.overruled = map[Child][]string{{Deployment, "web"}: manifest.Differences(manifest.Stamp(deploymentManifest(c.app), appv1.AnnotationApplied), c.deployments["web"])}
 	p := c.step()
 	const want = `Ready=True Synced: App synced successfully; the cluster overrules Deployment "web": ` +
 		`spec.template.spec.containers[app-deploy-container].image is mirror/nginx instead of nginx`

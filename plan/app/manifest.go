@@ -1,16 +1,11 @@
 package app
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	appv1 "tkestack.io/tapp/crd/app/v1"
+	"tkestack.io/tapp/plan/manifest"
 )
 
 // Manifests are what is applied by the server: only fields that the App says
@@ -24,7 +19,7 @@ func labelsOf(a *appv1.App) map[string]any { return map[string]any{appv1.LabelAp
 
 func deploymentManifest(a *appv1.App) map[string]any {
 	t := &a.Spec.DeploymentTemplate
-	container := plain(&corev1.Container{Name: appv1.ContainerName, Image: t.Image, Ports: t.Ports, Env: t.Env, Resources: t.Resources})
+	container := manifest.Plain(&corev1.Container{Name: appv1.ContainerName, Image: t.Image, Ports: t.Ports, Env: t.Env, Resources: t.Resources})
 	if resources, _ := container["resources"].(map[string]any); len(resources) == 0 {
 		delete(container, "resources")
 	}
@@ -60,11 +55,11 @@ func sayEmpty(container map[string]any) {
 // keepSelector has the manifest of a Deployment keep a selector that is not ours: it
 // cannot be changed, and those that app-controller made have another one. Their pods
 // get our label beside the ones that it asks for.
-func keepSelector(manifest map[string]any, selector *metav1.LabelSelector) {
+func keepSelector(made map[string]any, selector *metav1.LabelSelector) {
 	if selector == nil || len(selector.MatchLabels) == 0 {
 		return
 	}
-	spec, _ := manifest["spec"].(map[string]any)
+	spec, _ := made["spec"].(map[string]any)
 	template, _ := spec["template"].(map[string]any)
 	metadata, _ := template["metadata"].(map[string]any)
 	labels, _ := metadata["labels"].(map[string]any)
@@ -105,26 +100,4 @@ func metadata(a *appv1.App, name string) map[string]any {
 			"controller": true, "blockOwnerDeletion": true,
 		}},
 	}
-}
-
-// stamped adds the hash of a manifest to it. A field that leaves the manifest is no
-// difference from what the cluster has; that the hash is another one is.
-func stamped(manifest map[string]any) map[string]any {
-	content, err := json.Marshal(manifest) // with its keys in order
-	if err != nil {
-		content = []byte(fmt.Sprint(manifest)) // JSON has all that a manifest can hold
-	}
-	sum := sha256.Sum256(content)
-	metadata, _ := manifest["metadata"].(map[string]any)
-	metadata["annotations"] = map[string]any{appv1.AnnotationApplied: hex.EncodeToString(sum[:8])}
-	return manifest
-}
-
-// plain is an object as JSON has it. Kubernetes' types always can be.
-func plain(object any) map[string]any {
-	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-	if err != nil {
-		return map[string]any{}
-	}
-	return out
 }

@@ -156,9 +156,9 @@ func (o *owned) restore(before any) {
 // withoutConditions leaves out what the patch holds for, which the fake does not know.
 func withoutConditions(o *owned, patch []byte) []byte {
 	o.Helper()
-	var all []operation
+	var all []map[string]any
 	if patch != nil {
-		if err := json.Unmarshal(patch, &all); err != nil || all[0].Path != "/metadata/uid" || all[1].Path != "/metadata/resourceVersion" {
+		if err := json.Unmarshal(patch, &all); err != nil || all[0]["path"] != "/metadata/uid" || all[1]["path"] != "/metadata/resourceVersion" {
 			o.Fatalf("%v: %s", err, patch)
 		}
 		all = all[2:]

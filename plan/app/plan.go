@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	appv1 "tkestack.io/tapp/crd/app/v1"
+	"tkestack.io/tapp/plan/manifest"
 	"tkestack.io/tapp/plan/message"
 )
 
@@ -189,7 +190,7 @@ type stall struct {
 
 // child decides about one child and the ones that it was before, and returns it if
 // there is one that is ours.
-func (c *computation) child(wanted Child, manifest func(*appv1.App) map[string]any, objects []object) *object {
+func (c *computation) child(wanted Child, make func(*appv1.App) map[string]any, objects []object) *object {
 	slices.SortFunc(objects, func(a, b object) int { return strings.Compare(a.GetName(), b.GetName()) })
 	var have *object
 	settled := wanted.Name == ""
@@ -197,11 +198,11 @@ func (c *computation) child(wanted Child, manifest func(*appv1.App) map[string]a
 		if i := slices.IndexFunc(objects, func(o object) bool { return o.GetName() == wanted.Name }); i >= 0 {
 			have = &objects[i]
 		}
-		made := manifest(c.app)
+		made := make(c.app)
 		if have != nil && c.isOurs(*have) {
 			keepSelector(made, have.selector)
 		}
-		have, settled = c.present(wanted, stamped(made), have)
+		have, settled = c.present(wanted, manifest.Stamp(made, appv1.AnnotationApplied), have)
 	}
 	for _, o := range objects {
 		if o.GetName() != wanted.Name && c.isOurs(o) {
@@ -216,14 +217,14 @@ func (c *computation) child(wanted Child, manifest func(*appv1.App) map[string]a
 
 // present decides about a child that is wanted. It returns the child if it is
 // ours, and whether it is there to stay.
-func (c *computation) present(wanted Child, manifest map[string]any, have *object) (ours *object, settled bool) {
+func (c *computation) present(wanted Child, made map[string]any, have *object) (ours *object, settled bool) {
 	if have == nil {
 		c.waits = append(c.waits, fmt.Sprintf("%s is being created", wanted))
-		c.actions = append(c.actions, Action{Op: Create, Child: wanted, Manifest: manifest, Why: fmt.Sprintf("%s does not exist", wanted)})
+		c.actions = append(c.actions, Action{Op: Create, Child: wanted, Manifest: made, Why: fmt.Sprintf("%s does not exist", wanted)})
 		return nil, false
 	}
 	act := func(op Op, why string) {
-		c.actions = append(c.actions, Action{Op: op, Child: wanted, Manifest: manifest, UID: have.GetUID(), Version: have.GetResourceVersion(), Why: why})
+		c.actions = append(c.actions, Action{Op: op, Child: wanted, Manifest: made, UID: have.GetUID(), Version: have.GetResourceVersion(), Why: why})
 	}
 	switch owner := metav1.GetControllerOf(have); {
 	case owner == nil && c.isOrphan(*have) && have.GetDeletionTimestamp() == nil:
@@ -237,7 +238,7 @@ func (c *computation) present(wanted Child, manifest map[string]any, have *objec
 		c.waits = append(c.waits, fmt.Sprintf("%s is being deleted, and will be created again", wanted))
 		return have, false
 	}
-	differences := Differences(manifest, have.content)
+	differences := manifest.Differences(made, have.content)
 	switch {
 	case len(differences) == 0:
 	case slices.Equal(differences, c.in.Overruled[wanted]):
@@ -246,9 +247,9 @@ func (c *computation) present(wanted Child, manifest map[string]any, have *objec
 		c.waits = append(c.waits, fmt.Sprintf("%s is being changed", wanted))
 		why := fmt.Sprintf("%s is not as the App says: %s", wanted, strings.Join(differences, "; "))
 		_, refused := c.in.Refused[wanted]
-		if strays := strays(manifest, plain(have.content)); len(strays) > 0 && (refused || isApplied(manifest, *have)) {
+		if patch := manifest.Correction(made, have.content, have.GetUID(), have.GetResourceVersion()); patch != nil && (refused || isApplied(made, *have)) {
 			act(Correct, why)
-			c.actions[len(c.actions)-1].Patch = correction(strays, have.GetUID(), have.GetResourceVersion())
+			c.actions[len(c.actions)-1].Patch = patch
 		} else {
 			act(Apply, why)
 		}
@@ -258,8 +259,8 @@ func (c *computation) present(wanted Child, manifest map[string]any, have *objec
 
 // isApplied says whether the child was applied as the App is now. What the last apply of
 // another version put there, the next one takes away.
-func isApplied(manifest map[string]any, have object) bool {
-	hash, _ := at(manifest, "metadata", "annotations", appv1.AnnotationApplied).(string)
+func isApplied(made map[string]any, have object) bool {
+	hash, _ := manifest.At(made, "metadata", "annotations", appv1.AnnotationApplied).(string)
 	return have.GetAnnotations()[appv1.AnnotationApplied] == hash
 }
 

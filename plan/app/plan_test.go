@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	appv1 "tkestack.io/tapp/crd/app/v1"
+	"tkestack.io/tapp/plan/manifest"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -253,14 +254,14 @@ func TestPure(t *testing.T) {
 	c.app.Generation = 2
 	c.apply(t, c.step())
 	in := c.input()
-	before := plain(in.App)
+	before := manifest.Plain(in.App)
 	first := Compute(in)
 	slices.Reverse(in.Deployments)
 	slices.Reverse(in.Services)
 	if second := Compute(in); !reflect.DeepEqual(first, second) {
 		t.Errorf("the order of the lists counts: %+v and %+v", first, second)
 	}
-	if !reflect.DeepEqual(before, plain(in.App)) {
+	if !reflect.DeepEqual(before, manifest.Plain(in.App)) {
 		t.Error("the App was changed")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	appv1 "tkestack.io/tapp/crd/app/v1"
+	"tkestack.io/tapp/plan/manifest"
 )
 
 // fields are changes of every field that an App has, and what each of them does.
@@ -117,12 +118,12 @@ func (c *cluster) isRight(t *testing.T) {
 	a := c.app.DeepCopy()
 	appv1.Default(a)
 	for name, d := range c.deployments {
-		if name != a.Spec.DeploymentTemplate.Name || len(Differences(stamped(deploymentManifest(a)), d)) > 0 {
+		if name != a.Spec.DeploymentTemplate.Name || len(manifest.Differences(manifest.Stamp(deploymentManifest(a), appv1.AnnotationApplied), d)) > 0 {
 			t.Errorf("there is a Deployment %s that should not be so: %+v", name, d.Spec)
 		}
 	}
 	for name, s := range c.services {
-		if name != a.Spec.ServiceTemplate.Name || len(Differences(stamped(serviceManifest(a)), s)) > 0 {
+		if name != a.Spec.ServiceTemplate.Name || len(manifest.Differences(manifest.Stamp(serviceManifest(a), appv1.AnnotationApplied), s)) > 0 {
 			t.Errorf("there is a Service %s that should not be so: %+v", name, s.Spec)
 		}
 	}

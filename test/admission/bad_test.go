@@ -4,6 +4,7 @@ package admission
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,12 +15,20 @@ var update = flag.Bool("update", false, "write into the manifests what kubectl s
 
 // badManifests begin with what kubectl says, as a comment. Where a file has several
 // documents the last one is bad, as an update of those before.
-const badManifests = "../../webhook/tapp/testdata/bad"
+const badManifests = "../../webhook/%s/testdata/bad/*.yaml"
 
 // TestBadManifests: what users see, word for word.
 func TestBadManifests(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(badManifests, "*.yaml"))
-	if err != nil || len(files) < 60 {
+	for kind, least := range map[string]int{"tapp": 60, "appset": 40} {
+		t.Run(kind, func(t *testing.T) { testBadManifests(t, fmt.Sprintf(badManifests, kind), least) })
+	}
+}
+
+// testBadManifests of one kind, of which there are some.
+func testBadManifests(t *testing.T, pattern string, least int) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) < least {
 		t.Fatalf("%d manifests, error %v", len(files), err)
 	}
 	for _, file := range files {

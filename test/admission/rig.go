@@ -24,8 +24,11 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"tkestack.io/tapp/controller"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/webhook"
 )
@@ -125,10 +128,10 @@ func (s suite) register(ctx context.Context, url string, authority []byte) error
 		url := url + path
 		return admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: authority}
 	}
-	rule := func(resources ...string) []admissionregistrationv1.RuleWithOperations {
+	rule := func(version schema.GroupVersion, resources ...string) []admissionregistrationv1.RuleWithOperations {
 		return []admissionregistrationv1.RuleWithOperations{{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"apps.tkestack.io"}, APIVersions: []string{"v1"}, Resources: resources},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{version.Group}, APIVersions: []string{version.Version}, Resources: resources},
 		}}
 	}
 	fail, none, equivalent, reinvoke := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.Equivalent, admissionregistrationv1.IfNeededReinvocationPolicy
@@ -137,14 +140,17 @@ func (s suite) register(ctx context.Context, url string, authority []byte) error
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: configurationName},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name: "mutate.tapp.tkestack.io", ClientConfig: at("/mutate/tapp"), Rules: rule("tapps"), FailurePolicy: &fail, MatchPolicy: &equivalent,
+			Name: "mutate.tapp.tkestack.io", ClientConfig: at("/mutate/tapp"), Rules: rule(tappv1.SchemeGroupVersion, "tapps"), FailurePolicy: &fail, MatchPolicy: &equivalent,
 			NamespaceSelector: where, SideEffects: &none, TimeoutSeconds: &seconds, AdmissionReviewVersions: versions, ReinvocationPolicy: &reinvoke,
 		}},
 	}
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: configurationName},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "validate.tapp.tkestack.io", ClientConfig: at("/validate/tapp"), Rules: rule("tapps", "tapps/scale"), FailurePolicy: &fail, MatchPolicy: &equivalent,
+			Name: "validate.tapp.tkestack.io", ClientConfig: at("/validate/tapp"), Rules: rule(tappv1.SchemeGroupVersion, "tapps", "tapps/scale"), FailurePolicy: &fail, MatchPolicy: &equivalent,
+			NamespaceSelector: where, SideEffects: &none, TimeoutSeconds: &seconds, AdmissionReviewVersions: versions,
+		}, {
+			Name: "validate.appset.tkestack.io", ClientConfig: at("/validate/appset"), Rules: rule(v1beta1.SchemeGroupVersion, "appsets"), FailurePolicy: &fail, MatchPolicy: &equivalent,
 			NamespaceSelector: where, SideEffects: &none, TimeoutSeconds: &seconds, AdmissionReviewVersions: versions,
 		}},
 	}

@@ -1,4 +1,4 @@
-package app
+package manifest
 
 import (
 	"encoding/json"
@@ -35,29 +35,29 @@ type operation struct {
 //
 // Any other entry that somebody adds to a child is left alone.
 func strays(manifest, have map[string]any) []stray {
-	if manifest["kind"] == string(Service) {
-		return append(strayKeys(manifest, have), strayPorts("spec.ports", "port", at(manifest, "spec", "ports"), at(have, "spec", "ports"))...)
+	if manifest["kind"] == "Service" {
+		return append(strayKeys(manifest, have), strayPorts("spec.ports", "port", At(manifest, "spec", "ports"), At(have, "spec", "ports"))...)
 	}
 	var out []stray
-	containers, _ := at(have, "spec", "template", "spec", "containers").([]any)
-	wanted, _ := at(manifest, "spec", "template", "spec", "containers").([]any)
+	containers, _ := At(have, "spec", "template", "spec", "containers").([]any)
+	wanted, _ := At(manifest, "spec", "template", "spec", "containers").([]any)
 	for _, want := range wanted {
 		n := slices.IndexFunc(containers, func(c any) bool { return keyOf(c) == keyOf(want) })
 		if n < 0 {
 			continue
 		}
 		path := fmt.Sprintf("spec.template.spec.containers.%d.ports", n)
-		out = append(out, strayPorts(path, "containerPort", at(want, "ports"), at(containers[n], "ports"))...)
+		out = append(out, strayPorts(path, "containerPort", At(want, "ports"), At(containers[n], "ports"))...)
 	}
 	return out
 }
 
 func strayKeys(manifest, have map[string]any) (out []stray) {
-	want, _ := at(manifest, "spec", "selector").(map[string]any)
-	is, _ := at(have, "spec", "selector").(map[string]any)
+	want, _ := At(manifest, "spec", "selector").(map[string]any)
+	is, _ := At(have, "spec", "selector").(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(is)) {
 		if _, ours := want[key]; !ours {
-			out = append(out, stray{fmt.Sprintf("spec.selector.%s is %v, and the App does not name it", key, is[key]),
+			out = append(out, stray{fmt.Sprintf("spec.selector.%s is %v, and nothing asks for it", key, is[key]),
 				[]operation{{Op: "remove", Path: "/spec/selector/" + pointer(key)}}})
 		}
 	}
@@ -72,7 +72,7 @@ func strayPorts(path, number string, wanted, have any) (out []stray) {
 	for n, port := range ports {
 		is, _ := port.(map[string]any)
 		name, _ := is["name"].(string)
-		w := slices.IndexFunc(wants, func(want any) bool { return name != "" && at(want, "name") == name })
+		w := slices.IndexFunc(wants, func(want any) bool { return name != "" && At(want, "name") == name })
 		if w < 0 || keyOf(wants[w]) == keyOf(port) {
 			continue
 		}
@@ -84,7 +84,7 @@ func strayPorts(path, number string, wanted, have any) (out []stray) {
 		}
 		// It keeps what else it has, such as its node port.
 		for _, field := range []string{number, "protocol"} {
-			if value := at(wants[w], field); value != nil {
+			if value := At(wants[w], field); value != nil {
 				s.patch = append(s.patch, operation{Op: "add", Path: here + "/" + field, Value: value})
 			}
 		}
@@ -95,12 +95,16 @@ func strayPorts(path, number string, wanted, have any) (out []stray) {
 
 // HasStrays says whether there is something in a child that no apply takes away.
 func HasStrays(manifest map[string]any, object any) bool {
-	return len(strays(manifest, plain(object))) > 0
+	return len(strays(manifest, Plain(object))) > 0
 }
 
-// correction is a JSON patch of the child that puts its strays right, and holds for the
-// version that was observed only.
-func correction(all []stray, uid types.UID, version string) []byte {
+// Correction is a JSON patch of an object that puts its strays right, and holds for the
+// version that was observed only; nil: there are none.
+func Correction(manifest map[string]any, object any, uid types.UID, version string) []byte {
+	all := strays(manifest, Plain(object))
+	if len(all) == 0 {
+		return nil
+	}
 	patch := []operation{
 		{Op: "add", Path: "/metadata/uid", Value: uid},
 		{Op: "add", Path: "/metadata/resourceVersion", Value: version},
@@ -112,8 +116,8 @@ func correction(all []stray, uid types.UID, version string) []byte {
 	return raw
 }
 
-// at is the value below some keys; nil: there is none.
-func at(value any, keys ...string) any {
+// At is the value below some keys; nil: there is none.
+func At(value any, keys ...string) any {
 	for _, key := range keys {
 		fields, _ := value.(map[string]any)
 		value = fields[key]

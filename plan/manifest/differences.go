@@ -1,4 +1,7 @@
-package app
+// Package manifest compares objects with what is applied to them by the server: where
+// they differ (differences.go), what no apply takes away (stray.go), and the stamp by
+// which an apply that leaves a field out is noticed (stamp.go). It knows no kind of ours.
+package manifest
 
 import (
 	"fmt"
@@ -10,7 +13,7 @@ import (
 // Differences lists where an object is not as the manifest says, in a fixed order.
 // What the manifest does not mention may be as it is, unless it is a stray.
 func Differences(manifest map[string]any, object any) []string {
-	have := plain(object)
+	have := Plain(object)
 	var out []string
 	for _, key := range []string{"metadata", "spec"} {
 		out = append(out, different(key, manifest[key], have[key])...)
@@ -71,8 +74,8 @@ func differentEntry(path string, at int, want any, have []any) []string {
 	return []string{here + " is missing"}
 }
 
-// keyOf an entry: the number and protocol of a port, the UID of an owner, the name
-// of a container or of a variable.
+// keyOf an entry: the number and protocol of a port, where a volume is mounted (one volume
+// may be so twice), the UID of an owner, the name of anything else; empty: it has none.
 func keyOf(entry any) string {
 	fields, _ := entry.(map[string]any)
 	for _, key := range []string{"containerPort", "port"} {
@@ -84,7 +87,7 @@ func keyOf(entry any) string {
 			return fmt.Sprintf("%v/%v", number, protocol)
 		}
 	}
-	for _, key := range []string{"uid", "name"} {
+	for _, key := range []string{"mountPath", "devicePath", "uid", "name"} {
 		if text, ok := fields[key].(string); ok {
 			return text
 		}
