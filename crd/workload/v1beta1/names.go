@@ -30,6 +30,42 @@ const (
 	LabelDomain = "lightningDomain0"
 )
 
+// Marks on the objects that a controller of AdvDeployments makes.
+const (
+	// LabelAdvDeployment is the name of the AdvDeployment.
+	LabelAdvDeployment = GroupName + "/advdeployment"
+	// AnnotationApplied is the hash of what was applied.
+	AnnotationApplied = GroupName + "/applied"
+	// AnnotationRevision is the hash of the content that the object has.
+	AnnotationRevision = GroupName + "/revision"
+	// AnnotationVersion is the version of that content, for people.
+	AnnotationVersion = GroupName + "/version"
+)
+
+// Words of events and of conditions.
+const (
+	// Component is who events about AppSets and AdvDeployments come from, and the field
+	// manager of what is made of them.
+	Component = "sym-controller"
+	// ReasonResourceExists is the reason for the name of an object being taken.
+	ReasonResourceExists = "ErrResourceExists"
+	// ReasonNotYet is the reason for something that a later version will do.
+	ReasonNotYet = "NotYet"
+	// ReasonInvalid is the reason for a spec that cannot be carried out.
+	ReasonInvalid = "Invalid"
+	// ReasonRefused is the reason for an object that the API server does not take.
+	ReasonRefused = "Refused"
+	// ReasonProgressing is the reason while something is on its way.
+	ReasonProgressing = "Progressing"
+	// ReasonSynced is the reason when all is as the spec says.
+	ReasonSynced = "Synced"
+	// ReasonDeleting is the reason while the object and what was made of it are deleted.
+	ReasonDeleting = "Deleting"
+)
+
+// LegacyFinalizer is that of the original systems. It is taken off once ours is on.
+const LegacyFinalizer = "sym-admin-finalizers"
+
 // Finalizer keeps an AppSet or AdvDeployment until all that was made of it is gone.
 const Finalizer = GroupName + "/fleet"
 
