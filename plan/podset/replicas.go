@@ -36,8 +36,8 @@ const (
 //
 // Scaling up never takes an instance from a podSet with a percentage: the parts are by
 // the method of Sainte-Laguë, which is monotone.
-func replicasOf(a *v1beta1.AppSet) ([]int32, []Note, []Problem) {
-	shares, problems := sharesOf(a)
+func replicasOf(a *v1beta1.AppSet, path pathOf) ([]int32, []Note, []Problem) {
+	shares, problems := sharesOf(a, path)
 	if len(problems) > 0 {
 		return nil, nil, problems
 	}
@@ -75,12 +75,12 @@ func replicasOf(a *v1beta1.AppSet) ([]int32, []Note, []Problem) {
 	return out, notesOn(a, shares, out, numbers), nil
 }
 
-func sharesOf(a *v1beta1.AppSet) (shares []share, problems []Problem) {
+func sharesOf(a *v1beta1.AppSet, at pathOf) (shares []share, problems []Problem) {
 	for c := range a.Spec.ClusterTopology.Clusters {
 		cluster := &a.Spec.ClusterTopology.Clusters[c]
 		for p := range cluster.PodSets {
 			podSet := &cluster.PodSets[p]
-			path := fmt.Sprintf("spec.clusterTopology.clusters[%s].podSets[%s].replicas", cluster.Name, podSet.Name)
+			path := at(cluster.Name, podSet.Name) + ".replicas"
 			s, why := readShare(podSet.Replicas)
 			if why == "" && s.kind != number && a.Spec.Replicas == nil {
 				why = "it is a part of spec.replicas, which is absent: give that, or a number here"

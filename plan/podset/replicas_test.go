@@ -52,7 +52,7 @@ func TestReplicas(t *testing.T) {
 		{"no podSets", ten, nil, []int32{}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, notes, problems := replicasOf(appOf(c.total, c.replicas...))
+			got, notes, problems := replicasOf(appOf(c.total, c.replicas...), inTopology)
 			var told []string
 			for _, n := range notes {
 				told = append(told, n.Field+": "+n.Why)
@@ -79,7 +79,7 @@ func TestReplicasRefused(t *testing.T) {
 		{nil, []string{""}, field + "it is a part of spec.replicas, which is absent: give that, or a number here"},
 		{nil, []string{"2147483647", "1"}, "spec.clusterTopology.clusters: the podSets ask for 2147483648 instances, and no more than 2147483647 can be counted"},
 	} {
-		_, _, problems := replicasOf(appOf(c.total, c.replicas...))
+		_, _, problems := replicasOf(appOf(c.total, c.replicas...), inTopology)
 		if len(problems) != 1 || problems[0].Field+": "+problems[0].Why != c.want {
 			t.Errorf("%v: %v\nwant %s", c.replicas, problems, c.want)
 		}

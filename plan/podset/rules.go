@@ -73,7 +73,7 @@ type span struct {
 // problemsOfOrdinals: types that have no ids, ids that cannot be counted, and ids that
 // two clusters would run. Units of one podSet name share one space of ids as soon as one
 // of them says where its ids begin; without that each cluster has its own.
-func problemsOfOrdinals(deployType string, units []Unit) (out []Problem) {
+func problemsOfOrdinals(deployType string, units []Unit, at pathOf) (out []Problem) {
 	stated := map[string]bool{}
 	for i := range units {
 		stated[units[i].PodSet.Name] = stated[units[i].PodSet.Name] || units[i].PodSet.Ordinals != nil
@@ -84,7 +84,7 @@ func problemsOfOrdinals(deployType string, units []Unit) (out []Problem) {
 		if !stated[u.PodSet.Name] {
 			continue
 		}
-		path := fmt.Sprintf("spec.clusterTopology.clusters[%s].podSets[%s].ordinals", u.Cluster, u.PodSet.Name)
+		path := at(u.Cluster, u.PodSet.Name) + ".ordinals"
 		if deployType != v1beta1.DeployInPlaceSet && deployType != v1beta1.DeployStatefulSet {
 			if u.PodSet.Ordinals != nil {
 				out = append(out, Problem{path, fmt.Sprintf("instances of deployType %s have no ids", deployType)})

@@ -35,6 +35,20 @@ type Note Problem
 // Units of an AppSet, in the order of its topology. With problems there are none: a unit
 // that is left out would be taken for one that is to go.
 func Units(a *v1beta1.AppSet) ([]Unit, []Note, []Problem) {
+	if problems := problemsOfClusters(a.Spec.ClusterTopology.Clusters); len(problems) > 0 {
+		return nil, nil, problems
+	}
+	return unitsOf(a, inTopology)
+}
+
+func inTopology(cluster, podSet string) string {
+	return fmt.Sprintf("spec.clusterTopology.clusters[%s].podSets[%s]", cluster, podSet)
+}
+
+// pathOf a podSet in the spec that it stands in.
+type pathOf func(cluster, podSet string) string
+
+func unitsOf(a *v1beta1.AppSet, path pathOf) ([]Unit, []Note, []Problem) {
 	deployType, known := v1beta1.DeployTypeOf(&a.Spec.PodSpec)
 	if !known {
 		return nil, nil, []Problem{{"spec.podSpec.deployType", fmt.Sprintf("%q is none of helm, InPlaceSet, StatefulSet and deployment", a.Spec.PodSpec.DeployType)}}
@@ -43,15 +57,14 @@ func Units(a *v1beta1.AppSet) ([]Unit, []Note, []Problem) {
 		return nil, nil, []Problem{{"spec.podSpec.template", fmt.Sprintf("deployType %s needs a pod template", deployType)}}
 	}
 	if deployType == v1beta1.DeployHelm {
-		if problems := missingCharts(a); len(problems) > 0 {
+		if problems := missingCharts(a, path); len(problems) > 0 {
 			return nil, nil, problems
 		}
 	}
 	if problems := tooMany(a); len(problems) > 0 {
 		return nil, nil, problems
 	}
-	replicas, notes, problems := replicasOf(a)
-	problems = append(problems, problemsOfClusters(a.Spec.ClusterTopology.Clusters)...)
+	replicas, notes, problems := replicasOf(a, path)
 	problems = append(problems, problemsOfStrategy(&a.Spec.UpdateStrategy, a.Spec.ClusterTopology.Clusters)...)
 	if a.Spec.PodSpec.RawValues != "" {
 		problems = append(problems, problemsOfValues("spec.podSpec.rawValues", a.Spec.PodSpec.RawValues)...)
@@ -65,14 +78,14 @@ func Units(a *v1beta1.AppSet) ([]Unit, []Note, []Problem) {
 		for p := range cluster.PodSets {
 			u := Unit{Cluster: cluster.Name, PodSet: &cluster.PodSets[p], Replicas: replicas[len(units)]}
 			b := builder{app: a, deployType: deployType, cluster: cluster, podSet: u.PodSet,
-				path: fmt.Sprintf("spec.clusterTopology.clusters[%s].podSets[%s]", cluster.Name, u.PodSet.Name)}
+				path: path(cluster.Name, u.PodSet.Name)}
 			b.build(&u)
 			notes, problems = append(notes, b.notes...), append(problems, b.problems...)
 			units = append(units, u)
 		}
 	}
 	if len(problems) == 0 {
-		problems = append(problemsOfSelector(a.Spec.PodSpec.Selector, units), problemsOfOrdinals(deployType, units)...)
+		problems = append(problemsOfSelector(a.Spec.PodSpec.Selector, units), problemsOfOrdinals(deployType, units, path)...)
 	}
 	if len(problems) > 0 {
 		return nil, nil, problems
@@ -95,7 +108,7 @@ func tooMany(a *v1beta1.AppSet) []Problem {
 }
 
 // missingCharts of podSets for which there is none.
-func missingCharts(a *v1beta1.AppSet) (out []Problem) {
+func missingCharts(a *v1beta1.AppSet, path pathOf) (out []Problem) {
 	if a.Spec.PodSpec.Chart != nil {
 		return nil
 	}
@@ -103,7 +116,7 @@ func missingCharts(a *v1beta1.AppSet) (out []Problem) {
 		cluster := &a.Spec.ClusterTopology.Clusters[c]
 		for p := range cluster.PodSets {
 			if cluster.PodSets[p].Chart == nil {
-				out = append(out, Problem{fmt.Sprintf("spec.clusterTopology.clusters[%s].podSets[%s].chart", cluster.Name, cluster.PodSets[p].Name),
+				out = append(out, Problem{path(cluster.Name, cluster.PodSets[p].Name) + ".chart",
 					"deployType helm needs a chart, here or in spec.podSpec.chart"})
 			}
 		}

@@ -1,0 +1,79 @@
+package podset
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+)
+
+// Placed are the units of an AdvDeployment, in the order of its topology. They have the
+// content that the AppSet's units have, if it is the part of one. With problems there are
+// none.
+func Placed(d *v1beta1.AdvDeployment) ([]Unit, []Note, []Problem) {
+	a := &v1beta1.AppSet{ObjectMeta: d.ObjectMeta}
+	a.Spec = v1beta1.AppSetSpec{
+		Labels: d.Spec.Labels, Replicas: d.Spec.Replicas, ServiceName: d.Spec.ServiceName, PodSpec: d.Spec.PodSpec, UpdateStrategy: d.Spec.UpdateStrategy,
+	}
+	cluster := v1beta1.TargetCluster{}
+	for i := range d.Spec.Topology.PodSets {
+		placed := &d.Spec.Topology.PodSets[i]
+		p := v1beta1.PodSet{PodSetSpec: placed.PodSetSpec}
+		if placed.Chart != nil {
+			p.Chart = &v1beta1.ChartSpec{RawChart: placed.Chart.RawChart, ChartURL: placed.Chart.ChartURL}
+		}
+		cluster.PodSets = append(cluster.PodSets, p)
+	}
+	a.Spec.ClusterTopology.Clusters = []v1beta1.TargetCluster{cluster}
+	path := func(_, podSet string) string { return fmt.Sprintf("spec.topology.podSets[%s]", podSet) }
+	units, notes, problems := unitsOf(a, path)
+	if len(problems) > 0 {
+		return nil, notes, problems
+	}
+	for i := range units {
+		if name := d.Spec.Topology.PodSets[i].Revision; name != "" {
+			if why := units[i].holdBack(d.Spec.Revisions, name); why != "" {
+				problems = append(problems, Problem{path("", units[i].PodSet.Name) + ".revision", why})
+			}
+		}
+	}
+	if len(problems) > 0 {
+		return nil, notes, problems
+	}
+	return units, notes, nil
+}
+
+// holdBack gives a unit the content of a revision. Why it cannot; empty: it could.
+func (u *Unit) holdBack(revisions []v1beta1.Revision, name string) string {
+	for i := range revisions {
+		if revisions[i].Name != name {
+			continue
+		}
+		content := Content{}
+		if err := json.Unmarshal(revisions[i].Content.Raw, &content); err != nil {
+			return fmt.Sprintf("the content of revision %s cannot be read: %v", name, err)
+		}
+		hash, err := content.hash()
+		if err != nil {
+			return err.Error()
+		}
+		u.Content, u.Hash, u.Version = content, hash, content.versionOr(u.Version)
+		return ""
+	}
+	return fmt.Sprintf("spec.revisions has no revision %s", name)
+}
+
+// versionOr is the version that the content has, for people.
+func (c *Content) versionOr(otherwise string) string {
+	switch {
+	case c.Version != "":
+		return c.Version
+	case c.Labels[v1beta1.LabelVersion] != "":
+		return c.Labels[v1beta1.LabelVersion]
+	case c.Template != nil:
+		if main := MainContainer(c.Template, c.Labels[v1beta1.LabelApp]); main >= 0 {
+			return versionOf(c.Template.Spec.Containers[main].Image)
+		}
+	}
+	return otherwise
+}
