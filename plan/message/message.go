@@ -19,10 +19,10 @@ const (
 )
 
 // Bound shortens a message to what a condition is to hold.
-func Bound(text string) string { return cut(text, most) }
+func Bound(text string) string { return Cut(text, most) }
 
 // Quote shortens what somebody else wrote, to be told in a message.
-func Quote(text string) string { return cut(text, mostQuoted) }
+func Quote(text string) string { return Cut(text, mostQuoted) }
 
 // Join writes as many of the parts as a message has room for, and counts the rest. The
 // first parts go before the others.
@@ -41,7 +41,8 @@ func Join(parts []string, separator string) string {
 	return Bound(b.String())
 }
 
-func cut(text string, size int) string {
+// Cut a text to a size in bytes, with a sign that there was more.
+func Cut(text string, size int) string {
 	if len(text) <= size {
 		return text
 	}

@@ -1,0 +1,272 @@
+// Package advdeployment decides what happens next to one AdvDeployment: a pure function
+// from what is asked for and what was observed to a list of actions and a status. It
+// reads no clock and does no I/O.
+//
+// Each podSet becomes one child of its name, and the application one Service:
+//
+//	deployType    child
+//	InPlaceSet    TApp
+//	StatefulSet   StatefulSet
+//	deployment    Deployment
+//	helm          none yet: the AdvDeployment is stalled
+//
+// What the cluster has under a child's name is one of
+//
+//	nothing   the child is missing: it is created
+//	ours      it is controlled by this AdvDeployment, and applied again when it is not as
+//	          the AdvDeployment says
+//	orphan    nobody controls it, and an AdvDeployment of this name left it behind: it is
+//	          adopted
+//	dying     it is ours and being deleted: its end is waited for
+//	foreign   it is anybody else's: it is not touched, and the AdvDeployment is stalled
+//	          until the name is free
+//
+// Children that are ours and that nothing asks for any more go last: when all others have
+// their content and are available.
+package advdeployment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/podset"
+)
+
+// Kind of a child.
+type Kind string
+
+// The kinds of children, in the order in which they are applied.
+const (
+	Service     Kind = "Service"
+	TApp        Kind = "TApp"
+	StatefulSet Kind = "StatefulSet"
+	Deployment  Kind = "Deployment"
+)
+
+// Kinds are all of them.
+func Kinds() []Kind { return []Kind{Service, TApp, StatefulSet, Deployment} }
+
+// Child names a child in the namespace of its AdvDeployment.
+type Child struct {
+	Kind Kind
+	Name string
+}
+
+func (c Child) String() string { return fmt.Sprintf("%s %q", c.Kind, c.Name) }
+
+// AnnotationReplicasBy marks, in what a planner sees and nowhere else, a child whose
+// spec.replicas another field manager than ours owns.
+const AnnotationReplicasBy = v1beta1.GroupName + "/replicas-by"
+
+// Input is all that a plan depends on.
+type Input struct {
+	// AdvDeployment as stored; Compute applies the defaults to a copy.
+	AdvDeployment *v1beta1.AdvDeployment
+	// Children that carry the name of the AdvDeployment in the label LabelAdvDeployment,
+	// and those of any owner that have the name of a child, in any order.
+	Children []*unstructured.Unstructured
+	// Autoscaled are the children that a HorizontalPodAutoscaler names: the number of
+	// their replicas is its business.
+	Autoscaled map[Child]bool
+	// Overruled are the differences that a child had from what was applied to it right
+	// after that: admission of the cluster wants them, and applying again would not end.
+	Overruled map[Child][]string
+	// Refused says in the API server's words why it did not take an action on a child.
+	Refused map[Child]string
+	// Now is the time of the decision.
+	Now time.Time
+}
+
+// Plan is the next step for one AdvDeployment.
+type Plan struct {
+	// Actions that may all be carried out at once.
+	Actions []Action
+	// Status from what was observed, never from hoped-for effects.
+	Status v1beta1.AdvDeploymentStatus
+	// Moving is true while the children are on their way: a status that only tells of
+	// this will soon be another one, and may be held back.
+	Moving bool
+	// Events to tell of what the status says for the first time.
+	Events []Event
+	// Wait is when to look again for a name that is taken; 0: wait for an event.
+	Wait time.Duration
+}
+
+// Op is what to do.
+type Op string
+
+// The operations.
+const (
+	// Finalize sets the finalizers of the AdvDeployment itself, in the version that was
+	// observed.
+	Finalize Op = "Finalize"
+	// Create applies the manifest if nothing has the name.
+	Create Op = "Create"
+	// Apply applies the manifest to the very version that was observed.
+	Apply Op = "Apply"
+	// Adopt is Apply to a child that nobody controls. Only an AdvDeployment that exists
+	// and is not being deleted may do so, which has to be read live.
+	Adopt Op = "Adopt"
+	// Correct patches what no apply takes away in the very version that was observed.
+	Correct Op = "Correct"
+	// Delete deletes the child with this UID, and its pods before it.
+	Delete Op = "Delete"
+)
+
+// Action is one write.
+type Action struct {
+	Op    Op
+	Child Child
+	// UID and Version of the object that was observed; empty for Create.
+	UID     types.UID
+	Version string
+	// Manifest to apply; of Correct, what the child is to become.
+	Manifest map[string]any
+	// Patch is the JSON patch of Correct.
+	Patch []byte
+	// Finalizers that the AdvDeployment is to have, of Finalize.
+	Finalizers []string
+	// Absent says that the action relies on the absence of children: it holds only on a
+	// view that was read live.
+	Absent bool
+	// Why in one sentence.
+	Why string
+}
+
+// Event about the AdvDeployment.
+type Event struct {
+	Type, Reason, Message string
+}
+
+// Compute decides the next step for one AdvDeployment. It never mutates its input; equal
+// inputs give equal plans.
+func Compute(in Input) Plan {
+	d := in.AdvDeployment.DeepCopy()
+	v1beta1.DefaultAdvDeployment(d)
+	c := &computation{in: in, d: d, children: map[Child]*unstructured.Unstructured{}}
+	for _, o := range in.Children {
+		c.children[Child{Kind(o.GetKind()), o.GetName()}] = o
+	}
+	if d.DeletionTimestamp != nil {
+		return c.leave()
+	}
+	if c.finalize() {
+		return Plan{Actions: c.actions, Status: d.Status, Moving: true}
+	}
+	units, _, problems := podset.Placed(d)
+	for _, p := range problems {
+		c.stalls = append(c.stalls, stall{reason: v1beta1.ReasonInvalid, message: p.Field + ": " + p.Why})
+	}
+	c.invalid = len(problems) > 0
+	if !c.invalid {
+		c.converge(units)
+	}
+	return c.conclude()
+}
+
+// computation is a plan in the making.
+type computation struct {
+	in       Input
+	d        *v1beta1.AdvDeployment // with defaults
+	children map[Child]*unstructured.Unstructured
+
+	invalid  bool
+	units    []unit
+	leftOver []Child // ours, and not asked for any more
+	actions  []Action
+	stalls   []stall
+	waits    []string // what is on its way
+	notes    []string // what is worth a word when all is well
+	taken    bool     // a child's name is
+	unseen   bool     // a child's own controller has not looked at it yet
+}
+
+// unit is a podSet with the child that it has become.
+type unit struct {
+	podset.Unit
+	placed  *v1beta1.PlacedPodSet
+	child   Child
+	have    *unstructured.Unstructured // ours; nil: there is none
+	settled bool                       // it is as the AdvDeployment says
+	numbers numbers
+}
+
+// stall is something that needs help.
+type stall struct {
+	reason, message string
+	event           *Event
+}
+
+// finalize has the AdvDeployment wait for its children when it is deleted. True: that
+// comes first.
+func (c *computation) finalize() bool {
+	finalizers := slices.DeleteFunc(slices.Clone(c.d.Finalizers), func(f string) bool { return f == v1beta1.LegacyFinalizer })
+	if !slices.Contains(finalizers, v1beta1.Finalizer) {
+		finalizers = append(finalizers, v1beta1.Finalizer)
+	}
+	if slices.Equal(finalizers, c.d.Finalizers) {
+		return false
+	}
+	c.setFinalizers(finalizers, false, "the children go before the AdvDeployment does")
+	return true
+}
+
+func (c *computation) setFinalizers(finalizers []string, absent bool, why string) {
+	c.actions = append(c.actions, Action{Op: Finalize, UID: c.d.UID, Version: c.d.ResourceVersion, Finalizers: finalizers, Absent: absent, Why: why})
+}
+
+// leave takes an AdvDeployment apart that is being deleted. Where its deletion sets the
+// children free, the garbage collector does that.
+func (c *computation) leave() Plan {
+	status := *c.d.Status.DeepCopy()
+	if !slices.Contains(c.d.Finalizers, v1beta1.Finalizer) {
+		return Plan{Status: status}
+	}
+	left := 0
+	if !slices.Contains(c.d.Finalizers, metav1.FinalizerOrphanDependents) {
+		for _, child := range c.ours() {
+			left++
+			o := c.children[child]
+			if o.GetDeletionTimestamp() == nil {
+				c.remove(child, o, "its AdvDeployment is being deleted")
+			}
+			if why, refused := c.in.Refused[child]; refused {
+				c.refused(child, why)
+			}
+			c.waits = append(c.waits, fmt.Sprintf("%s is being deleted", child))
+		}
+	}
+	if left == 0 {
+		ours := func(f string) bool { return f == v1beta1.Finalizer }
+		c.setFinalizers(slices.DeleteFunc(slices.Clone(c.d.Finalizers), ours), true, "no child is left")
+	}
+	return c.conclude()
+}
+
+// ours are the children that are ours, in a fixed order.
+func (c *computation) ours() (out []Child) {
+	for child, o := range c.children {
+		if c.isOurs(o) {
+			out = append(out, child)
+		}
+	}
+	slices.SortFunc(out, func(a, b Child) int { return strings.Compare(string(a.Kind)+"/"+a.Name, string(b.Kind)+"/"+b.Name) })
+	return out
+}
+
+// isOurs says whether this very AdvDeployment controls the object.
+func (c *computation) isOurs(o metav1.Object) bool {
+	owner := metav1.GetControllerOf(o)
+	return owner != nil && owner.UID == c.d.UID
+}
+
+func (c *computation) remove(child Child, o metav1.Object, why string) {
+	c.actions = append(c.actions, Action{Op: Delete, Child: child, UID: o.GetUID(), Why: why})
+}

@@ -1,0 +1,292 @@
+package advdeployment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/message"
+	"tkestack.io/tapp/plan/template"
+)
+
+// Synced is the message of the event that all is as the AdvDeployment says.
+const Synced = "AdvDeployment synced successfully"
+
+// maxPodSetMessage is how long the message of one podSet may be, in bytes, by the CRD.
+const maxPodSetMessage = 256
+
+// Names that are taken are looked at again after as long as they have been taken, within
+// these bounds.
+const (
+	minWait = time.Second
+	maxWait = 5 * time.Second
+)
+
+// conclude makes the plan's status of what was found out.
+func (c *computation) conclude() Plan {
+	stored := c.in.AdvDeployment.Status
+	s := stored.DeepCopy()
+	if !c.unseen || len(c.stalls) > 0 {
+		s.ObservedGeneration = c.d.Generation
+	}
+	if !c.invalid {
+		s.AggrStatus = c.sums(&stored)
+		s.UpdateRevision = c.revision()
+		if c.done() {
+			s.CurrentRevision = s.UpdateRevision
+		}
+	}
+	s.AggrStatus.Status = c.phase(s, &stored)
+	p := Plan{Actions: c.actions, Moving: len(c.waits) > 0 && len(c.stalls) == 0}
+	c.setConditions(s)
+	if !equality.Semantic.DeepEqual(*s, stored) {
+		s.LastUpdateTime = new(metav1.NewTime(c.in.Now.Truncate(time.Second)))
+	}
+	p.Status = *s
+	c.tell(&p)
+	if c.taken {
+		p.Wait = c.wait(s)
+	}
+	return p
+}
+
+// done says whether all podSets have their content and all their instances.
+func (c *computation) done() bool {
+	return !c.invalid && len(c.stalls) == 0 && c.d.DeletionTimestamp == nil &&
+		!slices.ContainsFunc(c.units, func(u unit) bool { return !u.done() })
+}
+
+// revision is the hash of what all podSets are to have.
+func (c *computation) revision() string {
+	if len(c.units) == 0 {
+		return ""
+	}
+	contents := make([]string, 0, len(c.units))
+	for i := range c.units {
+		contents = append(contents, c.units[i].PodSet.Name+"="+c.units[i].Hash)
+	}
+	slices.Sort(contents)
+	return template.Digest([]byte(strings.Join(contents, "\n")))
+}
+
+// progress notes how far a podSet is.
+func (c *computation) progress(u *unit) {
+	if u.child.Kind == "" {
+		return
+	}
+	n := u.numbers
+	c.unseen = c.unseen || u.have != nil && !n.observed
+	if u.have == nil || u.have.GetDeletionTimestamp() != nil || !u.settled {
+		return // noted already
+	}
+	for _, s := range n.failures {
+		c.stalls = append(c.stalls, stall{reason: s.reason, message: fmt.Sprintf("%s: %s", u.child, message.Quote(s.message))})
+	}
+	if why := u.waitsFor(); why != "" {
+		c.waits = append(c.waits, fmt.Sprintf("%s: %s", u.child, why))
+	}
+}
+
+// waitsFor says what a podSet waits for; empty: nothing.
+func (u *unit) waitsFor() string {
+	n := u.numbers
+	switch {
+	case u.have == nil:
+		return "it does not exist yet"
+	case !n.observed:
+		return fmt.Sprintf("the controller of %ss has not looked at it yet", u.child.Kind)
+	case n.updated < n.desired:
+		return fmt.Sprintf("%d of %d instances have the content that they are to have", n.updated, n.desired)
+	case n.current > n.desired:
+		return fmt.Sprintf("%d instances too many are left", n.current-n.desired)
+	case n.available < n.desired:
+		return fmt.Sprintf("%d of %d instances are available", n.available, n.desired)
+	}
+	return ""
+}
+
+// done says whether a podSet is where it is to be.
+func (u *unit) done() bool { return u.settled && u.waitsFor() == "" }
+
+// sums over all podSets, and each of them.
+func (c *computation) sums(stored *v1beta1.AdvDeploymentStatus) v1beta1.AdvDeploymentAggregate {
+	out := v1beta1.AdvDeploymentAggregate{}
+	var versions []string
+	for i := range c.units {
+		u := &c.units[i]
+		s := u.status(stored)
+		out.PodSets = append(out.PodSets, s)
+		out.Desired, out.Available, out.UnAvailable = out.Desired+s.Desired, out.Available+s.Available, out.UnAvailable+s.UnAvailable
+		if s.Version != "" {
+			versions = append(versions, strings.Split(s.Version, "/")...)
+		}
+	}
+	slices.Sort(versions)
+	out.Version = strings.Join(slices.Compact(versions), "/")
+	for _, child := range c.ours() {
+		out.OwnerResource = append(out.OwnerResource, string(child.Kind)+"/"+child.Name)
+	}
+	return out
+}
+
+// status of one podSet.
+func (u *unit) status(stored *v1beta1.AdvDeploymentStatus) v1beta1.PodSetStatus {
+	n := u.numbers
+	s := v1beta1.PodSetStatus{
+		Name: u.PodSet.Name, Desired: n.desired, Available: min(n.available, n.desired), UnAvailable: max(0, n.desired-n.available),
+		HaveDeploy: new(u.have != nil), Ready: new(n.ready), Update: new(n.updated), Current: new(n.current),
+		Revision: u.Hash, Budget: u.placed.MaxUnavailable,
+	}
+	if u.child.Kind == TApp || u.child.Kind == StatefulSet {
+		s.Ordinals = u.ordinals()
+	}
+	before := ""
+	if i := slices.IndexFunc(stored.AggrStatus.PodSets, func(p v1beta1.PodSetStatus) bool { return p.Name == s.Name }); i >= 0 {
+		before = stored.AggrStatus.PodSets[i].Version
+	}
+	s.Version = u.versions(before)
+	if why := u.waitsFor(); why != "" && u.child.Kind != "" {
+		s.Reason, s.Message = v1beta1.ReasonProgressing, message.Cut(why, maxPodSetMessage)
+	}
+	return s
+}
+
+// ordinals are the ids of the instances.
+func (u *unit) ordinals() string {
+	start := int32(0)
+	if u.PodSet.Ordinals != nil {
+		start = u.PodSet.Ordinals.Start
+	}
+	switch u.Replicas {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprint(start)
+	}
+	return fmt.Sprintf("%d-%d", start, start+u.Replicas-1)
+}
+
+// versions that run: the unit's own once an instance has it, and those from before while
+// an instance may have them.
+func (u *unit) versions(before string) string {
+	n := u.numbers
+	var out []string
+	if n.updated > 0 {
+		out = append(out, u.Version)
+	}
+	if n.current > n.updated {
+		for _, v := range strings.Split(before, "/") {
+			if v != "" && (v != u.Version || n.updated == 0) {
+				out = append(out, v)
+			}
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), "/")
+}
+
+// phase in one word: the first that holds.
+func (c *computation) phase(s, stored *v1beta1.AdvDeploymentStatus) v1beta1.Phase {
+	sums := &s.AggrStatus
+	paused := c.d.Spec.UpdateStrategy.Paused && s.CurrentRevision != s.UpdateRevision
+	scales := stored.AggrStatus.Status == v1beta1.PhaseScaling || stored.AggrStatus.Desired != sums.Desired
+	surplus := slices.ContainsFunc(c.units, func(u unit) bool { return u.numbers.current > u.numbers.desired })
+	switch {
+	case c.d.DeletionTimestamp != nil:
+		return v1beta1.PhaseDeleting
+	case c.invalid:
+		return v1beta1.PhaseInvalid
+	case paused:
+		return v1beta1.PhasePaused
+	case s.CurrentRevision == "" && len(c.units) > 0:
+		return v1beta1.PhaseInstalling
+	case s.CurrentRevision != s.UpdateRevision:
+		return v1beta1.PhaseUpdating
+	case scales && (surplus || sums.Available < sums.Desired):
+		return v1beta1.PhaseScaling
+	case len(c.leftOver) > 0:
+		return v1beta1.PhaseMigrating
+	case !c.done():
+		return v1beta1.PhaseDegraded
+	}
+	return v1beta1.PhaseRunning
+}
+
+func (c *computation) setConditions(s *v1beta1.AdvDeploymentStatus) {
+	set := func(kind string, status bool, reason, text string) {
+		condition := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message.Bound(text),
+			ObservedGeneration: c.d.Generation, LastTransitionTime: metav1.NewTime(c.in.Now.Truncate(time.Second))}
+		if status {
+			condition.Status = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&s.Conditions, condition)
+	}
+	well := message.Join(append([]string{Synced}, c.notes...), "; ")
+	waits := message.Join(c.waits, "; ")
+	stalled, reason := c.stalled(), v1beta1.ReasonSynced
+	if len(c.stalls) > 0 {
+		reason = c.stalls[0].reason
+	}
+	progress := v1beta1.ReasonProgressing
+	if c.d.DeletionTimestamp != nil {
+		progress = v1beta1.ReasonDeleting
+	}
+	switch {
+	case len(c.stalls) > 0:
+		set(v1beta1.ConditionReady, false, reason, stalled)
+	case len(c.waits) > 0 || c.d.DeletionTimestamp != nil:
+		set(v1beta1.ConditionReady, false, progress, waits)
+	default:
+		set(v1beta1.ConditionReady, true, v1beta1.ReasonSynced, well)
+	}
+	if len(c.waits) > 0 && len(c.stalls) == 0 { // kstatus: what is stalled is not reconciling
+		set(v1beta1.ConditionReconciling, true, progress, waits)
+	} else {
+		set(v1beta1.ConditionReconciling, false, reason, "nothing is on its way")
+	}
+	if len(c.stalls) > 0 {
+		set(v1beta1.ConditionStalled, true, reason, stalled)
+	} else {
+		set(v1beta1.ConditionStalled, false, v1beta1.ReasonSynced, "nothing is in the way")
+	}
+}
+
+// stalled says what the AdvDeployment is stalled by.
+func (c *computation) stalled() string {
+	stalls := make([]string, 0, len(c.stalls))
+	for _, stall := range c.stalls {
+		stalls = append(stalls, stall.message)
+	}
+	return message.Join(stalls, "; ")
+}
+
+// tell makes events of what the stored status does not say yet.
+func (c *computation) tell(p *Plan) {
+	told := ""
+	if before := meta.FindStatusCondition(c.in.AdvDeployment.Status.Conditions, v1beta1.ConditionStalled); before != nil && before.Status == metav1.ConditionTrue {
+		told = before.Message
+	}
+	if told == c.stalled() {
+		return
+	}
+	for _, s := range c.stalls {
+		if s.event != nil && !strings.Contains(told, s.message) && !slices.Contains(p.Events, *s.event) {
+			p.Events = append(p.Events, *s.event)
+		}
+	}
+}
+
+// wait is longer the longer a name has been taken.
+func (c *computation) wait(s *v1beta1.AdvDeploymentStatus) time.Duration {
+	out := minWait
+	if stalled := meta.FindStatusCondition(s.Conditions, v1beta1.ConditionStalled); stalled != nil {
+		out = min(max(out, c.in.Now.Sub(stalled.LastTransitionTime.Time)), maxWait)
+	}
+	return out
+}
