@@ -15,8 +15,9 @@ import (
 
 // Names of the kinds that there are controllers for.
 const (
-	KindTApp = "tapp"
-	KindApp  = "app"
+	KindTApp          = "tapp"
+	KindApp           = "app"
+	KindAdvDeployment = "advdeployment"
 )
 
 // kind is a row of the table of kinds. Its webhooks are a row of webhook's table, under
@@ -37,6 +38,7 @@ func allKinds() []kind {
 	return []kind{
 		{name: KindTApp, crds: embedded(tappv1.Kind), newController: newTApps},
 		{name: KindApp, chartValues: "controllers.app", crds: embedded(appv1.Kind), newController: newApps},
+		{name: KindAdvDeployment, chartValues: "controllers.advdeployment", crds: advDeploymentCRDs, newController: newAdvDeployments},
 	}
 }
 

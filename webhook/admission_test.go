@@ -43,7 +43,7 @@ func TestPrepare(t *testing.T) {
 		{"--tls-self-managed --tls-secret-namespace=ns --tls-dns-name=tapp.ns.svc", ""},
 		{"--register-admission --tls-secret-namespace=ns --tls-dns-name=tapp.ns.svc", ""},
 		{"--register-admission", "--register-admission needs --tls-dns-name, by which the API server shall call: give <service>.<namespace>.svc"},
-		{"--register-admission --tls-dns-name=tapp.ns.svc --controllers=tapp,set", `--controllers names "set"; there are tapp, app, appset`},
+		{"--register-admission --tls-dns-name=tapp.ns.svc --controllers=tapp,set", `--controllers names "set"; there are tapp, app, appset, advdeployment`},
 		{"--register-admission --tls-dns-name=tapp.ns.svc --tlsCertFile=a --tlsKeyFile=b", "--register-admission needs --tlsCAFile, which the API server shall trust; without any --tls...File, TApp makes certificates of its own"},
 		{"--register-admission --tls-dns-name=tapp.ns.svc --tlsCAFile=" + none, "--tlsCAFile: open " + none + ": no such file or directory"},
 		{"--tls-self-managed --tls-secret-namespace=ns --tls-dns-name=tapp.ns.svc --listen-address=127.0.0.1:none", "listening for reviews: listen tcp: lookup tcp/none: unknown port"},

@@ -11,6 +11,7 @@ import (
 	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/webhook/advdeployment"
 	"tkestack.io/tapp/webhook/app"
 	"tkestack.io/tapp/webhook/appset"
 	"tkestack.io/tapp/webhook/review"
@@ -19,9 +20,10 @@ import (
 
 // Names of the kinds, as their controllers have them.
 const (
-	KindTApp   = "tapp"
-	KindApp    = "app"
-	KindAppSet = "appset"
+	KindTApp          = "tapp"
+	KindApp           = "app"
+	KindAppSet        = "appset"
+	KindAdvDeployment = "advdeployment"
 )
 
 // Kind is a row of the table of kinds: what the server and the registration know of
@@ -66,6 +68,7 @@ func Kinds() []Kind {
 		{Name: KindTApp, Webhooks: tappWebhooks},
 		{Name: KindApp, Webhooks: appWebhooks},
 		{Name: KindAppSet, Webhooks: appSetWebhooks},
+		{Name: KindAdvDeployment, Webhooks: advDeploymentWebhooks},
 	}
 }
 
@@ -114,5 +117,12 @@ func appSetWebhooks(b Backend) ([]Webhook, error) {
 	return []Webhook{
 		{Name: "validate.appset.tkestack.io", Path: "/validate/appset", Version: v1beta1.SchemeGroupVersion, Resources: []string{"appsets"},
 			Handler: review.Handler("validate-appset", b.Reviews, review.Decode[*v1beta1.AppSet], appset.Validate)},
+	}, nil
+}
+
+func advDeploymentWebhooks(b Backend) ([]Webhook, error) {
+	return []Webhook{
+		{Name: "validate.advdeployment.tkestack.io", Path: "/validate/advdeployment", Version: v1beta1.SchemeGroupVersion, Resources: []string{"advdeployments"},
+			Handler: review.Handler("validate-advdeployment", b.Reviews, review.Decode[*v1beta1.AdvDeployment], advdeployment.Validate)},
 	}, nil
 }

@@ -128,3 +128,14 @@ namespaceSelector:
   {{- toYaml .Values.webhook.namespaceSelector | nindent 2 }}
 {{- end }}
 {{- end -}}
+
+{{/* The kinds that are looked after, with commas between them; empty: only TApps, which is the default. */}}
+{{- define "tapp.controllers" -}}
+{{- $kinds := list "tapp" }}
+{{- range $kind := list "app" "advdeployment" }}
+{{- if (get $.Values.controllers $kind).enabled }}
+{{- $kinds = append $kinds $kind }}
+{{- end }}
+{{- end }}
+{{- if gt (len $kinds) 1 }}{{ join "," $kinds }}{{ end }}
+{{- end }}

@@ -47,7 +47,7 @@ var rooms = []room{
 	{name: "plan/app", may: []string{"plan/manifest", "plan/message", "crd/app/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 
 	// The kinds never import each other, nor the controller.
-	{name: "controller", may: []string{"controller/loop", "controller/tapp", "controller/app", "crd/...", "process"}},
+	{name: "controller", may: []string{"controller/loop", "controller/tapp", "controller/app", "controller/advdeployment", "crd/...", "process"}},
 	{name: "controller/loop"},
 	// What their shells share: it knows no kind.
 	{name: "controller/cache"},
@@ -55,6 +55,7 @@ var rooms = []room{
 	{name: "controller/status", may: []string{"controller/write"}},
 	{name: "controller/events", may: []string{"controller/write"}},
 	{name: "controller/tapp", may: []string{"plan/tapp", "plan/inplace", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/tapp/v1", "crd/client", "process/parallel"}},
+	{name: "controller/advdeployment", may: []string{"plan/advdeployment", "plan/manifest", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/workload/v1beta1", "crd/client"}},
 	{name: "controller/app", may: []string{"plan/app", "plan/manifest", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/app/v1", "crd/client"}},
 
 	// Admission may only preview, by the planner. The kinds never import each other.
@@ -62,6 +63,7 @@ var rooms = []room{
 	{name: "webhook/review"},
 	{name: "webhook/rule", only: []string{"k8s.io/apimachinery"}},
 	{name: "webhook/tapp", may: []string{"plan/tapp", "plan/template", "crd/tapp/v1", "crd/client", "webhook/review", "webhook/rule", "process/parallel"}},
+	{name: "webhook/advdeployment", may: []string{"plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/appset", may: []string{"plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/app", may: []string{"crd/app/v1", "crd/client", "webhook/review", "webhook/rule"}},
 	{name: "plugin/...", may: []string{"plugin/...", "crd/...", "plan/..."}},

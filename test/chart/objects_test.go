@@ -122,8 +122,8 @@ func TestGracePeriod(t *testing.T) {
 	}
 }
 
-// TestWebhookScope: the webhooks are asked about TApps and their scale, about Apps
-// where those are looked after, and about nothing that TApp itself, its pods or its recovery depend on.
+// TestWebhookScope: the webhooks are asked about TApps and their scale, about the other
+// kinds where those are looked after, and about nothing that TApp itself, its pods or its recovery depend on.
 func TestWebhookScope(t *testing.T) {
 	for _, r := range releases {
 		all := decoded(t, r)
@@ -137,11 +137,12 @@ func TestWebhookScope(t *testing.T) {
 		for _, w := range validating.Webhooks[1:] {
 			others = append(others, w.Name+rules(w.Rules))
 		}
-		forApps := ""
+		ofOthers := ""
 		if r.name == "everything" {
-			forApps = "validate.app.tkestack.io[[CREATE UPDATE] [appcontroller.k8s.io] [v1] [apps]Namespaced]"
+			ofOthers = "validate.advdeployment.tkestack.io[[CREATE UPDATE] [workload.dmall.com] [v1beta1] [advdeployments]Namespaced] " +
+				"validate.app.tkestack.io[[CREATE UPDATE] [appcontroller.k8s.io] [v1] [apps]Namespaced]"
 		}
-		if got := strings.Join(others, " "); len(mutating.Webhooks) != 1 || got != forApps {
+		if got := strings.Join(others, " "); len(mutating.Webhooks) != 1 || got != ofOthers {
 			t.Errorf("%s: %d mutating webhooks, and also %q", r.name, len(mutating.Webhooks), got)
 		}
 	}
@@ -217,8 +218,8 @@ func TestServiceFindsPods(t *testing.T) {
 	}
 }
 
-// TestAppRights: the rights to write Deployments and Services are given only where
-// Apps are looked after.
+// TestAppRights: the rights to write Deployments and Services are given only where Apps or
+// AdvDeployments are looked after, to each kind by itself.
 func TestAppRights(t *testing.T) {
 	for _, r := range releases {
 		all := decoded(t, r)
@@ -235,6 +236,7 @@ func TestAppRights(t *testing.T) {
 		want := ""
 		if r.name == "everything" {
 			want = "[appcontroller.k8s.io]apps[get list watch]; [appcontroller.k8s.io]apps/status[patch]; [appcontroller.k8s.io]apps/finalizers[update]; " +
+				"[apps]deployments[get list watch create patch delete]; []services[get list watch create patch delete]; " +
 				"[apps]deployments[get list watch create patch delete]; []services[get list watch create patch delete]; " +
 				"[appcontroller.k8s.io]apps[get list watch]; [appcontroller.k8s.io]apps/status[get]; [appcontroller.k8s.io]apps/scale[get]; " +
 				"[appcontroller.k8s.io]apps[create update patch delete deletecollection]; [appcontroller.k8s.io]apps/scale[update patch]"

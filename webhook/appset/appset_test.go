@@ -74,7 +74,7 @@ func TestImmutable(t *testing.T) {
 	claims := func(size, more string) string {
 		return `{podSpec: {volumeClaimTemplates: [{metadata: {name: data}, spec: {` + more + `resources: {requests: {storage: ` + size + `}}}}]}}`
 	}
-	const advice = "claims cannot change, but for more storage; create another AppSet"
+	const advice = "claims cannot change, but for more storage; make another application of it"
 	testRule(t, "Immutable", []ruleCase{
 		{"nothing changed", claims("1Gi", ""), claims("1024Mi", ""), ""},
 		{"more storage", claims("2Gi", ""), claims("1Gi", ""), ""},
@@ -88,7 +88,7 @@ func TestImmutable(t *testing.T) {
 		{"a domain in place of a Service", `{serviceName: a.example.com}`, `{serviceName: a}`,
 			`spec.serviceName: Forbidden: it cannot change from "a" to "a.example.com": only one domain can become another, since the Service keeps its name then`},
 		{"another selector", `{podSpec: {selector: {matchLabels: {a: b}}}}`, `{}`,
-			"spec.podSpec.selector: Forbidden: it cannot change, since those of the objects in the clusters cannot; create another AppSet"},
+			"spec.podSpec.selector: Forbidden: it cannot change, since those of the objects in the clusters cannot; make another application of it"},
 	})
 }
 

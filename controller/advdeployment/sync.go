@@ -1,0 +1,160 @@
+package advdeployment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"tkestack.io/tapp/controller/cache"
+	"tkestack.io/tapp/controller/events"
+	"tkestack.io/tapp/controller/loop"
+	"tkestack.io/tapp/controller/status"
+	"tkestack.io/tapp/controller/write"
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	plan "tkestack.io/tapp/plan/advdeployment"
+)
+
+// maxRounds of plans and actions in one sync. One that creates takes three, its finalizer
+// among them, and one that finds a name taken another one.
+const maxRounds = 5
+
+// object is what is remembered of one AdvDeployment from sync to sync. It is lost at
+// every restart.
+type object struct {
+	guard       cache.Guard
+	concurrency write.Concurrency
+	status      status.Throttle
+	// overruled: see plan.Input.
+	overruled map[plan.Child][]string
+	// foreign are the children whose names are somebody else's.
+	foreign map[plan.Child]bool
+}
+
+func (o *object) overrule(child plan.Child, differences []string) {
+	if len(differences) == 0 {
+		delete(o.overruled, child)
+		return
+	}
+	if o.overruled == nil {
+		o.overruled = map[plan.Child][]string{}
+	}
+	o.overruled[child] = differences
+}
+
+// sync takes one AdvDeployment a step on.
+func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) {
+	stored, exists, err := c.deployments.GetStore().GetByKey(k.String())
+	if err != nil {
+		return loop.Result{}, err
+	}
+	if !exists {
+		c.objects.Forget(k)
+		return loop.Result{}, nil
+	}
+	d := stored.(*v1beta1.AdvDeployment)
+	o := c.objects.Get(k, d.UID)
+	v, wait, err := c.observe(ctx, d, o)
+	if v == nil || err != nil {
+		return loop.Result{After: wait}, err
+	}
+	v, p, wrote, err := c.converge(ctx, v, o)
+	if err != nil || v == nil {
+		return loop.Result{}, err // the status would tell of half of it
+	}
+	o.foreign = foreign(v)
+	c.tell(v.deployment, p, wrote)
+	rest, err := c.putStatus(ctx, v.deployment, o, &p)
+	if err == nil && len(v.refused) > 0 {
+		err = refusal(v)
+	}
+	again := loop.Soonest(p.Wait, rest)
+	if len(p.Actions) > 0 && err == nil {
+		again = loop.Soonest(again, time.Second) // the rounds did not suffice
+	}
+	return loop.Result{After: again}, err
+}
+
+// tell tells of what a sync found and did. One that leaves nothing to do is told of at once.
+func (c *Controller) tell(d *v1beta1.AdvDeployment, p plan.Plan, wrote bool) {
+	object := corev1.ObjectReference{
+		APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: v1beta1.KindAdvDeployment,
+		Namespace: d.Namespace, Name: d.Name, UID: d.UID, ResourceVersion: d.ResourceVersion,
+	}
+	for _, e := range p.Events {
+		c.recorder.Note(object, events.Topic{Type: e.Type, Reason: e.Reason, Why: e.Message})
+	}
+	if wrote && len(p.Actions) == 0 && p.Wait == 0 && d.DeletionTimestamp == nil {
+		c.recorder.Note(object, events.Topic{Type: corev1.EventTypeNormal, Reason: v1beta1.ReasonSynced, Why: plan.Synced})
+	}
+	if len(p.Actions) == 0 {
+		c.recorder.Settled(d.UID)
+	}
+}
+
+// observe returns what to plan on; nil, and how long to wait for an event at most, when
+// that cannot be said yet.
+func (c *Controller) observe(ctx context.Context, d *v1beta1.AdvDeployment, o *object) (*view, time.Duration, error) {
+	return c.observer.Observe(ctx, &o.guard, cache.Sources[*view]{
+		Cached: func(ctx context.Context) (*view, error) { return c.cached(ctx, d, o) },
+		Live:   func(ctx context.Context) (*view, error) { return c.live(ctx, d) },
+	})
+}
+
+// converge plans and acts until there is nothing to do, and returns the last view and
+// plan, and whether anything was written. The view is nil once the AdvDeployment is gone.
+func (c *Controller) converge(ctx context.Context, v *view, o *object) (*view, plan.Plan, bool, error) {
+	wrote := false
+	for round := 0; ; round++ {
+		p := plan.Compute(v.input(o, c.Clock.Now()))
+		if !v.isLive && slices.ContainsFunc(p.Actions, func(a plan.Action) bool { return a.Absent }) {
+			now, err := c.live(ctx, v.deployment)
+			if now == nil || err != nil {
+				return nil, p, wrote, err
+			}
+			v = now
+			continue
+		}
+		var errs write.Failures
+		batch := write.Batch{Namespace: v.deployment.Namespace, Over: func() bool { return ctx.Err() != nil || c.stopping.Load() }}
+		for _, a := range p.Actions {
+			if _, known := v.refused[a.Child]; known && (a.Op != plan.Correct || v.corrected[a.Child]) || round >= maxRounds {
+				continue
+			}
+			batch.Writes = append(batch.Writes, write.Write{Op: string(a.Op), Class: string(a.Op) + "/" + string(a.Child.Kind), Do: func() error { return c.act(ctx, v, o, a, &errs) }})
+		}
+		result := c.writes.Run(ctx, &o.concurrency, batch)
+		wrote = wrote || len(result.Done) > 0
+		if err := errs.Join(); err != nil || v.gone() || result.Skipped == len(batch.Writes) {
+			if v.gone() {
+				v = nil
+			}
+			return v, p, wrote, err
+		}
+	}
+}
+
+// refusal is the error of a sync that the API server refused a write of, so that it is
+// tried again, and later each time.
+func refusal(v *view) error {
+	var errs []error
+	for _, child := range slices.SortedFunc(maps.Keys(v.refused), func(a, b plan.Child) int { return compare(a, b) }) {
+		errs = append(errs, fmt.Errorf("%s was refused: %s", child, v.refused[child]))
+	}
+	return errors.Join(errs...)
+}
+
+// foreign are the names that a view shows to be somebody else's.
+func foreign(v *view) map[plan.Child]bool {
+	out := map[plan.Child]bool{}
+	for _, child := range plan.Children(v.deployment) {
+		if o := v.children[child]; o != nil && !v.isOurs(o) {
+			out[child] = true
+		}
+	}
+	return out
+}

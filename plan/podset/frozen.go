@@ -1,0 +1,48 @@
+package podset
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+)
+
+// Frozen are the changes of a spec that the objects in the clusters cannot follow.
+//
+// | field | may change |
+// |---|---|
+// | podSpec.selector | no: selectors of workloads are immutable |
+// | serviceName | while both have dots: the Service has the application's name then |
+// | podSpec.volumeClaimTemplates | they may ask for more storage |
+func Frozen(now, was *v1beta1.PodSpec, nowService, wasService string) (out []Problem) {
+	if !equality.Semantic.DeepEqual(now.Selector, was.Selector) {
+		out = append(out, Problem{"spec.podSpec.selector", "it cannot change, since those of the objects in the clusters cannot; make another application of it"})
+	}
+	if nowService != wasService && !(strings.Contains(wasService, ".") && strings.Contains(nowService, ".")) {
+		out = append(out, Problem{"spec.serviceName", fmt.Sprintf("it cannot change from %q to %q: only one domain can become another, since the Service keeps its name then", wasService, nowService)})
+	}
+	return append(out, frozenClaims(now.VolumeClaimTemplates, was.VolumeClaimTemplates)...)
+}
+
+func frozenClaims(now, was []corev1.PersistentVolumeClaim) []Problem {
+	const path, advice = "spec.podSpec.volumeClaimTemplates", "claims cannot change, but for more storage; make another application of it"
+	if len(now) != len(was) {
+		return []Problem{{path, advice}}
+	}
+	for i := range now {
+		after, before := now[i].DeepCopy(), was[i].DeepCopy()
+		at := fmt.Sprintf("%s[%s]", path, before.Name)
+		asked, had := after.Spec.Resources.Requests.Storage(), before.Spec.Resources.Requests.Storage()
+		if asked.Cmp(*had) < 0 {
+			return []Problem{{at + ".spec.resources.requests.storage", fmt.Sprintf("it cannot shrink from %s to %s", had, asked)}}
+		}
+		after.Spec.Resources, before.Spec.Resources = corev1.VolumeResourceRequirements{}, corev1.VolumeResourceRequirements{}
+		if !equality.Semantic.DeepEqual(after, before) {
+			return []Problem{{at, advice}}
+		}
+	}
+	return nil
+}
