@@ -151,6 +151,11 @@ admission-test: need-go bin/devcluster ## Test the webhooks behind a real API se
 app-test: need-go bin/devcluster ## Test the kind App, its writes for 500 of them among that, on simulated nodes.
 	@$(call on_cluster,app,--nodes sim,./test/app/...)
 
+.PHONY: fleet-test
+fleet-test: build bin/devcluster ## Test the fleet: a hub and three member clusters with simulated nodes.
+	@mkdir -p dist
+	@test/fleet.sh '$(STATE)/fleet' -- bash -o pipefail -c "go test -json -tags cluster -count 1 -timeout 20m $(RUN) ./test/fleet/... | $(REPORT)"
+
 .PHONY: app-nodes-test
 app-nodes-test: need-go bin/devcluster ## Run the examples of the kind App on real nodes.
 	@$(call on_cluster,app-nodes,--nodes 2 --sim 0,-run TestExamples ./test/app/...)

@@ -47,13 +47,20 @@ type Cluster struct {
 // Connect to the cluster of the environment, as the given user agent. The API server
 // is the only limit of requests, and its warnings are not printed.
 func Connect(agent string) (*Cluster, error) {
-	c := &Cluster{Kubeconfig: os.Getenv("TAPP_KUBECONFIG")}
-	if c.Kubeconfig == "" {
+	kubeconfig := os.Getenv("TAPP_KUBECONFIG")
+	if kubeconfig == "" {
 		return nil, errors.New("TAPP_KUBECONFIG names no cluster: run these tests by `make`, which lists its targets, or on the cluster of `make up`")
 	}
+	return ConnectTo(kubeconfig, agent)
+}
+
+// ConnectTo is Connect to the cluster of a kubeconfig, which stands in the cluster's
+// directory.
+func ConnectTo(kubeconfig, agent string) (*Cluster, error) {
+	c := &Cluster{Kubeconfig: kubeconfig}
 	var err error
 	if c.Config, err = clientcmd.BuildConfigFromFlags("", c.Kubeconfig); err != nil {
-		return nil, fmt.Errorf("reading TAPP_KUBECONFIG: %w", err)
+		return nil, fmt.Errorf("reading %s: %w", kubeconfig, err)
 	}
 	c.Config.QPS, c.Config.Burst, c.Config.UserAgent = -1, -1, agent
 	c.Config.WarningHandler = rest.NoWarnings{}

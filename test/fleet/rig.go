@@ -1,0 +1,186 @@
+//go:build cluster
+
+// Package fleet tests the fleet on a hub and three member clusters, with the programs as
+// processes, and the rights that the chart gives and no others.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"tkestack.io/tapp/test/audit"
+	"tkestack.io/tapp/test/cluster"
+)
+
+// releaseSpace is the namespace of the service account that the programs are.
+const releaseSpace = "tapp-system"
+
+// restful is how long nothing is written at rest.
+const restful = 3 * time.Second
+
+// account is that service account.
+const account = "system:serviceaccount:" + releaseSpace + ":tapp"
+
+// fleet is the hub and its members.
+type fleet struct {
+	hub     *site
+	members []*site
+}
+
+// site is one of the clusters, and the program that runs there.
+type site struct {
+	*cluster.Cluster
+	name    string
+	program *cluster.Process
+}
+
+// begin installs the rights, and starts the workers.
+func (f *fleet) begin(ctx context.Context) error {
+	for _, m := range f.members {
+		if err := m.install(ctx, "--set", "controllers.advdeployment.enabled=true"); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		if err := m.launch(ctx, "--controllers", "tapp,advdeployment"); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	return nil
+}
+
+// end stops all programs, in order.
+func (f *fleet) end(context.Context) error {
+	var errs []error
+	for _, s := range append([]*site{f.hub}, f.members...) {
+		if s.program != nil {
+			errs = append(errs, s.program.Stop())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// install applies what the chart has, but its pods and webhooks.
+func (s *site) install(ctx context.Context, values ...string) error {
+	template := []string{"template", "tapp", "../../chart", "--namespace", releaseSpace,
+		"--show-only", "templates/crds.yaml", "--show-only", "templates/rbac.yaml", "--show-only", "templates/serviceaccount.yaml"}
+	manifests, err := s.Command(ctx, "", "helm", append(template, values...)...)
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, manifests)
+	}
+	space := fmt.Sprintf(`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": %q}}`, releaseSpace)
+	for _, manifest := range []string{space, manifests} {
+		if out, err := s.Command(ctx, manifest, "kubectl", "apply", "--server-side", "--filename", "-"); err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+	}
+	out, err := s.Command(ctx, "", "kubectl", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
+// kubeconfig of the chart's service account.
+func (s *site) kubeconfig(ctx context.Context) (string, error) {
+	token, err := s.Command(ctx, "", "kubectl", "create", "token", "tapp", "--namespace", releaseSpace, "--duration", "2h")
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, token)
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: s.Config.Host, CertificateAuthorityData: s.Config.CAData}
+	config.AuthInfos["c"] = &clientcmdapi.AuthInfo{Token: strings.TrimSpace(token)}
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "c"}
+	config.CurrentContext = "c"
+	path := filepath.Join(filepath.Dir(s.Kubeconfig), "tapp.kubeconfig")
+	return path, clientcmd.WriteToFile(*config, path)
+}
+
+// launch `tapp controller` as the chart's service account, and wait until it works.
+func (s *site) launch(ctx context.Context, flags ...string) error {
+	path, err := s.kubeconfig(ctx)
+	if err != nil {
+		return err
+	}
+	as := &cluster.Cluster{Kubeconfig: path}
+	flags = append([]string{"--create-crd=false", "--leader-elect-resource-name", "tapp-controller", "--leader-elect-resource-namespace", releaseSpace, "--v", "3"}, flags...)
+	if s.program, err = as.Launch("controller", flags...); err != nil {
+		return err
+	}
+	return s.program.WaitReady(ctx)
+}
+
+// rig is a namespace that all clusters have.
+type rig struct {
+	*testing.T
+	*fleet
+	ns string
+}
+
+// newRig makes the namespace, which goes when the test ends.
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{T: t, fleet: everything, ns: fmt.Sprintf("%s-%d", strings.ToLower(strings.TrimPrefix(strings.ReplaceAll(t.Name(), "/", "-"), "Test")), os.Getpid())}
+	for _, s := range append([]*site{r.hub}, r.members...) {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.ns}}
+		if _, err := s.Kube.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// on is kubectl in the test's namespace of a cluster.
+func (r *rig) on(s *site) *cluster.Rig { return s.In(r.T, r.ns) }
+
+// shows waits until kubectl prints this.
+func (r *rig) shows(s *site, want string, args ...string) {
+	r.Helper()
+	cluster.Eventually(r.T, s.name+": kubectl "+strings.Join(args, " "), func(context.Context) error {
+		got, err := r.on(s).TryKubectl(args...)
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, got)
+		}
+		return cluster.When(strings.TrimSpace(got) != want, got)
+	})
+}
+
+// program's writes of a namespace, by verb and resource.
+func (r *rig) writes(s *site, log *audit.Log) map[string]int {
+	r.Helper()
+	out := map[string]int{}
+	for _, request := range r.on(s).Requests(log, audit.Filter{Namespace: r.ns}) {
+		if request.User != account || !request.IsWrite() || request.Resource == "events" {
+			continue
+		}
+		if request.Code == 403 {
+			r.Errorf("it has no right to %s", request)
+		}
+		key := request.Verb + " " + request.Resource
+		if request.Subresource != "" {
+			key += "/" + request.Subresource
+		}
+		out[key]++
+	}
+	return out
+}
+
+// rests has nothing be written for the namespace for a while.
+func (r *rig) rests(s *site, log *audit.Log) {
+	r.Helper()
+	cluster.Never(r.T, restful, "at rest", func(context.Context) error {
+		if writes := r.writes(s, log); len(writes) > 0 {
+			return fmt.Errorf("it wrote %v", writes)
+		}
+		return nil
+	})
+}
