@@ -44,6 +44,7 @@ var rooms = []room{
 	{name: "plan/podset", may: []string{"plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference"}},
 	{name: "plan/manifest", only: []string{"k8s.io/apimachinery"}},
 	{name: "plan/advdeployment", may: []string{"plan/podset", "plan/manifest", "plan/message", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/appset", may: []string{"plan/manifest", "plan/message", "plan/podset", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/app", may: []string{"plan/manifest", "plan/message", "crd/app/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 
 	// The kinds never import each other, nor the controller.
