@@ -58,6 +58,7 @@ var rooms = []room{
 	{name: "controller/tapp", may: []string{"plan/tapp", "plan/inplace", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/tapp/v1", "crd/client", "process/parallel"}},
 	{name: "controller/advdeployment", may: []string{"plan/advdeployment", "plan/manifest", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/workload/v1beta1", "crd/client"}},
 	{name: "controller/app", may: []string{"plan/app", "plan/manifest", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/app/v1", "crd/client"}},
+	{name: "controller/appset", may: []string{"plan/appset", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/workload/v1beta1", "crd/client", "process/parallel"}},
 
 	// Admission may only preview, by the planner. The kinds never import each other.
 	{name: "webhook", may: []string{"webhook/...", "crd/...", "certs", "process"}},
