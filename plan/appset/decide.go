@@ -213,6 +213,11 @@ func gates(u *v1beta1.UpdateStrategy) (out []string) {
 	return out
 }
 
+// leaves says whether a cluster has a part, or may have one, that it is to lose.
+func (c *computation) leaves(s *site) bool {
+	return s.spec == nil && (s.ours || s.remembered && !s.empty()) && !c.buried(s)
+}
+
 // leave takes the parts from clusters that the topology has not any more: one at a time,
 // and when all that it has is available.
 func (c *computation) leave() {
@@ -220,7 +225,7 @@ func (c *computation) leave() {
 	well := !c.held && !slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && !c.isDone(s) })
 	gone := 0
 	for _, s := range c.sites {
-		if s.spec != nil || !s.ours && !(s.remembered && !s.empty()) {
+		if !c.leaves(s) {
 			continue
 		}
 		switch {

@@ -57,7 +57,7 @@ func (c *computation) remember() {
 	own := &Own{Finalizers: c.app.Finalizers, Why: "the clusters that have a part are remembered before they have it"}
 	for _, s := range c.sites {
 		switch {
-		case s.listed && s.spec != nil && (s.remembered || s.ours || s.writable()), s.ours, s.remembered && !s.empty() && !c.buried(s):
+		case s.listed && s.spec != nil && (s.remembered || s.ours || s.writable() && !s.held), s.ours, s.remembered && !s.empty() && !c.buried(s):
 			now[s.Name] = s.was
 			if s.was == "" && s.State != v1beta1.ClusterMistaken {
 				now[s.Name] = s.UID

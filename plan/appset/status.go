@@ -174,7 +174,6 @@ func (c *computation) status(s *site) v1beta1.ClusterStatus {
 // phase in one word: the first that holds.
 func (c *computation) phase(s *v1beta1.AppSetStatus, done bool) v1beta1.Phase {
 	stored := &c.app.Status.AggrStatus
-	changed := s.Rollout != nil && s.Rollout.Stable != s.Rollout.Revision
 	pending := func(judge func(*site) bool) bool {
 		return !done && slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && judge(s) })
 	}
@@ -185,17 +184,17 @@ func (c *computation) phase(s *v1beta1.AppSetStatus, done bool) v1beta1.Phase {
 		return v1beta1.PhaseInvalid
 	case slices.ContainsFunc(c.sites, func(s *site) bool { return s.listed && !s.certain() }):
 		return v1beta1.PhaseUnknown
-	case c.app.Spec.UpdateStrategy.Paused && changed && s.Rollout.Stable != "":
+	case c.app.Spec.UpdateStrategy.Paused && pending((*site).isChanging):
 		return v1beta1.PhasePaused
-	case !done && changed && s.Rollout.Stable == "", pending((*site).isNew):
+	case !done && (s.Rollout == nil || s.Rollout.Stable == ""), pending((*site).isNew):
 		return v1beta1.PhaseInstalling
-	case !done && changed:
+	case pending((*site).isChanging):
 		return v1beta1.PhaseUpdating
 	case !done && (stored.Status == v1beta1.PhaseScaling || stored.Desired != s.AggrStatus.Desired):
 		return v1beta1.PhaseScaling
 	case pending(func(s *site) bool { return !s.asWanted || !s.isObserved() }):
 		return v1beta1.PhaseUpdating
-	case slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec == nil && (s.ours || s.remembered && !s.empty()) && !c.buried(s) }):
+	case slices.ContainsFunc(c.sites, c.leaves):
 		return v1beta1.PhaseMigrating
 	case !done:
 		return v1beta1.PhaseDegraded
@@ -208,6 +207,16 @@ func (s *site) isNew() bool {
 	return !s.ours || slices.ContainsFunc(s.units, func(u podset.Unit) bool {
 		p := s.podSet(u.PodSet.Name)
 		return p == nil || p.HaveDeploy != nil && !*p.HaveDeploy
+	})
+}
+
+// isChanging says whether instances of a cluster are to get another content.
+func (s *site) isChanging() bool {
+	if !s.ours || s.Part.Annotations[v1beta1.AnnotationRevision] != s.revision {
+		return s.ours
+	}
+	return slices.ContainsFunc(s.Part.Status.AggrStatus.PodSets, func(p v1beta1.PodSetStatus) bool {
+		return p.Update != nil && p.Current != nil && *p.Current > *p.Update
 	})
 }
 

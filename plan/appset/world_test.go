@@ -282,3 +282,7 @@ func (w *world) says(phase v1beta1.Phase, sums, stalled string) *world {
 }
 
 var _ tester = (*testing.T)(nil)
+
+func (w *world) graveOf() types.NamespacedName {
+	return types.NamespacedName{Namespace: w.app.Namespace, Name: w.app.Name}
+}
