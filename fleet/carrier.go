@@ -94,6 +94,18 @@ func (a Apply) manifest() ([]byte, error) {
 	return text, nil
 }
 
+// Patch by a JSON patch.
+func (d *direct) Patch(ctx context.Context, namespace, name string, patch []byte) (patched *v1beta1.AdvDeployment, err error) {
+	err = d.over(ctx, func(ctx context.Context, s *session) error {
+		patched, err = s.connection.requests.parts.AdvDeployments(namespace).Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: v1beta1.Component})
+		if err == nil {
+			s.parts.wrote(patched)
+		}
+		return err
+	})
+	return patched, err
+}
+
 func (d *direct) Delete(ctx context.Context, namespace, name string, uid types.UID) error {
 	return d.over(ctx, func(ctx context.Context, s *session) error {
 		return s.connection.requests.parts.AdvDeployments(namespace).Delete(ctx, name, metav1.DeleteOptions{

@@ -70,6 +70,8 @@ type Carrier interface {
 	// An empty version only creates; otherwise the object has to have that UID and that
 	// resourceVersion. Conflicts are errors as the API server sends them.
 	Apply(ctx context.Context, a Apply) (*v1beta1.AdvDeployment, error)
+	// Patch an AdvDeployment by a JSON patch, for what no apply takes away.
+	Patch(ctx context.Context, namespace, name string, patch []byte) (*v1beta1.AdvDeployment, error)
 	// Delete an AdvDeployment with this UID, in the foreground.
 	Delete(ctx context.Context, namespace, name string, uid types.UID) error
 	// Observe reads an AdvDeployment live.

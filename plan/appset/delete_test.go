@@ -179,7 +179,10 @@ func TestLeaves(t *testing.T) {
 		annotate(w, v1beta1.AnnotationAbandonClusters, "two")
 		w.settle().work().settle().work().settle()
 		w.wrote = nil
-		w.edit(func(a *v1beta1.AppSet) { a.Spec = *before; metav1.SetMetaDataAnnotation(&a.ObjectMeta, v1beta1.AnnotationAbandonClusters, "") })
+		w.edit(func(a *v1beta1.AppSet) {
+			a.Spec = *before
+			metav1.SetMetaDataAnnotation(&a.ObjectMeta, v1beta1.AnnotationAbandonClusters, "")
+		})
 		w.hear("two")
 		w.settle().work().settle().says(v1beta1.PhaseRunning, "7/7/0 v1/v2", "")
 		if len(w.graves) > 0 {
