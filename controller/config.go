@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
 	"tkestack.io/tapp/process"
@@ -37,6 +39,8 @@ type Config struct {
 	Workers int
 	// Namespace to look after; empty: all.
 	Namespace string
+	// Fleet are the clusters of AppSets.
+	Fleet FleetConfig
 	// MetricsAddress is where metrics and health are served; empty: nowhere.
 	MetricsAddress string
 	Election       Election
@@ -56,6 +60,20 @@ type Config struct {
 
 	// kinds are those to choose from.
 	kinds []kind
+}
+
+// FleetConfig says where the clusters of AppSets are.
+type FleetConfig struct {
+	// ClusterNamespace is where clusters are registered, and where is written what was
+	// given up; empty: the namespace that this runs in.
+	ClusterNamespace string
+	// ID marks the parts of this hub in its clusters; empty: the UID of its namespace
+	// kube-system.
+	ID string
+	// SelfCluster is the hub's own name as a cluster; empty: it is none.
+	SelfCluster string
+	// AllowLocal lets clusters have loopback and link-local addresses.
+	AllowLocal bool
 }
 
 // Registry takes metrics, and hands them to who serves them.
@@ -130,6 +148,9 @@ func (c *Config) validate() error {
 	reject(c.KubeAPIQPS <= 0, "--kube-api-qps is %v; give a number above 0", c.KubeAPIQPS)
 	reject(c.KubeAPIBurst < 1, "--kube-api-burst is %d; give a number above 0", c.KubeAPIBurst)
 	reject(c.NodeLostAfter <= 0, "--node-lost-after is %v; give a duration above 0, such as 5m", c.NodeLostAfter)
+	if why := validation.IsValidLabelValue(c.Fleet.ID); len(why) > 0 {
+		errs = append(errs, fmt.Errorf("--fleet-id is %q, which is no label value: %s", c.Fleet.ID, strings.Join(why, "; ")))
+	}
 	reject(c.Grace < 0, "the grace is %v; give 0 or more", c.Grace)
 	if e := c.Election; e.Enabled {
 		reject(e.Name == "", "--leader-elect-resource-name is empty; give the Lease a name")

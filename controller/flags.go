@@ -33,7 +33,16 @@ func (c *Config) Flags() []cli.Flag {
 		&cli.IntFlag{Name: "worker", Usage: "`number` of objects of a kind that are worked on at a time", Destination: &c.Workers, Value: c.Workers},
 		&cli.StringFlag{Name: "namespace", Usage: "look after the objects of this `namespace` only", Destination: &c.Namespace},
 		&cli.StringFlag{Name: "metrics-address", Usage: "`address` of /metrics, /healthz and /readyz; empty serves none", Destination: &c.MetricsAddress, Value: c.MetricsAddress},
-	}, c.Election.flags()...)
+	}, append(c.Fleet.flags(), c.Election.flags()...)...)
+}
+
+func (f *FleetConfig) flags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "cluster-namespace", Usage: "`namespace` in which the clusters of AppSets are registered; by default the one that this runs in", Destination: &f.ClusterNamespace, Value: f.ClusterNamespace},
+		&cli.StringFlag{Name: "fleet-id", Usage: "`id` of this hub on what it writes into its clusters, a label value; by default the UID of its namespace kube-system. A hub that takes the place of another one has the other's", Destination: &f.ID, Value: f.ID},
+		&cli.StringFlag{Name: "self-cluster", Usage: "`name` of the hub as one of its own clusters; by default it is none", Destination: &f.SelfCluster, Value: f.SelfCluster},
+		&cli.BoolFlag{Name: "allow-local-clusters", Usage: "let clusters have loopback and link-local addresses; whoever registers clusters can reach this host by them", Destination: &f.AllowLocal, Value: f.AllowLocal},
+	}
 }
 
 func (e *Election) flags() []cli.Flag {

@@ -17,6 +17,7 @@ import (
 const (
 	KindTApp          = "tapp"
 	KindApp           = "app"
+	KindAppSet        = "appset"
 	KindAdvDeployment = "advdeployment"
 )
 
@@ -38,6 +39,7 @@ func allKinds() []kind {
 	return []kind{
 		{name: KindTApp, crds: embedded(tappv1.Kind), newController: newTApps},
 		{name: KindApp, chartValues: "controllers.app", crds: embedded(appv1.Kind), newController: newApps},
+		{name: KindAppSet, chartValues: "controllers.appset", crds: appSetCRDs, newController: newAppSets},
 		{name: KindAdvDeployment, chartValues: "controllers.advdeployment", crds: advDeploymentCRDs, newController: newAdvDeployments},
 	}
 }

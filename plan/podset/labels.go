@@ -86,6 +86,7 @@ func (b *builder) metadata() (labels, annotations map[string]string) {
 			delete(labels, key)
 		default:
 			labels[key] = value
+			delete(annotations, key)
 		}
 	}
 	return labels, annotations

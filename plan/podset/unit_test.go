@@ -12,7 +12,11 @@ import (
 	"tkestack.io/tapp/crd/workload/v1beta1"
 )
 
-func read(t *testing.T, text string) *v1beta1.AppSet {
+func read(t interface {
+	Helper()
+	Fatal(...any)
+}, text string,
+) *v1beta1.AppSet {
 	t.Helper()
 	a := &v1beta1.AppSet{}
 	if err := yaml.UnmarshalStrict([]byte(text), a); err != nil {

@@ -44,10 +44,11 @@ var rooms = []room{
 	{name: "plan/podset", may: []string{"plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference"}},
 	{name: "plan/manifest", only: []string{"k8s.io/apimachinery"}},
 	{name: "plan/advdeployment", may: []string{"plan/podset", "plan/manifest", "plan/message", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/appset", may: []string{"plan/manifest", "plan/message", "plan/podset", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/app", may: []string{"plan/manifest", "plan/message", "crd/app/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 
 	// The kinds never import each other, nor the controller.
-	{name: "controller", may: []string{"controller/loop", "controller/tapp", "controller/app", "controller/advdeployment", "crd/...", "process"}},
+	{name: "controller", may: []string{"controller/loop", "controller/tapp", "controller/app", "controller/advdeployment", "controller/appset", "controller/events", "fleet", "crd/...", "process"}},
 	{name: "controller/loop"},
 	// What their shells share: it knows no kind.
 	{name: "controller/cache"},
@@ -57,6 +58,13 @@ var rooms = []room{
 	{name: "controller/tapp", may: []string{"plan/tapp", "plan/inplace", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/tapp/v1", "crd/client", "process/parallel"}},
 	{name: "controller/advdeployment", may: []string{"plan/advdeployment", "plan/manifest", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/workload/v1beta1", "crd/client"}},
 	{name: "controller/app", may: []string{"plan/app", "plan/manifest", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/app/v1", "crd/client"}},
+	{name: "controller/appset", may: []string{"plan/appset", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/workload/v1beta1", "crd/client", "process/parallel"}},
+
+	// Clusters: it carries AdvDeployments, and knows no controller and no planner.
+	{name: "fleet", may: []string{"fleet/...", "controller/cache", "controller/events", "crd/client", "crd/workload/v1beta1"}},
+	// Pure: what is made of a kubeconfig, and of what probes said.
+	{name: "fleet/kubeconfig", only: []string{"k8s.io/client-go"}},
+	{name: "fleet/health", only: []string{}},
 
 	// Admission may only preview, by the planner. The kinds never import each other.
 	{name: "webhook", may: []string{"webhook/...", "crd/...", "certs", "process"}},
@@ -76,7 +84,7 @@ var rooms = []room{
 	// What tests on a real cluster share.
 	{name: "test/cluster", may: []string{"controller", "crd/...", "test/audit", "test/gen"}},
 	// Nothing of the product imports its tests: no other room may name test.
-	{name: "test/...", may: []string{"test/...", "plan/...", "controller/...", "crd/...", "webhook/...", "certs/...", "plugin/...", "process"}},
+	{name: "test/...", may: []string{"test/...", "plan/...", "controller/...", "crd/...", "webhook/...", "certs/...", "plugin/...", "fleet/...", "process"}},
 }
 
 // check judges the imports of every package: import path to the paths it imports.

@@ -36,7 +36,8 @@ const (
 	LabelAdvDeployment = GroupName + "/advdeployment"
 	// AnnotationApplied is the hash of what was applied.
 	AnnotationApplied = GroupName + "/applied"
-	// AnnotationRevision is the hash of the content that the object has.
+	// AnnotationRevision is the hash of the content that the object has; of a part, of all
+	// its podSets together.
 	AnnotationRevision = GroupName + "/revision"
 	// AnnotationVersion is the version of that content, for people.
 	AnnotationVersion = GroupName + "/version"
@@ -65,6 +66,40 @@ const (
 
 // LegacyFinalizer is that of the original systems. It is taken off once ours is on.
 const LegacyFinalizer = "sym-admin-finalizers"
+
+// Marks of a part: the AdvDeployment that the controller of an AppSet writes into a
+// cluster.
+const (
+	// LabelAppSetUID is the UID of the part's AppSet.
+	LabelAppSetUID = GroupName + "/appset-uid"
+	// LabelFleetID names the hub whose part it is. API servers filter by it.
+	LabelFleetID = GroupName + "/fleet-id"
+	// AnnotationAppSet is the namespace and name of the part's AppSet.
+	AnnotationAppSet = GroupName + "/appset"
+	// AnnotationAppSetGeneration is the generation of the AppSet that the part was written
+	// for last.
+	AnnotationAppSetGeneration = GroupName + "/appset-generation"
+)
+
+// Annotations of an AppSet.
+const (
+	// AnnotationClusters are the clusters that a part was written into, with the UIDs of
+	// their namespaces kube-system. Backups without status keep it.
+	AnnotationClusters = GroupName + "/clusters"
+	// AnnotationAbandonClusters names clusters whose parts are given up, with commas between
+	// them: a deletion does not wait for them.
+	AnnotationAbandonClusters = GroupName + "/abandon-clusters"
+	// AnnotationLeave with the value LeaveNow has clusters that left the topology emptied at
+	// once, and not only when the others are available.
+	AnnotationLeave = GroupName + "/leave"
+	LeaveNow        = "Now"
+	// AnnotationAcceptGeneration is the generation up to which parts may be newer than their
+	// AppSet: the AppSet of a hub that was restored goes on as it is.
+	AnnotationAcceptGeneration = GroupName + "/accept-generation"
+)
+
+// LabelTombstone is on the ConfigMaps of the hub that tell of parts which were given up.
+const LabelTombstone = GroupName + "/tombstone"
 
 // Finalizer keeps an AppSet or AdvDeployment until all that was made of it is gone.
 const Finalizer = GroupName + "/fleet"

@@ -1,0 +1,189 @@
+package appset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"tkestack.io/tapp/controller/write"
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	plan "tkestack.io/tapp/plan/appset"
+	"tkestack.io/tapp/process/parallel"
+)
+
+// atOnce is how many writes of one AppSet are under way at most.
+const atOnce = 64
+
+// refused is the outcome of a write that a cluster does not take.
+const refused = "refused"
+
+// act carries out actions side by side: a cluster that does not answer delays no other
+// one. What does not come through is noted in the view; the error is the hub's.
+func (c *Controller) act(ctx context.Context, v *view, o *object, actions []plan.Action) error {
+	var mu sync.Mutex // of o and v
+	var failures write.Failures
+	var under parallel.Group
+	slots := make(chan struct{}, atOnce)
+	for i := range actions {
+		a := &actions[i]
+		slots <- struct{}{}
+		under.Do(func() {
+			defer func() { <-slots }()
+			if c.stopping.Load() || ctx.Err() != nil {
+				return
+			}
+			part, err := c.write(ctx, v, o, a)
+			mu.Lock()
+			defer mu.Unlock()
+			c.conclude(ctx, &deed{v, o, a, part}, err, &failures)
+		})
+	}
+	under.Wait()
+	return failures.Join()
+}
+
+// deed is an action and what it resulted in.
+type deed struct {
+	v      *view
+	o      *object
+	action *plan.Action
+	part   *v1beta1.AdvDeployment
+}
+
+// write carries out one action, and returns the part as it is then.
+func (c *Controller) write(ctx context.Context, v *view, o *object, a *plan.Action) (*v1beta1.AdvDeployment, error) {
+	switch a.Op {
+	case plan.Bury:
+		return nil, c.bury(ctx, o, *a.Tombstone)
+	case plan.Unbury:
+		part, err := c.read(ctx, v.key, a.Cluster) // the cache may be behind
+		if err != nil || part != nil && string(a.Tombstone.UID) == part.Labels[v1beta1.LabelAppSetUID] {
+			return part, err
+		}
+		return part, c.unbury(ctx, o, *a.Tombstone)
+	}
+	carrier, err := c.Fleet.Carrier(a.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	namespace, name := v.key.Namespace, v.key.Name
+	var part *v1beta1.AdvDeployment
+	switch a.Op {
+	case plan.Delete:
+		err = carrier.Delete(ctx, namespace, name, a.UID)
+	case plan.Correct, plan.Release:
+		part, err = carrier.Patch(ctx, namespace, name, a.Patch)
+	default:
+		part, err = carrier.Apply(ctx, Apply{Namespace: namespace, Name: name, Manifest: a.Manifest, UID: a.UID, Version: a.Version})
+	}
+	if isStale(a, err) { // something has the name, or has changed
+		found, readErr := c.read(ctx, v.key, a.Cluster)
+		if readErr != nil {
+			return nil, readErr
+		}
+		return found, fmt.Errorf("%w: %s", write.ErrStale, err.Error())
+	}
+	return part, err
+}
+
+// isStale says whether a write came too late.
+func isStale(a *plan.Action, err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || write.IsOtherUID(err) || apierrors.IsNotFound(err) && a.Op != plan.Create
+}
+
+// conclude brings the view up to date with what a write resulted in.
+func (c *Controller) conclude(ctx context.Context, d *deed, err error, failures *write.Failures) {
+	a, logger := d.action, klog.FromContext(ctx)
+	now := c.Clock.Now()
+	hub := a.Op == plan.Bury || a.Op == plan.Unbury
+	outcome := write.Outcome(ctx, err)
+	switch {
+	case outcome == write.Done && hub:
+		d.settleTombstone()
+	case outcome == write.Done && a.Op == plan.Delete:
+		d.dying(now)
+	case outcome == write.Done:
+		d.o.overrule(a, d.part)
+		d.o.see(a.Cluster, d.part, now)
+		d.v.put(a.Cluster, d.part)
+	case outcome == write.Stale:
+		d.o.see(a.Cluster, d.part, now)
+		d.v.put(a.Cluster, d.part)
+	case outcome == write.Interrupted, hub:
+		failures.Add(verbs[a.Op], err.Error(), err)
+	case isRefusal(err):
+		outcome = refused
+		d.v.refused[a.Cluster] = plan.Refusal{Words: write.Words(err), NoNamespace: isNoNamespace(err)}
+	default:
+		d.v.failed[a.Cluster] = fmt.Errorf("cannot %s: %w", verbs[a.Op], err)
+	}
+	if err == nil {
+		logger.V(3).Info("Done", "op", a.Op, "cluster", a.Cluster, "why", a.Why)
+	} else {
+		logger.V(2).Info("Not done", "op", a.Op, "cluster", a.Cluster, "outcome", outcome, "reason", err.Error())
+	}
+	c.Metrics.actions.WithLabelValues(string(a.Op), outcome).Inc()
+}
+
+// isRefusal says whether a cluster answered, and did not take the write.
+func isRefusal(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && !write.IsTransient(err) && !apierrors.IsUnauthorized(err)
+}
+
+func isNoNamespace(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
+}
+
+// dying shows the part as being deleted.
+func (d *deed) dying(now time.Time) {
+	part := d.v.clusters[d.action.Cluster].Part
+	if part == nil || part.UID != d.action.UID {
+		return
+	}
+	d.o.see(d.action.Cluster, part, now)
+	known := d.o.sights[d.action.Cluster]
+	known.deleted = true
+	d.o.sights[d.action.Cluster] = known
+	part = part.DeepCopy()
+	part.DeletionTimestamp = new(metav1.NewTime(now))
+	d.v.put(d.action.Cluster, part)
+}
+
+// settleTombstone shows that a tombstone is stored, or gone.
+func (d *deed) settleTombstone() {
+	t := *d.action.Tombstone
+	if d.action.Op == plan.Bury {
+		d.v.graves = append(d.v.graves, t)
+		return
+	}
+	if d.part == nil || d.part.Labels[v1beta1.LabelAppSetUID] != string(t.UID) {
+		d.v.graves = slices.DeleteFunc(slices.Clone(d.v.graves), func(other plan.Tombstone) bool { return nameOf(other) == nameOf(t) })
+	}
+	d.v.put(d.action.Cluster, d.part)
+}
+
+// overrule remembers the differences that a part has after it was put right.
+func (o *object) overrule(a *plan.Action, part *v1beta1.AdvDeployment) {
+	delete(o.overruled, a.Cluster)
+	if a.Op != plan.Correct {
+		return
+	}
+	if differences := plan.Differences(a.Manifest, part); len(differences) > 0 {
+		if o.overruled == nil {
+			o.overruled = map[string][]string{}
+		}
+		o.overruled[a.Cluster] = differences
+	}
+}
+
+var verbs = map[plan.Op]string{plan.Create: "create the part", plan.Apply: "apply the part", plan.Correct: "correct the part", plan.Release: "set the part free",
+	plan.Delete: "delete the part", plan.Bury: "store the tombstone", plan.Unbury: "delete the tombstone"}

@@ -1,0 +1,84 @@
+package appset
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"tkestack.io/tapp/controller/write"
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	plan "tkestack.io/tapp/plan/appset"
+	"tkestack.io/tapp/process/parallel"
+)
+
+// putOwn writes the AppSet's own metadata. Clusters that it forgets are looked at live
+// before: their caches may lack what an earlier leader wrote.
+func (c *Controller) putOwn(ctx context.Context, v *view, o *object, own *plan.Own) error {
+	if found, err := c.lookGone(ctx, v, o, own.Gone); found || err != nil {
+		return err
+	}
+	type metadata struct {
+		UID             types.UID         `json:"uid"`
+		ResourceVersion string            `json:"resourceVersion"`
+		Finalizers      []string          `json:"finalizers"`
+		Annotations     map[string]string `json:"annotations"`
+	}
+	data, err := json.Marshal(map[string]any{"metadata": metadata{
+		UID: v.app.UID, ResourceVersion: v.app.ResourceVersion, Finalizers: own.Finalizers,
+		Annotations: map[string]string{v1beta1.AnnotationClusters: own.Clusters},
+	}})
+	if err != nil {
+		return err
+	}
+	stored, err := c.AppSets.AppSets(v.key.Namespace).Patch(ctx, v.key.Name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: v1beta1.Component})
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err), write.IsOtherUID(err):
+		klog.FromContext(ctx).V(3).Info("Came too late", "why", own.Why, "reason", err.Error())
+		v.app = nil // its event is on the way
+		return nil
+	case err != nil:
+		return fmt.Errorf("writing the AppSet's finalizers: %w", err)
+	}
+	klog.FromContext(ctx).V(3).Info("Wrote finalizers and clusters", "why", own.Why, "clusters", own.Clusters)
+	o.guard.Wrote(storeAppSets, stored.ResourceVersion)
+	v.app = stored
+	if v.app.DeletionTimestamp != nil && !slices.Contains(v.app.Finalizers, v1beta1.Finalizer) {
+		v.app = nil
+	}
+	return nil
+}
+
+// lookGone reads live whether clusters have no part, and says whether one of them has one
+// after all.
+func (c *Controller) lookGone(ctx context.Context, v *view, o *object, clusters []string) (found bool, err error) {
+	var mu sync.Mutex
+	var failures write.Failures
+	var under parallel.Group
+	for _, name := range clusters {
+		if v.clusters[name].Part != nil {
+			continue // somebody else's
+		}
+		under.Do(func() {
+			part, err := c.read(ctx, v.key, name)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err != nil:
+				failures.Add("look whether cluster "+name+" has a part", err.Error(), err)
+			case part != nil:
+				found = true
+				o.see(name, part, c.Clock.Now())
+				v.put(name, part)
+			}
+		})
+	}
+	under.Wait()
+	return found, failures.Join()
+}

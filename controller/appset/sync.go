@@ -1,0 +1,153 @@
+package appset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"tkestack.io/tapp/controller/cache"
+	"tkestack.io/tapp/controller/events"
+	"tkestack.io/tapp/controller/loop"
+	"tkestack.io/tapp/controller/status"
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	plan "tkestack.io/tapp/plan/appset"
+)
+
+// maxRounds of plans and actions in one sync. One that creates takes three.
+const maxRounds = 6
+
+// object is what is remembered of one AppSet from sync to sync. It is lost at every
+// restart.
+type object struct {
+	guard  cache.Guard
+	status status.Throttle
+	// sights of parts by cluster: see parts.go.
+	sights map[string]sight
+	// overruled: see plan.Input.
+	overruled map[string][]string
+}
+
+// see notes what a write or a live read showed; nil: there is no part.
+func (o *object) see(cluster string, part *v1beta1.AdvDeployment, at time.Time) {
+	if part == nil {
+		delete(o.sights, cluster)
+		return
+	}
+	if o.sights == nil {
+		o.sights = map[string]sight{}
+	}
+	o.sights[cluster] = sight{part: part, at: at}
+}
+
+// sync takes one AppSet a step on.
+func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) {
+	stored, exists, err := c.appSets.GetStore().GetByKey(k.String())
+	if err != nil {
+		return loop.Result{}, err
+	}
+	if !exists {
+		return loop.Result{}, c.bereaved(ctx, k)
+	}
+	a := stored.(*v1beta1.AppSet)
+	o := c.objects.Get(k, a.UID)
+	v, wait, err := c.observer.Observe(ctx, &o.guard, cache.Sources[*view]{
+		Cached: func(ctx context.Context) (*view, error) { return c.look(ctx, k, a, o), nil },
+		Live:   func(ctx context.Context) (*view, error) { return c.live(ctx, a, o) },
+	})
+	if v == nil || err != nil {
+		return loop.Result{After: wait}, err
+	}
+	p, err := c.converge(ctx, v, o)
+	if err != nil || v.app == nil {
+		return loop.Result{}, err // the status would tell of half of it
+	}
+	c.tell(v.app, &p)
+	rest, err := c.putStatus(ctx, v.app, o, &p)
+	again := loop.Soonest(p.Wait, rest)
+	if len(o.sights) > 0 { // until the caches show it
+		again = loop.Soonest(again, patience)
+	}
+	return loop.Result{After: again}, errors.Join(err, v.failure())
+}
+
+// bereaved looks after what is left under a name that no AppSet has: parts that were given
+// up go, and others are told of. That there is no AppSet is no evidence: the hub may have
+// been restored from an older backup.
+func (c *Controller) bereaved(ctx context.Context, k loop.Key) error {
+	o := c.objects.Get(k, "")
+	v := c.look(ctx, k, nil, o)
+	in := v.input(o, c.FleetID(), c.Clock.Now())
+	if err := c.act(ctx, v, o, plan.Returned(in)); err != nil {
+		return err
+	}
+	if err := v.failure(); err != nil {
+		return err
+	}
+	if len(c.Fleet.Parts(k.Namespace, k.Name)) == 0 && len(v.graves) == 0 {
+		c.parts.remove(k)
+		c.objects.Forget(k)
+	}
+	return nil
+}
+
+// converge plans and acts until there is nothing to do, and returns the last plan.
+func (c *Controller) converge(ctx context.Context, v *view, o *object) (plan.Plan, error) {
+	for round := 0; ; round++ {
+		p := plan.Compute(v.input(o, c.FleetID(), c.Clock.Now()))
+		switch {
+		case ctx.Err() != nil:
+			return p, ctx.Err()
+		case c.stopping.Load():
+			return p, nil
+		case round == maxRounds && (p.Own != nil || len(p.Actions) > 0):
+			return p, fmt.Errorf("after %d rounds there is still something to do", maxRounds)
+		}
+		if p.Own != nil {
+			if err := c.putOwn(ctx, v, o, p.Own); err != nil || v.app == nil {
+				return p, err
+			}
+			continue
+		}
+		actions := slices.DeleteFunc(p.Actions, func(a plan.Action) bool {
+			_, refused := v.refused[a.Cluster]
+			return refused || v.failed[a.Cluster] != nil
+		})
+		if len(actions) == 0 {
+			return p, nil
+		}
+		if err := c.act(ctx, v, o, actions); err != nil {
+			return p, err
+		}
+	}
+}
+
+// failure of writes in this sync, which is tried again, and later each time.
+func (v *view) failure() error {
+	var errs []error
+	for _, cluster := range slices.Sorted(maps.Keys(v.failed)) {
+		errs = append(errs, fmt.Errorf("cluster %s: %w", cluster, v.failed[cluster]))
+	}
+	for _, cluster := range slices.Sorted(maps.Keys(v.refused)) {
+		errs = append(errs, fmt.Errorf("cluster %s refused the part: %s", cluster, v.refused[cluster].Words))
+	}
+	return errors.Join(errs...)
+}
+
+// tell tells of what a sync found and did.
+func (c *Controller) tell(a *v1beta1.AppSet, p *plan.Plan) {
+	object := corev1.ObjectReference{
+		APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: v1beta1.KindAppSet,
+		Namespace: a.Namespace, Name: a.Name, UID: a.UID, ResourceVersion: a.ResourceVersion,
+	}
+	for _, e := range p.Events {
+		c.recorder.Note(object, events.Topic{Type: e.Type, Reason: e.Reason, Why: e.Message})
+	}
+	if len(p.Actions) == 0 {
+		c.recorder.Settled(a.UID)
+	}
+}

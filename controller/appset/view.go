@@ -1,0 +1,101 @@
+package appset
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	plan "tkestack.io/tapp/plan/appset"
+)
+
+// view is what the planner sees of one AppSet, or of what is left of one. Its objects are
+// shared with the caches: nobody may write to them.
+type view struct {
+	key types.NamespacedName
+	app *v1beta1.AppSet // nil: there is none
+
+	clusters map[string]plan.Cluster
+	graves   []plan.Tombstone
+	// refused says why a cluster did not take a write, and failed that one did not come
+	// through, in this sync.
+	refused map[string]plan.Refusal
+	failed  map[string]error
+}
+
+// Versions of what the view shows of the hub.
+func (v *view) Versions() map[types.UID]string {
+	if v.app == nil {
+		return nil
+	}
+	return map[types.UID]string{v.app.UID: v.app.ResourceVersion}
+}
+
+func (v *view) input(o *object, fleet string, now time.Time) plan.Input {
+	in := plan.Input{AppSet: v.app, Fleet: fleet, Tombstones: v.graves, Overruled: o.overruled, Refused: v.refused, Now: now}
+	for _, name := range slices.Sorted(maps.Keys(v.clusters)) {
+		in.Clusters = append(in.Clusters, v.clusters[name])
+	}
+	return in
+}
+
+// put shows what a cluster has now.
+func (v *view) put(cluster string, part *v1beta1.AdvDeployment) {
+	one := v.clusters[cluster]
+	one.Part = part
+	v.clusters[cluster] = one
+}
+
+// look makes the view of a name from the caches, and from what was written to clusters.
+func (c *Controller) look(ctx context.Context, key types.NamespacedName, a *v1beta1.AppSet, o *object) *view {
+	v := &view{key: key, app: a, clusters: map[string]plan.Cluster{}, refused: map[string]plan.Refusal{}, failed: map[string]error{}}
+	parts := map[string]*v1beta1.AdvDeployment{}
+	for _, p := range c.Fleet.Parts(key.Namespace, key.Name) {
+		parts[p.Cluster] = p.Object
+	}
+	for _, t := range c.allTombstones() {
+		if t.AppSet == key {
+			v.graves = append(v.graves, t)
+		}
+	}
+	concerned := map[string]bool{}
+	if a != nil {
+		for _, name := range plan.Concerned(a) {
+			concerned[name] = true
+		}
+	}
+	for name := range parts {
+		concerned[name] = true
+	}
+	for _, m := range c.Fleet.Members() {
+		if len(v.graves) > 0 { // a cluster that is back may have another name
+			concerned[m.Name] = true
+		}
+	}
+	for name := range concerned {
+		one := plan.Cluster{Name: name, State: v1beta1.ClusterUnregistered, Part: parts[name]}
+		if m, ok := c.Fleet.Member(name); ok {
+			one = plan.Cluster{Name: name, UID: m.UID, State: m.State, Reason: m.Reason, Message: m.Message, AsOf: m.AsOf, Part: parts[name], Certain: m.Fresh}
+		}
+		v.clusters[name] = c.current(ctx, key, o, one)
+	}
+	return v
+}
+
+// live view of an AppSet; nil if it does not exist any more.
+func (c *Controller) live(ctx context.Context, a *v1beta1.AppSet, o *object) (*view, error) {
+	now, err := c.AppSets.AppSets(a.Namespace).Get(ctx, a.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && now.UID != a.UID:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the AppSet live: %w", err)
+	}
+	return c.look(ctx, types.NamespacedName{Namespace: a.Namespace, Name: a.Name}, now, o), nil
+}

@@ -1,0 +1,354 @@
+package appset
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"tkestack.io/tapp/controller/loop"
+	"tkestack.io/tapp/crd/client"
+	"tkestack.io/tapp/crd/workload/v1beta1"
+)
+
+const web = `
+apiVersion: workload.dmall.com/v1beta1
+kind: AppSet
+metadata: {name: web, namespace: shop, uid: web-1, generation: 1, resourceVersion: "10"}
+spec:
+  podSpec: {deployType: tapp, template: {spec: {containers: [{name: web, image: nginx}]}}}
+  clusterTopology:
+    clusters:
+    - {name: one, podSets: [{name: web-a, replicas: 2, version: v1}]}
+    - {name: two, podSets: [{name: web-a, replicas: 3, version: v1}]}
+`
+
+var key = loop.Key{Namespace: "shop", Name: "web"}
+
+// hub answers in the place of an API server with one AppSet, and ConfigMaps. What a real
+// one does is tested in test/fleet.
+type hub struct {
+	mu       sync.Mutex
+	version  int
+	app      *v1beta1.AppSet
+	configs  map[string]*corev1.ConfigMap
+	wrote    []string
+	conflict bool // of the next patch
+}
+
+func (h *hub) RoundTrip(r *http.Request) (*http.Response, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var body []byte
+	if r.Body != nil {
+		body, _ = io.ReadAll(r.Body)
+	}
+	code, object := h.answer(r, body)
+	data, err := json.Marshal(object)
+	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(data)), Request: r}, err
+}
+
+func (h *hub) answer(r *http.Request, body []byte) (int, any) {
+	failure := func(code int, reason metav1.StatusReason) (int, any) {
+		return code, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: "no"}
+	}
+	name := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	switch {
+	case strings.Contains(r.URL.Path, "/configmaps"):
+		h.wrote = append(h.wrote, r.Method+" configmap")
+		m := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"}}
+		if r.Method == http.MethodDelete {
+			delete(h.configs, name)
+			return 200, m
+		}
+		_ = json.Unmarshal(body, m)
+		h.version++
+		m.UID, m.ResourceVersion = types.UID("config-"+m.Name), fmt.Sprint(h.version)
+		h.configs[m.Name] = m
+		return 201, m
+	case h.app == nil:
+		return failure(404, metav1.StatusReasonNotFound)
+	case r.Method != http.MethodPatch:
+		return 200, h.app
+	case h.conflict:
+		h.conflict = false
+		return failure(409, metav1.StatusReasonConflict)
+	}
+	h.wrote = append(h.wrote, "PATCH "+map[bool]string{true: "status", false: "appset"}[name == "status"])
+	raw, _ := json.Marshal(h.app)
+	raw, err := jsonpatch.MergePatch(raw, body)
+	if err != nil {
+		return failure(400, metav1.StatusReasonBadRequest)
+	}
+	app := &v1beta1.AppSet{}
+	_ = json.Unmarshal(raw, app)
+	h.version++
+	app.ResourceVersion = fmt.Sprint(h.version)
+	h.app = app
+	if app.DeletionTimestamp != nil && len(app.Finalizers) == 0 {
+		h.app = nil
+	}
+	return 200, app
+}
+
+// took are the writes since the last call.
+func (h *hub) took() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := h.wrote
+	h.wrote = nil
+	return out
+}
+
+// clusters are a fleet in memory.
+type clusters struct {
+	mu      sync.Mutex
+	version int
+	members map[string]*cluster
+}
+
+type cluster struct {
+	Member
+	fleet *clusters
+	// live is what it has, and cached what its cache has.
+	live, cached *v1beta1.AdvDeployment
+	fails        func(op string) error
+	wrote        []string
+}
+
+func newClusters(names ...string) *clusters {
+	f := &clusters{members: map[string]*cluster{}, version: 100}
+	for _, name := range names {
+		f.members[name] = &cluster{fleet: f, Member: Member{Name: name, UID: types.UID("uid-" + name), State: v1beta1.ClusterReady, Fresh: true, AsOf: time.Now()}}
+	}
+	return f
+}
+
+func (f *clusters) HasSynced() bool                                        { return true }
+func (f *clusters) Subscribe(func(string), func(cluster, ns, name string)) {}
+
+func (f *clusters) Members() (out []Member) {
+	for _, m := range f.members {
+		out = append(out, m.Member)
+	}
+	return out
+}
+
+func (f *clusters) Member(name string) (Member, bool) {
+	m, ok := f.members[name]
+	if !ok {
+		return Member{}, false
+	}
+	return m.Member, true
+}
+
+func (f *clusters) Parts(_, _ string) (out []Part) {
+	for name, m := range f.members {
+		if m.cached != nil {
+			out = append(out, Part{name, m.cached})
+		}
+	}
+	return out
+}
+
+func (f *clusters) Carrier(name string) (Carrier, error) { return f.members[name], nil }
+
+// catchUp has the caches show what there is.
+func (f *clusters) catchUp() {
+	for _, m := range f.members {
+		m.cached = m.live
+		if m.live != nil && m.live.Labels[v1beta1.LabelFleetID] != "hub-1" {
+			m.cached = nil
+		}
+	}
+}
+
+func (m *cluster) do(op string, f func() error) error {
+	m.fleet.mu.Lock()
+	defer m.fleet.mu.Unlock()
+	m.wrote = append(m.wrote, op)
+	if m.fails != nil {
+		if err := m.fails(op); err != nil {
+			return err
+		}
+	}
+	return f()
+}
+
+func (m *cluster) store(part *v1beta1.AdvDeployment) *v1beta1.AdvDeployment {
+	m.fleet.version++
+	part.ResourceVersion = fmt.Sprint(m.fleet.version)
+	m.live = part
+	return part
+}
+
+var resource = schema.GroupResource{Group: v1beta1.GroupName, Resource: "advdeployments"}
+
+func (m *cluster) Apply(_ context.Context, a Apply) (part *v1beta1.AdvDeployment, err error) {
+	err = m.do("Apply", func() error {
+		switch {
+		case a.Version == "" && m.live != nil, a.Version != "" && (m.live == nil || m.live.UID != a.UID || m.live.ResourceVersion != a.Version):
+			return apierrors.NewConflict(resource, a.Name, fmt.Errorf("another one"))
+		}
+		part = &v1beta1.AdvDeployment{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(a.Manifest, part); err != nil {
+			return err
+		}
+		part.UID, part.Generation = types.UID("part-"+m.Name), 1
+		part.Status.ObservedGeneration = -1
+		if m.live != nil {
+			part.UID, part.Generation, part.Status = m.live.UID, m.live.Generation+1, m.live.Status
+		}
+		part = m.store(part)
+		return nil
+	})
+	return part, err
+}
+
+func (m *cluster) Patch(_ context.Context, _, name string, patch []byte) (part *v1beta1.AdvDeployment, err error) {
+	err = m.do("Patch", func() error {
+		raw, _ := json.Marshal(m.live)
+		decoded, err := jsonpatch.DecodePatch(patch)
+		if err == nil {
+			raw, err = decoded.Apply(raw)
+		}
+		part = &v1beta1.AdvDeployment{}
+		if err == nil {
+			err = json.Unmarshal(raw, part)
+		}
+		if err == nil && part.ResourceVersion != m.live.ResourceVersion {
+			err = apierrors.NewConflict(resource, name, fmt.Errorf("another one"))
+		}
+		if err == nil {
+			part.Generation++
+			part = m.store(part)
+		}
+		return err
+	})
+	return part, err
+}
+
+func (m *cluster) Delete(_ context.Context, _, name string, uid types.UID) error {
+	return m.do("Delete", func() error {
+		if m.live == nil || m.live.UID != uid {
+			return apierrors.NewNotFound(resource, name)
+		}
+		part := m.live.DeepCopy()
+		part.DeletionTimestamp = new(metav1.Now())
+		m.store(part)
+		return nil
+	})
+}
+
+func (m *cluster) Observe(_ context.Context, _, name string) (part *v1beta1.AdvDeployment, err error) {
+	err = m.do("Observe", func() error {
+		if m.live == nil {
+			return apierrors.NewNotFound(resource, name)
+		}
+		part = m.live
+		return nil
+	})
+	return part, err
+}
+
+// world is a hub, its clusters, and a controller of both.
+type world struct {
+	*testing.T
+	*hub
+	*clusters
+	*Controller
+}
+
+func newWorld(t *testing.T, names ...string) *world {
+	t.Helper()
+	h := &hub{version: 10, app: &v1beta1.AppSet{}, configs: map[string]*corev1.ConfigMap{}}
+	if err := yaml.UnmarshalStrict([]byte(web), h.app); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, hub: h, clusters: newClusters(names...)}
+	w.lead()
+	return w
+}
+
+// lead has another process take over: it remembers nothing.
+func (w *world) lead() {
+	cfg := &rest.Config{Host: "http://stub", Transport: w.hub, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}}
+	core, err := corev1client.NewForConfig(cfg)
+	if err != nil {
+		w.Fatal(err)
+	}
+	appSets, err := client.NewAppSets(cfg)
+	if err != nil {
+		w.Fatal(err)
+	}
+	clients := Clients{AppSets: appSets, ConfigMaps: core}
+	w.Controller, err = New(Options{Clients: clients, Watching: clients, Events: core, Fleet: w.clusters, FleetID: func() string { return "hub-1" },
+		Tombstones: "tapp", Workers: 1, Host: "host", Metrics: NewMetrics(prometheus.NewRegistry())})
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// step has the hub's caches show what it has, and syncs once.
+func (w *world) step() (loop.Result, error) {
+	w.Helper()
+	store := w.appSets.GetStore()
+	if w.app == nil {
+		_ = store.Replace(nil, fmt.Sprint(w.hub.version))
+	} else if err := store.Replace([]any{w.app.DeepCopy()}, fmt.Sprint(w.hub.version)); err != nil {
+		w.Fatal(err)
+	}
+	var graves []any
+	for _, m := range w.configs {
+		graves = append(graves, m)
+	}
+	_ = w.tombstones.GetStore().Replace(graves, fmt.Sprint(w.hub.version))
+	return w.sync(w.Context(), key)
+}
+
+// expect the writes to the hub, and the calls to clusters, in their orders.
+func (w *world) expect(hub string, calls map[string]string) {
+	w.Helper()
+	if got := strings.Join(w.took(), ", "); got != hub {
+		w.Errorf("wrote %q to the hub, want %q", got, hub)
+	}
+	for name, m := range w.members {
+		if got := strings.Join(m.wrote, ", "); got != calls[name] {
+			w.Errorf("did %q in cluster %s, want %q", got, name, calls[name])
+		}
+		m.wrote = nil
+	}
+}
+
+func (w *world) must() loop.Result {
+	w.Helper()
+	result, err := w.step()
+	if err != nil {
+		w.Fatal(err)
+	}
+	return result
+}
+
+func (w *world) phase() v1beta1.Phase { return w.app.Status.AggrStatus.Status }
+
+var _ = slices.Sort[[]int]

@@ -1,0 +1,215 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"tkestack.io/tapp/controller/appset"
+	"tkestack.io/tapp/controller/events"
+	"tkestack.io/tapp/crd/bases"
+	"tkestack.io/tapp/crd/client"
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/fleet"
+)
+
+// appSetCRDs are those of the hub.
+func appSetCRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	return bases.CRDs(v1beta1.KindAppSet, v1beta1.KindConfirmation)
+}
+
+// appSets is the controller of AppSets with its clusters.
+type appSets struct {
+	*appset.Controller
+	clusters *clusters
+}
+
+func newAppSets(s setup) (kindController, error) {
+	c := s.config
+	requests, err := newAppSetClients(s.api.requests)
+	if err != nil {
+		return nil, err
+	}
+	watches, err := newAppSetClients(s.api.watches)
+	if err != nil {
+		return nil, err
+	}
+	core, err := corev1client.NewForConfig(s.api.events)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of events: %w", err)
+	}
+	namespace := cmp.Or(c.Fleet.ClusterNamespace, c.ownNamespace(), metav1.NamespaceSystem)
+	known := &clusters{id: c.Fleet.ID, namespaces: requests.core}
+	known.Options = fleet.Options{
+		HubClient: requests.core, HubWatches: watches.core, Namespace: namespace,
+		Events:      events.NewRecorder(events.Options{Client: core, Component: v1beta1.Component, Host: s.host, Clock: clock.RealClock{}}),
+		SelfCluster: c.Fleet.SelfCluster, SelfConfig: s.api.requests, UserAgent: s.api.requests.UserAgent,
+		AllowLocal: c.Fleet.AllowLocal, Leading: known.leading.Load, Metrics: fleet.NewMetrics(c.Registry),
+	}
+	controller, err := appset.New(appset.Options{
+		Clients: requests.Clients, Watching: watches.Clients, Events: core,
+		Fleet: known, FleetID: known.ID, Namespace: c.Namespace, Tombstones: namespace, Workers: c.Workers,
+		Metrics: appset.NewMetrics(c.Registry), Queue: s.queue, Host: s.host,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &appSets{controller, known}, nil
+}
+
+type appSetClients struct {
+	appset.Clients
+	core corev1client.CoreV1Interface
+}
+
+func newAppSetClients(api *rest.Config) (c appSetClients, err error) {
+	if c.AppSets, err = client.NewAppSets(api); err != nil {
+		return c, fmt.Errorf("making a client of AppSets: %w", err)
+	}
+	if c.core, err = corev1client.NewForConfig(api); err != nil {
+		return c, fmt.Errorf("making a client of ConfigMaps: %w", err)
+	}
+	c.ConfigMaps = c.core
+	return c, nil
+}
+
+// Watch fills the caches of the hub and of its clusters.
+func (a *appSets) Watch(ctx context.Context) {
+	var watching sync.WaitGroup
+	watching.Go(func() { a.clusters.run(ctx) })
+	a.Controller.Watch(ctx)
+	watching.Wait()
+}
+
+// Run looks after AppSets until ctx ends, and tells of their clusters.
+func (a *appSets) Run(ctx, work context.Context) {
+	a.clusters.leading.Store(true)
+	defer a.clusters.leading.Store(false)
+	var telling sync.WaitGroup
+	telling.Go(func() { a.clusters.Events.Run(ctx) })
+	a.Controller.Run(ctx, work)
+	telling.Wait()
+}
+
+// clusters are the fleet as the controller of AppSets knows it. There is one when the
+// hub's id is known.
+type clusters struct {
+	fleet.Options
+	namespaces corev1client.NamespacesGetter
+	leading    atomic.Bool
+
+	mu       sync.RWMutex
+	id       string
+	fleet    *fleet.Fleet
+	onMember func(name string)
+	onPart   func(cluster, namespace, name string)
+}
+
+// run asks for the hub's id if it has to, and then keeps the fleet current until ctx
+// ends.
+func (c *clusters) run(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	id := c.ID()
+	if id == "" {
+		if err := onceReachable(ctx, func(ctx context.Context) error {
+			system, err := c.namespaces.Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+			if err == nil {
+				id = string(system.UID)
+			}
+			return err
+		}); err != nil {
+			if ctx.Err() == nil {
+				logger.Error(err, "The hub's id is not known: let this program get the namespace kube-system, or give --fleet-id")
+			}
+			return
+		}
+	}
+	c.Selector = v1beta1.LabelFleetID + "=" + id
+	known, err := fleet.New(c.Options)
+	if err != nil {
+		logger.Error(err, "There is no fleet")
+		return
+	}
+	c.mu.Lock()
+	known.Subscribe(c.onMember, c.onPart)
+	c.id, c.fleet = id, known
+	c.mu.Unlock()
+	known.Run(ctx)
+}
+
+// ID is the label of the hub's parts; empty: not known yet.
+func (c *clusters) ID() string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.id
+}
+
+func (c *clusters) known() *fleet.Fleet {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.fleet
+}
+
+// HasSynced implements appset.Fleet, whose other methods are called after it is true.
+func (c *clusters) HasSynced() bool {
+	known := c.known()
+	return known != nil && known.HasSynced()
+}
+
+// Subscribe implements appset.Fleet, once.
+func (c *clusters) Subscribe(onMember func(name string), onPart func(cluster, namespace, name string)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.onMember, c.onPart = onMember, onPart
+}
+
+// Members implements appset.Fleet.
+func (c *clusters) Members() []appset.Member {
+	members := c.known().Members()
+	out := make([]appset.Member, 0, len(members))
+	for _, m := range members {
+		out = append(out, appset.Member(m))
+	}
+	return out
+}
+
+// Member implements appset.Fleet.
+func (c *clusters) Member(name string) (appset.Member, bool) {
+	m, ok := c.known().Member(name)
+	return appset.Member(m), ok
+}
+
+// Parts implements appset.Fleet.
+func (c *clusters) Parts(namespace, name string) []appset.Part {
+	parts := c.known().Parts(namespace, name)
+	out := make([]appset.Part, 0, len(parts))
+	for _, p := range parts {
+		out = append(out, appset.Part(p))
+	}
+	return out
+}
+
+// Carrier implements appset.Fleet.
+func (c *clusters) Carrier(name string) (appset.Carrier, error) {
+	found, err := c.known().Carrier(name)
+	if err != nil {
+		return nil, err
+	}
+	return carrier{found}, nil
+}
+
+type carrier struct{ fleet.Carrier }
+
+// Apply implements appset.Carrier.
+func (c carrier) Apply(ctx context.Context, a appset.Apply) (*v1beta1.AdvDeployment, error) {
+	return c.Carrier.Apply(ctx, fleet.Apply(a))
+}

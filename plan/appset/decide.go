@@ -1,0 +1,247 @@
+package appset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/message"
+)
+
+func (c *computation) stall(reason, format string, args ...any) {
+	c.stalls = append(c.stalls, stall{reason: reason, message: fmt.Sprintf(format, args...)})
+}
+
+func (c *computation) wait(format string, args ...any) {
+	c.waits = append(c.waits, fmt.Sprintf(format, args...))
+}
+
+// troubles of clusters that are not as they should be: those that need a human stall the
+// AppSet, and the others are waited for.
+func (c *computation) troubles() {
+	for _, s := range c.sites {
+		if s.certain() || !s.listed && !s.remembered && !s.ours {
+			continue
+		}
+		reason, why := s.trouble()
+		if reason == "" {
+			continue
+		}
+		said := s.tell(reason, "cluster %s %s", s.title, why)
+		switch s.State {
+		case v1beta1.ClusterUnregistered, v1beta1.ClusterMistaken, v1beta1.ClusterUnfit:
+			c.stalls = append(c.stalls, stall{reason: reason, message: said})
+		default:
+			c.waits = append(c.waits, said)
+		}
+	}
+}
+
+// trouble says in the words of a sentence that begins with the cluster why nothing is
+// known of it for certain.
+func (s *site) trouble() (reason, why string) {
+	switch s.State {
+	case v1beta1.ClusterUnregistered:
+		reason, why = ReasonUnregistered, "is not registered: register it under this name, or correct the name in spec.clusterTopology"
+		if !s.listed {
+			why = "is not registered, and may still have a part"
+		}
+	case v1beta1.ClusterMistaken:
+		reason, why = ReasonMistaken, "is another one than it was; nothing is written there"
+	case v1beta1.ClusterUnfit:
+		reason, why = ReasonUnfit, "cannot be used"
+	case v1beta1.ClusterMaintaining:
+		reason, why = ReasonMaintaining, "is in maintenance; nothing is written there until it is over"
+	case v1beta1.ClusterReady:
+		reason, why = ReasonUnreachable, "has not been read yet"
+		if !s.AsOf.IsZero() {
+			why = "answers, but what it has is known only as of " + since(s.AsOf)
+		}
+	default:
+		reason, why = ReasonUnreachable, fmt.Sprintf("is %s; it was seen last at %s", strings.ToLower(string(s.State)), since(s.AsOf))
+		if s.AsOf.IsZero() {
+			why = fmt.Sprintf("is %s, and has not been seen yet", strings.ToLower(string(s.State)))
+		}
+	}
+	if s.Message != "" {
+		why += ": " + message.Quote(s.Message)
+	}
+	return reason, why
+}
+
+func since(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// compare notes which parts are as they are to be, also of those that were seen last.
+func (c *computation) compare() {
+	for _, s := range c.sites {
+		if s.spec != nil && s.ours {
+			differences := Differences(c.partOf(s), s.Part)
+			s.asWanted = len(differences) == 0 || slices.Equal(differences, c.in.Overruled[s.Name])
+		}
+	}
+}
+
+// site decides about the part of one cluster that is to have one.
+func (c *computation) site(s *site) {
+	if s.spec == nil || !s.writable() {
+		return
+	}
+	if refusal, refused := c.in.Refused[s.Name]; refused {
+		c.refused(s, refusal)
+	}
+	switch {
+	case s.Part == nil && s.held:
+		c.wait("cluster %s waits for its part until the change is confirmed", s.title)
+	case s.Part == nil:
+		c.wait("cluster %s is given its part", s.title)
+		c.act(Create, s, fmt.Sprintf("cluster %s has no part", s.title)).Manifest = c.partOf(s)
+	case !s.ours:
+		c.foreign(s)
+	case s.Part.DeletionTimestamp != nil:
+		c.wait("cluster %s: the part is being deleted, and will be made again", s.title)
+	case c.tombstoneOf(s) != nil:
+		c.wait("cluster %s: the part of an earlier AppSet goes first", s.title)
+	default:
+		c.adjust(s)
+	}
+}
+
+// adjust a part that is ours to what it is to be.
+func (c *computation) adjust(s *site) {
+	wanted := c.partOf(s)
+	differences := Differences(wanted, s.Part)
+	switch {
+	case len(differences) == 0:
+		return
+	case s.asWanted:
+		c.stall(v1beta1.ReasonRefused, "%s", s.tell(v1beta1.ReasonRefused, "cluster %s overrules its part: %s", s.title, message.Quote(strings.Join(differences, ", "))))
+		return
+	}
+	c.wait("cluster %s: the part is being changed", s.title)
+	if !wasApplied(wanted, s.Part) {
+		c.act(Apply, s, fmt.Sprintf("cluster %s: the part is not as the AppSet says: %s", s.title, message.Quote(strings.Join(differences, ", ")))).Manifest = wanted
+		return
+	}
+	why := fmt.Sprintf("cluster %s: somebody edited the part, which is put right: %s", s.title, message.Quote(strings.Join(differences, ", ")))
+	c.events = append(c.events, Event{corev1.EventTypeWarning, ReasonPartCorrected, why})
+	a := c.act(Correct, s, why)
+	a.Manifest, a.Patch = wanted, correction(wanted, s.Part)
+}
+
+func (c *computation) foreign(s *site) {
+	c.taken = true
+	whose := "nobody's mark is on it"
+	if appSet := s.Part.Annotations[v1beta1.AnnotationAppSet]; appSet != "" {
+		whose = fmt.Sprintf("it is of AppSet %s in fleet %s", appSet, s.Part.Labels[v1beta1.LabelFleetID])
+	}
+	c.stall(v1beta1.ReasonResourceExists, "%s", s.tell(v1beta1.ReasonResourceExists, "cluster %s: AdvDeployment %q already exists and is not of this AppSet: %s. Delete or rename it", s.title, c.app.Name, whose))
+}
+
+func (c *computation) refused(s *site, r Refusal) {
+	if r.NoNamespace {
+		c.stall(ReasonNoNamespace, "%s", s.tell(ReasonNoNamespace, "cluster %s has no namespace %s: kubectl create namespace %s", s.title, c.app.Namespace, c.app.Namespace))
+		return
+	}
+	c.stall(v1beta1.ReasonRefused, "%s", s.tell(v1beta1.ReasonRefused, "cluster %s refuses the part: %s", s.title, message.Quote(r.Words)))
+}
+
+// hold keeps the parts at their content where a change of it asks for what there is not
+// yet: nothing may go round a gate that is written down. The first installation, and
+// instances that are added or taken away, need no gate.
+func (c *computation) hold() {
+	asked := gates(&c.app.Spec.UpdateStrategy)
+	changed := ""
+	for _, s := range c.sites {
+		if s.spec != nil && s.ours && s.Part.DeletionTimestamp == nil && s.Part.Annotations[v1beta1.AnnotationRevision] != s.revision && changed == "" {
+			changed = s.title
+		}
+	}
+	if len(asked) == 0 || changed == "" {
+		return
+	}
+	c.held = true
+	for _, s := range c.sites {
+		if s.spec == nil {
+			continue
+		}
+		s.held = true
+		if s.ours {
+			c.keep(s)
+		}
+	}
+	c.stall(v1beta1.ReasonNotYet, "cluster %s runs something else, and spec.updateStrategy.%s asks for a change in steps: not yet supported. "+
+		"All clusters keep what they run. Undo the change, or leave these fields out to change all clusters at once", changed, strings.Join(asked, ", "))
+}
+
+// keep the content of a part: it only follows the numbers of instances.
+func (c *computation) keep(s *site) {
+	spec := s.Part.Spec.DeepCopy()
+	for i := range spec.Topology.PodSets {
+		for n := range s.units {
+			if s.units[n].PodSet.Name == spec.Topology.PodSets[i].Name {
+				spec.Topology.PodSets[i].Replicas = new(intstr.FromInt32(s.units[n].Replicas))
+			}
+		}
+	}
+	spec.UpdateStrategy.Paused = c.app.Spec.UpdateStrategy.Paused
+	s.spec, s.revision = spec, s.Part.Annotations[v1beta1.AnnotationRevision]
+}
+
+// gates are the fields that ask for a change in steps.
+func gates(u *v1beta1.UpdateStrategy) (out []string) {
+	for _, field := range []struct {
+		name  string
+		asked bool
+	}{
+		{"needWaitingForConfirm", u.NeedWaitingForConfirm},
+		{"stages", len(u.Stages) > 0},
+		{"canaryClusters", len(u.CanaryClusters) > 0},
+		{"upgradeType", u.UpgradeType != ""},
+		{"maxUnavailable", u.MaxUnavailable != nil},
+		{"maxConcurrentClusters", u.MaxConcurrentClusters != nil && *u.MaxConcurrentClusters != intstr.FromInt32(v1beta1.DefaultMaxConcurrentClusters)},
+		{"soakSeconds", u.SoakSeconds > 0},
+	} {
+		if field.asked {
+			out = append(out, field.name)
+		}
+	}
+	return out
+}
+
+// leaves says whether a cluster has a part, or may have one, that it is to lose.
+func (c *computation) leaves(s *site) bool {
+	return s.spec == nil && (s.ours || s.remembered && !s.empty()) && !c.buried(s)
+}
+
+// leave takes the parts from clusters that the topology has not any more: one at a time,
+// and when all that it has is available.
+func (c *computation) leave() {
+	now := c.app.Annotations[v1beta1.AnnotationLeave] == v1beta1.LeaveNow
+	well := !c.held && !slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && !c.isDone(s) })
+	gone := 0
+	for _, s := range c.sites {
+		if !c.leaves(s) {
+			continue
+		}
+		switch {
+		case !s.certain() && c.abandoned(s):
+			c.bury(s)
+		case !s.certain(): // told already
+			c.wait("cluster %s leaves, and is not heard", s.title)
+		case s.Part.DeletionTimestamp != nil:
+			gone++
+			c.wait("%s", s.tell(ReasonLeaving, "cluster %s leaves: the part is being deleted", s.title))
+		case now || well && gone == 0:
+			gone++
+			c.wait("%s", s.tell(ReasonLeaving, "cluster %s leaves: the part is being deleted", s.title))
+			c.act(Delete, s, fmt.Sprintf("cluster %s left spec.clusterTopology", s.title))
+		default:
+			c.wait("%s", s.tell(ReasonLeaving, "cluster %s leaves when the others are available; to empty it at once annotate the AppSet with %s=%s", s.title, v1beta1.AnnotationLeave, v1beta1.LeaveNow))
+		}
+	}
+}

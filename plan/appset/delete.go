@@ -1,0 +1,134 @@
+package appset
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+)
+
+// delete takes the parts from all clusters that ever had one. The finalizer goes when
+// each of them is certain to have none, or was given up by name.
+func (c *computation) delete() {
+	if !slices.Contains(c.app.Finalizers, v1beta1.Finalizer) {
+		return
+	}
+	waits := false
+	for _, s := range c.sites {
+		if s.empty() || c.buried(s) || !s.remembered && !s.ours {
+			continue
+		}
+		waits = true
+		switch {
+		case s.certain() && s.Part.DeletionTimestamp != nil && !c.orphans():
+			c.wait("%s", s.tell(v1beta1.ReasonDeleting, "cluster %s: the part is being deleted", s.title))
+		case s.certain() && c.orphans():
+			c.wait("%s", s.tell(v1beta1.ReasonDeleting, "cluster %s: the part is being set free", s.title))
+			c.act(Release, s, fmt.Sprintf("the AppSet is deleted, and leaves its workloads in cluster %s", s.title)).Patch = release(s.Part)
+		case s.certain():
+			c.wait("%s", s.tell(v1beta1.ReasonDeleting, "cluster %s: the part is being deleted", s.title))
+			c.act(Delete, s, "the AppSet is being deleted")
+		case c.abandoned(s):
+			c.bury(s)
+		case s.State == v1beta1.ClusterReady || s.State == v1beta1.ClusterSuspect:
+			c.wait("%s", s.tell(ReasonUnreachable, "cluster %s is waited for: what it has is not known for certain", s.title))
+		default:
+			c.unheard(s)
+		}
+	}
+	if waits {
+		return
+	}
+	own := &Own{Clusters: c.app.Annotations[v1beta1.AnnotationClusters], Why: "no cluster has a part any more",
+		Finalizers: slices.DeleteFunc(slices.Clone(c.app.Finalizers), func(f string) bool { return f == v1beta1.Finalizer })}
+	for _, s := range c.sites {
+		if !c.buried(s) && (s.remembered || s.certain()) {
+			own.Gone = append(own.Gone, s.Name)
+		}
+	}
+	c.own = own
+}
+
+func (c *computation) orphans() bool {
+	return c.app.Spec.DeletionPolicy == v1beta1.DeletionOrphan
+}
+
+// unheard has the deletion wait for a cluster, and says how to go on.
+func (c *computation) unheard(s *site) {
+	_, why := s.trouble()
+	c.stall(ReasonUnreachable, "%s", s.tell(ReasonUnreachable, "the deletion waits for cluster %s, which %s. Wait until it is back, or give its part up: annotate the AppSet with %s=%s",
+		s.title, why, v1beta1.AnnotationAbandonClusters, s.Name))
+}
+
+// bury gives up the part of a cluster that a human named.
+func (c *computation) bury(s *site) {
+	c.wait("%s", s.tell(ReasonAbandoned, "cluster %s is given up: the part is deleted when it returns", s.title))
+	uid := s.was
+	if uid == "" && s.State != v1beta1.ClusterMistaken {
+		uid = s.UID
+	}
+	a := c.act(Bury, s, fmt.Sprintf("cluster %s was given up by %s", s.title, v1beta1.AnnotationAbandonClusters))
+	a.Tombstone = &Tombstone{AppSet: types.NamespacedName{Namespace: c.app.Namespace, Name: c.app.Name}, UID: c.app.UID, Cluster: s.Name, ClusterUID: uid, Since: c.in.Now}
+	c.events = append(c.events, Event{corev1.EventTypeWarning, ReasonAbandoned, a.Why})
+}
+
+// buried says whether there is a tombstone of this AppSet's part in a cluster.
+func (c *computation) buried(s *site) bool {
+	return slices.ContainsFunc(c.in.Tombstones, func(t Tombstone) bool { return t.UID == c.app.UID && t.Cluster == s.Name })
+}
+
+// tombstoneOf a part of an earlier AppSet; nil: there is none.
+func (c *computation) tombstoneOf(s *site) *Tombstone {
+	for i := range c.in.Tombstones {
+		if t := &c.in.Tombstones[i]; t.matches(&s.Cluster) && uidOf(s.Part) == t.UID && t.UID != c.app.UID {
+			return t
+		}
+	}
+	return nil
+}
+
+// matches says whether a cluster is the one that the part is in.
+func (t *Tombstone) matches(cluster *Cluster) bool {
+	return t.ClusterUID != "" && t.ClusterUID == cluster.UID || t.ClusterUID == "" && t.Cluster == cluster.Name
+}
+
+// returned deletes parts that were given up, in clusters that are back.
+func (c *computation) returned() {
+	for _, a := range Returned(c.in) {
+		listed := c.find(a.Cluster)
+		switch {
+		case a.Op == Delete && slices.ContainsFunc(c.actions, func(b Action) bool { return b.Op == Delete && b.Cluster == a.Cluster }):
+		case a.Op == Delete && listed != nil && listed.spec != nil && uidOf(listed.Part) == c.app.UID && !c.deleting(): // it is wanted again
+			c.actions = append(c.actions, Action{Op: Unbury, Cluster: a.Cluster, Tombstone: a.Tombstone, Why: "the AppSet names the cluster again"})
+		default:
+			c.actions = append(c.actions, a)
+		}
+	}
+}
+
+// Returned are the actions on parts that were given up, in clusters that are back: also
+// where there is no AppSet of that name any more.
+func Returned(in Input) []Action {
+	var out []Action
+	for i := range in.Tombstones {
+		t := &in.Tombstones[i]
+		for n := range in.Clusters {
+			s := site{Cluster: in.Clusters[n]}
+			if !t.matches(&s.Cluster) || !s.certain() {
+				continue
+			}
+			switch a := (Action{Cluster: s.Name, Tombstone: t}); {
+			case s.Part == nil || uidOf(s.Part) != t.UID:
+				a.Op, a.Why = Unbury, fmt.Sprintf("cluster %s is back, and has no part that was given up", s.Name)
+				out = append(out, a)
+			case s.Part.DeletionTimestamp == nil:
+				a.Op, a.UID, a.Version, a.Why = Delete, s.Part.UID, s.Part.ResourceVersion, fmt.Sprintf("cluster %s is back with a part that was given up", s.Name)
+				out = append(out, a)
+			}
+		}
+	}
+	return out
+}

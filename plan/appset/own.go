@@ -1,0 +1,88 @@
+package appset
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/message"
+)
+
+func (c *computation) deleting() bool { return c.app.DeletionTimestamp != nil }
+
+// restored says whether some part was written for a later generation than the AppSet
+// has: the hub was restored from a backup, and would roll the fleet back.
+func (c *computation) restored() bool {
+	accepted, _ := strconv.ParseInt(c.app.Annotations[v1beta1.AnnotationAcceptGeneration], 10, 64)
+	newest, where := max(c.app.Generation, accepted), ""
+	for _, s := range c.sites {
+		if !s.ours || types.UID(s.Part.Labels[v1beta1.LabelAppSetUID]) != c.app.UID {
+			continue
+		}
+		if generation, _ := strconv.ParseInt(s.Part.Annotations[v1beta1.AnnotationAppSetGeneration], 10, 64); generation > newest {
+			newest, where = generation, s.title
+		}
+	}
+	if where == "" {
+		return false
+	}
+	c.frozen = true
+	c.stall(ReasonHubRestored, "cluster %s has the part of generation %d, and this AppSet is of generation %d: the hub seems to have been restored from a backup. Nothing is written. "+
+		"Bring the AppSet up to date, and then annotate it with %s=%d", where, newest, c.app.Generation, v1beta1.AnnotationAcceptGeneration, newest)
+	return true
+}
+
+// invalid says whether the spec cannot be carried out. What runs is left as it is.
+func (c *computation) invalid() bool {
+	if len(c.problems) == 0 {
+		return false
+	}
+	c.frozen = true
+	lines := make([]string, 0, len(c.problems))
+	for _, p := range c.problems {
+		lines = append(lines, p.Field+": "+p.Why)
+	}
+	c.stall(v1beta1.ReasonInvalid, "%s", message.Join(lines, "; "))
+	return true
+}
+
+// remember has the AppSet written before its parts where that is needed: it carries the
+// finalizer, and the clusters in which there may be a part, before there is one.
+func (c *computation) remember() {
+	now := map[string]types.UID{}
+	own := &Own{Finalizers: c.app.Finalizers, Why: "the clusters that have a part are remembered before they have it"}
+	for _, s := range c.sites {
+		switch {
+		case s.listed && s.spec != nil && (s.remembered || s.ours || s.writable() && !s.held), s.ours, s.remembered && !s.empty() && !c.buried(s):
+			now[s.Name] = s.was
+			if s.was == "" && s.State != v1beta1.ClusterMistaken {
+				now[s.Name] = s.UID
+			}
+		case s.remembered:
+			own.Gone = append(own.Gone, s.Name)
+		}
+	}
+	own.Clusters = remembering(now)
+	if len(now) > 0 && !slices.Contains(own.Finalizers, v1beta1.Finalizer) {
+		own.Finalizers = append(slices.Clone(own.Finalizers), v1beta1.Finalizer)
+	}
+	if slices.Contains(own.Finalizers, v1beta1.Finalizer) {
+		own.Finalizers = slices.DeleteFunc(slices.Clone(own.Finalizers), func(f string) bool { return f == v1beta1.LegacyFinalizer })
+	}
+	if slices.Equal(own.Finalizers, c.app.Finalizers) && own.Clusters == c.app.Annotations[v1beta1.AnnotationClusters] {
+		return
+	}
+	c.own = own
+}
+
+func remembering(clusters map[string]types.UID) string {
+	out := make([]string, 0, len(clusters))
+	for _, name := range slices.Sorted(maps.Keys(clusters)) {
+		out = append(out, name+"="+string(clusters[name]))
+	}
+	return strings.Join(out, ",")
+}

@@ -1,0 +1,217 @@
+package appset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/podset"
+)
+
+// site is one cluster in the making of a plan.
+type site struct {
+	Cluster
+	// title is the name as the topology has it.
+	title  string
+	listed bool
+	units  []podset.Unit
+	// spec that its part is to have, and the hash of its content; nil: the AppSet says of
+	// no part there.
+	spec     *v1beta1.AdvDeploymentSpec
+	revision string
+	// held: it keeps its content, or stays without.
+	held bool
+	// remembered: a part was written there, into the cluster with the identity was.
+	remembered bool
+	was        types.UID
+	// ours: Part has the marks of this AppSet. asWanted: and says what it is to say.
+	ours, asWanted bool
+	// why it is not as it should be.
+	reason, message string
+}
+
+// writable says whether anything may be written there: it answers, and is who it was.
+func (s *site) writable() bool {
+	return s.UID != "" && (s.State == v1beta1.ClusterReady || s.State == v1beta1.ClusterSuspect)
+}
+
+// certain says whether what is seen of it is evidence.
+func (s *site) certain() bool { return s.writable() && s.Certain }
+
+// empty says whether it is known to have no part of ours.
+func (s *site) empty() bool { return s.certain() && !s.ours }
+
+func (s *site) tell(reason, format string, args ...any) string {
+	s.reason, s.message = reason, fmt.Sprintf(format, args...)
+	return s.message
+}
+
+// computation is a plan in the making.
+type computation struct {
+	in  Input
+	app *v1beta1.AppSet
+
+	sites    []*site // those of the topology in its order, then others by name
+	units    []podset.Unit
+	notes    []podset.Note
+	problems []podset.Problem
+	// frozen: nothing is written.
+	frozen bool
+	// held: a change of content waits.
+	held bool
+
+	own     *Own
+	actions []Action
+	stalls  []stall
+	waits   []string
+	events  []Event
+	taken   bool
+}
+
+// stall is something that needs help.
+type stall struct{ reason, message string }
+
+func newComputation(in Input) *computation {
+	c := &computation{in: in, app: in.AppSet}
+	c.units, c.notes, c.problems = podset.Units(c.app)
+	seen := map[string]Cluster{}
+	for _, cluster := range in.Clusters {
+		seen[cluster.Name] = cluster
+	}
+	memory := remembered(c.app)
+	add := func(name, title string) *site {
+		s := &site{title: title}
+		if found, ok := seen[name]; ok {
+			s.Cluster = found
+		} else {
+			s.Cluster = Cluster{Name: name, State: v1beta1.ClusterUnregistered}
+		}
+		s.was, s.remembered = memory[name]
+		delete(seen, name)
+		s.identify(c)
+		c.sites = append(c.sites, s)
+		return s
+	}
+	for i := range c.app.Spec.ClusterTopology.Clusters {
+		title := c.app.Spec.ClusterTopology.Clusters[i].Name
+		name := v1beta1.FoldClusterName(title)
+		if c.find(name) != nil {
+			continue // a problem of the spec, which is told
+		}
+		s := add(name, title)
+		s.listed = true
+		for n := range c.units {
+			if c.units[n].Cluster == title {
+				s.units = append(s.units, c.units[n])
+			}
+		}
+		if len(s.units) > 0 {
+			spec := podset.Part(c.app, s.units)
+			s.spec, s.revision = &spec, podset.Revision(s.units)
+		}
+	}
+	for _, name := range others(memory, seen) {
+		cluster, ok := seen[name]
+		if c.find(name) != nil {
+			continue
+		}
+		if _, known := memory[name]; known || ok && c.isOurs(cluster.Part) {
+			add(name, name)
+		}
+	}
+	return c
+}
+
+func others(memory map[string]types.UID, seen map[string]Cluster) []string {
+	var out []string
+	for name := range memory {
+		out = append(out, name)
+	}
+	for name := range seen {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (c *computation) find(name string) *site {
+	for _, s := range c.sites {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// identify takes what is seen under the name of another cluster for nothing.
+func (s *site) identify(c *computation) {
+	if s.was != "" && s.UID != "" && s.was != s.UID {
+		s.State, s.Certain, s.Part = v1beta1.ClusterMistaken, false, nil
+		s.Message = fmt.Sprintf("another cluster has this name now; the part of this AppSet is in the one with the UID %s", s.was)
+	}
+	s.ours = c.isOurs(s.Part)
+}
+
+// isOurs says whether a part has the marks of this AppSet: its UID, or its fleet and name.
+func (c *computation) isOurs(part *v1beta1.AdvDeployment) bool {
+	if part == nil {
+		return false
+	}
+	return types.UID(part.Labels[v1beta1.LabelAppSetUID]) == c.app.UID ||
+		IsOf(part, c.in.Fleet, types.NamespacedName{Namespace: c.app.Namespace, Name: c.app.Name})
+}
+
+// IsOf says whether a part is of the AppSet of that name in the fleet, whichever its UID.
+func IsOf(part *v1beta1.AdvDeployment, fleet string, appSet types.NamespacedName) bool {
+	return part.Labels[v1beta1.LabelFleetID] == fleet && part.Annotations[v1beta1.AnnotationAppSet] == appSet.String()
+}
+
+// Concerned are the clusters, folded, that the AppSet names or ever had a part in.
+func Concerned(a *v1beta1.AppSet) []string {
+	memory := remembered(a)
+	out := make([]string, 0, len(memory)+len(a.Spec.ClusterTopology.Clusters))
+	for name := range memory {
+		out = append(out, name)
+	}
+	for i := range a.Spec.ClusterTopology.Clusters {
+		out = append(out, v1beta1.FoldClusterName(a.Spec.ClusterTopology.Clusters[i].Name))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// remembered clusters with their identities. The annotation says which they are. Where
+// it was lost, any that the status or the topology has may have a part.
+func remembered(a *v1beta1.AppSet) map[string]types.UID {
+	out := map[string]types.UID{}
+	text, written := a.Annotations[v1beta1.AnnotationClusters]
+	for _, entry := range names(text) {
+		name, uid, _ := strings.Cut(entry, "=")
+		out[v1beta1.FoldClusterName(name)] = types.UID(uid)
+	}
+	if written || !slices.Contains(a.Finalizers, v1beta1.Finalizer) {
+		return out
+	}
+	for i := range a.Status.AggrStatus.Clusters {
+		out[v1beta1.FoldClusterName(a.Status.AggrStatus.Clusters[i].Name)] = ""
+	}
+	for i := range a.Spec.ClusterTopology.Clusters {
+		out[v1beta1.FoldClusterName(a.Spec.ClusterTopology.Clusters[i].Name)] = ""
+	}
+	return out
+}
+
+// names in a list with commas between them.
+func names(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
+}
+
+// abandoned are the clusters that a human gave up.
+func (c *computation) abandoned(s *site) bool {
+	return slices.ContainsFunc(names(c.app.Annotations[v1beta1.AnnotationAbandonClusters]), func(name string) bool {
+		return v1beta1.FoldClusterName(name) == s.Name
+	})
+}

@@ -1,0 +1,298 @@
+package appset
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/message"
+	"tkestack.io/tapp/plan/podset"
+)
+
+// maxMessage is how long the message of a cluster or podSet may be, in bytes, by the CRD.
+const maxMessage = 256
+
+// conclude makes the plan's status of what was found out.
+func (c *computation) conclude() Plan {
+	stored := &c.app.Status
+	s := stored.DeepCopy()
+	s.ObservedGeneration = c.app.Generation
+	for _, one := range c.sites {
+		c.progress(one)
+	}
+	done := c.allDone()
+	if len(c.units) > 0 {
+		if s.Rollout == nil {
+			s.Rollout = &v1beta1.RolloutStatus{}
+		}
+		s.Rollout.Revision = podset.Revision(c.units)
+		if done {
+			s.Rollout.Stable = s.Rollout.Revision
+		}
+	}
+	s.AggrStatus = c.sums()
+	s.AggrStatus.Status = c.phase(s, done)
+	c.setConditions(s, done)
+	if !equality.Semantic.DeepEqual(s, stored) {
+		s.LastUpdateTime = new(metav1.NewTime(c.in.Now.Truncate(time.Second)))
+	}
+	p := Plan{Own: c.own, Actions: c.actions, Status: *s, Moving: len(c.waits) > 0 && len(c.stalls) == 0, Events: c.events}
+	c.tell(&p)
+	if c.taken {
+		p.Wait = waitTaken
+	}
+	return p
+}
+
+// progress notes how far a part is that is as the AppSet says.
+func (c *computation) progress(s *site) {
+	if !s.ours || !s.certain() || c.deleting() || s.spec == nil {
+		return
+	}
+	if stalled := meta.FindStatusCondition(s.Part.Status.Conditions, v1beta1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
+		reason := cmp.Or(stalled.Reason, ReasonPartStalled)
+		c.stall(reason, "%s", s.tell(reason, "cluster %s: %s", s.title, message.Quote(stalled.Message)))
+		return
+	}
+	if !s.asWanted || c.isDone(s) {
+		return
+	}
+	sums := &s.Part.Status.AggrStatus
+	if s.isObserved() {
+		c.wait("cluster %s: %d of %d instances are available", s.title, sums.Available, sums.Desired)
+		return
+	}
+	c.wait("cluster %s: its controller has not carried out the part yet", s.title)
+}
+
+// isObserved says whether the status of the part is about its present spec.
+func (s *site) isObserved() bool {
+	return s.ours && s.Part.Status.ObservedGeneration == s.Part.Generation
+}
+
+// isDone says whether a cluster is heard, and has all that it is to have.
+func (c *computation) isDone(s *site) bool {
+	if !s.certain() || !s.asWanted || !s.isObserved() || s.Part.DeletionTimestamp != nil {
+		return false
+	}
+	for i := range s.Part.Spec.Topology.PodSets {
+		p := s.podSet(s.Part.Spec.Topology.PodSets[i].Name)
+		if p == nil || p.Available != p.Desired || p.Update == nil || *p.Update != p.Desired {
+			return false
+		}
+	}
+	return true
+}
+
+// podSet is what the part's controller says of one; nil: nothing.
+func (s *site) podSet(name string) *v1beta1.PodSetStatus {
+	if !s.ours {
+		return nil
+	}
+	all := s.Part.Status.AggrStatus.PodSets
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+func (c *computation) allDone() bool {
+	return !c.frozen && !c.held && !c.deleting() && !slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && !c.isDone(s) })
+}
+
+// sums over all clusters, and each of them. Those that left count for nothing.
+func (c *computation) sums() v1beta1.AppSetAggregate {
+	out := v1beta1.AppSetAggregate{}
+	var versions []string
+	for _, s := range c.sites {
+		one := c.status(s)
+		out.Clusters = append(out.Clusters, one)
+		for i := range one.PodSets {
+			versions = append(versions, strings.FieldsFunc(one.PodSets[i].Version, func(r rune) bool { return r == '/' })...)
+		}
+		if !s.listed {
+			continue
+		}
+		out.Desired += one.Desired
+		if s.certain() {
+			out.Available += min(one.Available, one.Desired)
+		} else {
+			out.Unknown += one.Desired
+		}
+	}
+	out.UnAvailable = out.Desired - out.Available
+	slices.Sort(versions)
+	out.Version = strings.Join(slices.Compact(versions), "/")
+	return out
+}
+
+// status of one cluster: what was seen last.
+func (c *computation) status(s *site) v1beta1.ClusterStatus {
+	out := v1beta1.ClusterStatus{Name: s.title, State: s.State, Reason: s.reason, Message: message.Cut(s.message, maxMessage)}
+	if !s.certain() && !s.AsOf.IsZero() {
+		out.AsOf = new(metav1.NewTime(s.AsOf.Truncate(time.Second)))
+	}
+	var seen []v1beta1.PodSetStatus
+	if s.ours {
+		seen = s.Part.Status.AggrStatus.PodSets
+	}
+	for i := range s.units {
+		u := &s.units[i]
+		p := v1beta1.PodSetStatus{Name: u.PodSet.Name}
+		if reported := s.podSet(u.PodSet.Name); reported != nil {
+			p = *reported.DeepCopy()
+		}
+		if !s.asWanted || !s.isObserved() {
+			p.Desired = u.Replicas
+		}
+		out.PodSets = append(out.PodSets, p)
+	}
+	for i := range seen { // those that leave
+		if !slices.ContainsFunc(s.units, func(u podset.Unit) bool { return u.PodSet.Name == seen[i].Name }) {
+			out.PodSets = append(out.PodSets, *seen[i].DeepCopy())
+		}
+	}
+	for i := range out.PodSets {
+		p := &out.PodSets[i]
+		p.ClusterName, p.UnAvailable = s.title, max(0, p.Desired-p.Available)
+		p.Message = message.Cut(p.Message, maxMessage)
+		out.Desired, out.Available = out.Desired+p.Desired, out.Available+p.Available
+	}
+	out.UnAvailable = max(0, out.Desired-out.Available)
+	return out
+}
+
+// phase in one word: the first that holds.
+func (c *computation) phase(s *v1beta1.AppSetStatus, done bool) v1beta1.Phase {
+	stored := &c.app.Status.AggrStatus
+	pending := func(judge func(*site) bool) bool {
+		return !done && slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && judge(s) })
+	}
+	switch {
+	case c.deleting():
+		return v1beta1.PhaseDeleting
+	case c.frozen || c.held:
+		return v1beta1.PhaseInvalid
+	case slices.ContainsFunc(c.sites, func(s *site) bool { return s.listed && !s.certain() }):
+		return v1beta1.PhaseUnknown
+	case c.app.Spec.UpdateStrategy.Paused && pending((*site).isChanging):
+		return v1beta1.PhasePaused
+	case !done && (s.Rollout == nil || s.Rollout.Stable == ""), pending((*site).isNew):
+		return v1beta1.PhaseInstalling
+	case pending((*site).isChanging):
+		return v1beta1.PhaseUpdating
+	case !done && (stored.Status == v1beta1.PhaseScaling || stored.Desired != s.AggrStatus.Desired):
+		return v1beta1.PhaseScaling
+	case pending(func(s *site) bool { return !s.asWanted || !s.isObserved() }):
+		return v1beta1.PhaseUpdating
+	case slices.ContainsFunc(c.sites, c.leaves):
+		return v1beta1.PhaseMigrating
+	case !done:
+		return v1beta1.PhaseDegraded
+	}
+	return v1beta1.PhaseRunning
+}
+
+// isNew says whether there is nothing yet of a cluster's part, or of one of its podSets.
+func (s *site) isNew() bool {
+	return !s.ours || slices.ContainsFunc(s.units, func(u podset.Unit) bool {
+		p := s.podSet(u.PodSet.Name)
+		return p == nil || p.HaveDeploy != nil && !*p.HaveDeploy
+	})
+}
+
+// isChanging says whether instances of a cluster are to get another content.
+func (s *site) isChanging() bool {
+	if !s.ours || s.Part.Annotations[v1beta1.AnnotationRevision] != s.revision {
+		return s.ours
+	}
+	return slices.ContainsFunc(s.Part.Status.AggrStatus.PodSets, func(p v1beta1.PodSetStatus) bool {
+		return p.Update != nil && p.Current != nil && *p.Current > *p.Update
+	})
+}
+
+func (c *computation) setConditions(s *v1beta1.AppSetStatus, done bool) {
+	set := func(kind string, status metav1.ConditionStatus, reason, text string) {
+		meta.SetStatusCondition(&s.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message.Bound(text),
+			ObservedGeneration: c.app.Generation, LastTransitionTime: metav1.NewTime(c.in.Now)})
+	}
+	waits, stalled, reason := message.Join(c.waits, "; "), c.stalled(), v1beta1.ReasonSynced
+	silent := c.silent()
+	progressing := v1beta1.ReasonProgressing
+	if c.deleting() {
+		progressing = v1beta1.ReasonDeleting
+	}
+	switch {
+	case len(c.stalls) > 0:
+		reason = c.stalls[0].reason
+		set(v1beta1.ConditionReady, metav1.ConditionFalse, reason, stalled)
+	case len(silent) > 0:
+		set(v1beta1.ConditionReady, metav1.ConditionUnknown, ReasonUnreachable, waits)
+	case len(c.waits) > 0 || !done:
+		set(v1beta1.ConditionReady, metav1.ConditionFalse, progressing, waits)
+	default:
+		well := []string{"all instances are available"}
+		for _, n := range c.notes {
+			well = append(well, n.Field+": "+n.Why)
+		}
+		set(v1beta1.ConditionReady, metav1.ConditionTrue, v1beta1.ReasonSynced, message.Join(well, "; "))
+	}
+	if len(c.waits) > 0 && len(c.stalls) == 0 { // kstatus: what is stalled is not reconciling
+		set(v1beta1.ConditionReconciling, metav1.ConditionTrue, progressing, waits)
+	} else {
+		set(v1beta1.ConditionReconciling, metav1.ConditionFalse, reason, "nothing is on its way")
+	}
+	if len(c.stalls) > 0 {
+		set(v1beta1.ConditionStalled, metav1.ConditionTrue, reason, stalled)
+	} else {
+		set(v1beta1.ConditionStalled, metav1.ConditionFalse, v1beta1.ReasonSynced, "nothing is in the way")
+	}
+	if len(silent) > 0 {
+		set(v1beta1.ConditionClustersReachable, metav1.ConditionFalse, ReasonUnreachable, "not heard: "+message.Join(silent, ", "))
+	} else {
+		set(v1beta1.ConditionClustersReachable, metav1.ConditionTrue, ReasonReachable, "all clusters are heard")
+	}
+}
+
+// silent are the clusters of the topology of which nothing is known for certain.
+func (c *computation) silent() (out []string) {
+	for _, s := range c.sites {
+		if s.listed && !s.certain() {
+			out = append(out, fmt.Sprintf("%s (%s)", s.title, s.State))
+		}
+	}
+	return out
+}
+
+func (c *computation) stalled() string {
+	stalls := make([]string, 0, len(c.stalls))
+	for _, stall := range c.stalls {
+		stalls = append(stalls, stall.message)
+	}
+	return message.Join(stalls, "; ")
+}
+
+// tell makes events of what the stored status does not say yet.
+func (c *computation) tell(p *Plan) {
+	told := ""
+	if before := meta.FindStatusCondition(c.app.Status.Conditions, v1beta1.ConditionStalled); before != nil && before.Status == metav1.ConditionTrue {
+		told = before.Message
+	}
+	if told == c.stalled() {
+		return
+	}
+	for _, s := range c.stalls {
+		if !strings.Contains(told, s.message) {
+			p.Events = append(p.Events, Event{"Warning", s.reason, message.Bound(s.message)})
+		}
+	}
+}
