@@ -132,10 +132,14 @@ namespaceSelector:
 {{/* The kinds that are looked after, with commas between them; empty: only TApps, which is the default. */}}
 {{- define "tapp.controllers" -}}
 {{- $kinds := list "tapp" }}
-{{- range $kind := list "app" "advdeployment" }}
+{{- range $kind := list "app" "advdeployment" "appset" }}
 {{- if (get $.Values.controllers $kind).enabled }}
 {{- $kinds = append $kinds $kind }}
 {{- end }}
 {{- end }}
 {{- if gt (len $kinds) 1 }}{{ join "," $kinds }}{{ end }}
+{{- end }}
+
+{{- define "tapp.clusterNamespace" -}}
+{{- default .Release.Namespace .Values.fleet.clusterNamespace -}}
 {{- end }}

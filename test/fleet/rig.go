@@ -6,6 +6,7 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -29,8 +30,8 @@ const releaseSpace = "tapp-system"
 // restful is how long nothing is written at rest.
 const restful = 3 * time.Second
 
-// account is that service account.
-const account = "system:serviceaccount:" + releaseSpace + ":tapp"
+// tapp is that service account, as the audit log has it.
+const tapp = "system:serviceaccount:" + releaseSpace + ":tapp"
 
 // fleet is the hub and its members.
 type fleet struct {
@@ -45,8 +46,11 @@ type site struct {
 	program *cluster.Process
 }
 
-// begin installs the rights, and starts the workers.
+// begin installs the rights, registers the members, and starts the programs.
 func (f *fleet) begin(ctx context.Context) error {
+	if err := f.hub.install(ctx, "--set", "controllers.appset.enabled=true"); err != nil {
+		return fmt.Errorf("hub: %w", err)
+	}
 	for _, m := range f.members {
 		if err := m.install(ctx, "--set", "controllers.advdeployment.enabled=true"); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
@@ -54,6 +58,61 @@ func (f *fleet) begin(ctx context.Context) error {
 		if err := m.launch(ctx, "--controllers", "tapp,advdeployment"); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
+		if err := f.register(ctx, m); err != nil {
+			return fmt.Errorf("register %s: %w", m.name, err)
+		}
+	}
+	if err := f.hub.launch(ctx, "--controllers", "appset", "--cluster-namespace", releaseSpace, "--fleet-id", "fleet-test", "--allow-local-clusters"); err != nil {
+		return fmt.Errorf("hub: %w", err)
+	}
+	return nil
+}
+
+// joined are the rights of the hub in a member, and no others.
+const joined = `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: fleet, namespace: tapp-system}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: fleet}
+rules:
+- {apiGroups: [workload.dmall.com], resources: [advdeployments], verbs: [get, list, watch, create, patch, delete]}
+- {apiGroups: [""], resources: [namespaces], resourceNames: [kube-system], verbs: [get]}
+- {nonResourceURLs: [/readyz, /livez], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: fleet}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: fleet}
+subjects: [{kind: ServiceAccount, name: fleet, namespace: tapp-system}]
+`
+
+// register a member with the hub: its account there, and the Secret here.
+func (f *fleet) register(ctx context.Context, m *site) error {
+	if out, err := m.Command(ctx, joined, "kubectl", "apply", "--server-side", "--filename", "-"); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	path, err := m.kubeconfig(ctx, "fleet")
+	if err != nil {
+		return err
+	}
+	config, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	secret := &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Name: m.name, Namespace: releaseSpace, Labels: map[string]string{"ClusterOwner": "sym-admin"}},
+		Data:       map[string][]byte{"kubeconfig.yaml": config},
+	}
+	manifest, err := json.Marshal(secret)
+	if err != nil {
+		return err
+	}
+	if out, err := f.hub.Command(ctx, string(manifest), "kubectl", "apply", "--server-side", "--filename", "-"); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
 	}
 	return nil
 }
@@ -90,9 +149,9 @@ func (s *site) install(ctx context.Context, values ...string) error {
 	return nil
 }
 
-// kubeconfig of the chart's service account.
-func (s *site) kubeconfig(ctx context.Context) (string, error) {
-	token, err := s.Command(ctx, "", "kubectl", "create", "token", "tapp", "--namespace", releaseSpace, "--duration", "2h")
+// kubeconfig of a service account.
+func (s *site) kubeconfig(ctx context.Context, account string) (string, error) {
+	token, err := s.Command(ctx, "", "kubectl", "create", "token", account, "--namespace", releaseSpace, "--duration", "2h")
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, token)
 	}
@@ -101,13 +160,13 @@ func (s *site) kubeconfig(ctx context.Context) (string, error) {
 	config.AuthInfos["c"] = &clientcmdapi.AuthInfo{Token: strings.TrimSpace(token)}
 	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "c"}
 	config.CurrentContext = "c"
-	path := filepath.Join(filepath.Dir(s.Kubeconfig), "tapp.kubeconfig")
+	path := filepath.Join(filepath.Dir(s.Kubeconfig), account+".kubeconfig")
 	return path, clientcmd.WriteToFile(*config, path)
 }
 
 // launch `tapp controller` as the chart's service account, and wait until it works.
 func (s *site) launch(ctx context.Context, flags ...string) error {
-	path, err := s.kubeconfig(ctx)
+	path, err := s.kubeconfig(ctx, "tapp")
 	if err != nil {
 		return err
 	}
@@ -159,7 +218,7 @@ func (r *rig) writes(s *site, log *audit.Log) map[string]int {
 	r.Helper()
 	out := map[string]int{}
 	for _, request := range r.on(s).Requests(log, audit.Filter{Namespace: r.ns}) {
-		if request.User != account || !request.IsWrite() || request.Resource == "events" {
+		if request.User != tapp || !request.IsWrite() || request.Resource == "events" {
 			continue
 		}
 		if request.Code == 403 {
