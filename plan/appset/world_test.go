@@ -156,6 +156,9 @@ func (w *world) settle() *world {
 func (w *world) carryOut(a Action) {
 	w.Helper()
 	w.wrote = append(w.wrote, string(a.Op)+" "+a.Cluster)
+	if a.Event != nil {
+		w.events = append(w.events, *a.Event)
+	}
 	c := w.clusters[a.Cluster]
 	w.versions++
 	version := fmt.Sprint(w.versions)
