@@ -83,6 +83,10 @@ func plainOf(object any) map[string]any {
 }
 
 func (w *world) deleteAppSet() {
+	if len(w.app.Finalizers) == 0 {
+		w.app = nil
+		return
+	}
 	w.edit(func(a *v1beta1.AppSet) {
 		a.DeletionTimestamp = new(metav1.NewTime(w.now))
 		a.Generation++
