@@ -124,6 +124,9 @@ func (c *Controller) conclude(ctx context.Context, d *deed, err error, failures 
 	default:
 		d.v.failed[a.Cluster] = fmt.Errorf("cannot %s: %w", verbs[a.Op], err)
 	}
+	if err == nil && a.Event != nil {
+		d.v.told = append(d.v.told, *a.Event)
+	}
 	if err == nil {
 		logger.V(3).Info("Done", "op", a.Op, "cluster", a.Cluster, "why", a.Why)
 	} else {

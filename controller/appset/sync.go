@@ -63,10 +63,13 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 		return loop.Result{After: wait}, err
 	}
 	p, err := c.converge(ctx, v, o)
+	c.tell(a, append(v.told, p.Events...))
 	if err != nil || v.app == nil {
 		return loop.Result{}, err // the status would tell of half of it
 	}
-	c.tell(v.app, &p)
+	if len(p.Actions) == 0 {
+		c.recorder.Settled(a.UID)
+	}
 	rest, err := c.putStatus(ctx, v.app, o, &p)
 	again := loop.Soonest(p.Wait, rest)
 	if len(o.sights) > 0 { // until the caches show it
@@ -139,15 +142,12 @@ func (v *view) failure() error {
 }
 
 // tell tells of what a sync found and did.
-func (c *Controller) tell(a *v1beta1.AppSet, p *plan.Plan) {
+func (c *Controller) tell(a *v1beta1.AppSet, all []plan.Event) {
 	object := corev1.ObjectReference{
 		APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: v1beta1.KindAppSet,
 		Namespace: a.Namespace, Name: a.Name, UID: a.UID, ResourceVersion: a.ResourceVersion,
 	}
-	for _, e := range p.Events {
+	for _, e := range all {
 		c.recorder.Note(object, events.Topic{Type: e.Type, Reason: e.Reason, Why: e.Message})
-	}
-	if len(p.Actions) == 0 {
-		c.recorder.Settled(a.UID)
 	}
 }

@@ -27,6 +27,8 @@ type view struct {
 	// through, in this sync.
 	refused map[string]plan.Refusal
 	failed  map[string]error
+	// told are the events of what was done in this sync.
+	told []plan.Event
 }
 
 // Versions of what the view shows of the hub.

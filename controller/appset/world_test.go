@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -133,6 +132,7 @@ type cluster struct {
 	// live is what it has, and cached what its cache has.
 	live, cached *v1beta1.AdvDeployment
 	fails        func(op string) error
+	after        func() // a patch
 	wrote        []string
 }
 
@@ -243,6 +243,10 @@ func (m *cluster) Patch(_ context.Context, _, name string, patch []byte) (part *
 			part.Generation++
 			part = m.store(part)
 		}
+		if m.after != nil {
+			m.after()
+			part = m.live
+		}
 		return err
 	})
 	return part, err
@@ -351,4 +355,19 @@ func (w *world) must() loop.Result {
 
 func (w *world) phase() v1beta1.Phase { return w.app.Status.AggrStatus.Status }
 
-var _ = slices.Sort[[]int]
+// orphans that the metrics tell of.
+func (w *world) orphans() float64 {
+	w.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(w.Controller)
+	families, err := registry.Gather()
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "tapp_fleet_orphans" {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	return 0
+}

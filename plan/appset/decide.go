@@ -128,9 +128,8 @@ func (c *computation) adjust(s *site) {
 		return
 	}
 	why := fmt.Sprintf("cluster %s: somebody edited the part, which is put right: %s", s.title, message.Quote(strings.Join(differences, ", ")))
-	c.events = append(c.events, Event{corev1.EventTypeWarning, ReasonPartCorrected, why})
 	a := c.act(Correct, s, why)
-	a.Manifest, a.Patch = wanted, correction(wanted, s.Part)
+	a.Manifest, a.Patch, a.Event = wanted, correction(wanted, s.Part), &Event{corev1.EventTypeWarning, ReasonPartCorrected, why}
 }
 
 func (c *computation) foreign(s *site) {

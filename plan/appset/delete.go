@@ -72,7 +72,7 @@ func (c *computation) bury(s *site) {
 	}
 	a := c.act(Bury, s, fmt.Sprintf("cluster %s was given up by %s", s.title, v1beta1.AnnotationAbandonClusters))
 	a.Tombstone = &Tombstone{AppSet: types.NamespacedName{Namespace: c.app.Namespace, Name: c.app.Name}, UID: c.app.UID, Cluster: s.Name, ClusterUID: uid, Since: c.in.Now}
-	c.events = append(c.events, Event{corev1.EventTypeWarning, ReasonAbandoned, a.Why})
+	a.Event = &Event{corev1.EventTypeWarning, ReasonAbandoned, a.Why}
 }
 
 // buried says whether there is a tombstone of this AppSet's part in a cluster.

@@ -142,6 +142,8 @@ type Action struct {
 	// Patch is the JSON patch of Correct and Release.
 	Patch     []byte
 	Tombstone *Tombstone
+	// Event to tell of when it is done; nil: none.
+	Event *Event
 	// Why in one sentence.
 	Why string
 }

@@ -67,7 +67,6 @@ type computation struct {
 	actions []Action
 	stalls  []stall
 	waits   []string
-	events  []Event
 	taken   bool
 }
 

@@ -43,7 +43,7 @@ func (c *computation) conclude() Plan {
 	if !equality.Semantic.DeepEqual(s, stored) {
 		s.LastUpdateTime = new(metav1.NewTime(c.in.Now.Truncate(time.Second)))
 	}
-	p := Plan{Own: c.own, Actions: c.actions, Status: *s, Moving: len(c.waits) > 0 && len(c.stalls) == 0, Events: c.events}
+	p := Plan{Own: c.own, Actions: c.actions, Status: *s, Moving: len(c.waits) > 0 && len(c.stalls) == 0}
 	c.tell(&p)
 	if c.taken {
 		p.Wait = waitTaken

@@ -83,6 +83,10 @@ func plainOf(object any) map[string]any {
 }
 
 func (w *world) deleteAppSet() {
+	if len(w.app.Finalizers) == 0 {
+		w.app = nil
+		return
+	}
 	w.edit(func(a *v1beta1.AppSet) {
 		a.DeletionTimestamp = new(metav1.NewTime(w.now))
 		a.Generation++
@@ -156,6 +160,9 @@ func (w *world) settle() *world {
 func (w *world) carryOut(a Action) {
 	w.Helper()
 	w.wrote = append(w.wrote, string(a.Op)+" "+a.Cluster)
+	if a.Event != nil {
+		w.events = append(w.events, *a.Event)
+	}
 	c := w.clusters[a.Cluster]
 	w.versions++
 	version := fmt.Sprint(w.versions)
