@@ -56,6 +56,12 @@ var rooms = []room{
 	{name: "controller/tapp", may: []string{"plan/tapp", "plan/inplace", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/tapp/v1", "crd/client", "process/parallel"}},
 	{name: "controller/app", may: []string{"plan/app", "plan/manifest", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/app/v1", "crd/client"}},
 
+	// Clusters: it carries AdvDeployments, and knows no controller and no planner.
+	{name: "fleet", may: []string{"fleet/...", "controller/cache", "controller/events", "crd/client", "crd/workload/v1beta1"}},
+	// Pure: what is made of a kubeconfig, and of what probes said.
+	{name: "fleet/kubeconfig", only: []string{"k8s.io/client-go"}},
+	{name: "fleet/health", only: []string{}},
+
 	// Admission may only preview, by the planner. The kinds never import each other.
 	{name: "webhook", may: []string{"webhook/...", "crd/...", "certs", "process"}},
 	{name: "webhook/review"},
@@ -73,7 +79,7 @@ var rooms = []room{
 	// What tests on a real cluster share.
 	{name: "test/cluster", may: []string{"controller", "crd/...", "test/audit", "test/gen"}},
 	// Nothing of the product imports its tests: no other room may name test.
-	{name: "test/...", may: []string{"test/...", "plan/...", "controller/...", "crd/...", "webhook/...", "certs/...", "plugin/...", "process"}},
+	{name: "test/...", may: []string{"test/...", "plan/...", "controller/...", "crd/...", "webhook/...", "certs/...", "plugin/...", "fleet/...", "process"}},
 }
 
 // check judges the imports of every package: import path to the paths it imports.

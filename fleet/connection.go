@@ -1,0 +1,133 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"tkestack.io/tapp/crd/client"
+	"tkestack.io/tapp/fleet/kubeconfig"
+)
+
+const (
+	// requestTimeout of reads and writes.
+	requestTimeout = 10 * time.Second
+	// listTimeout of one page.
+	listTimeout    = 30 * time.Second
+	dialTimeout    = 5 * time.Second
+	requestsPerSec = 50
+	requestsBurst  = 100
+)
+
+// errRedirect: an API server does not redirect, and credentials follow nobody.
+var errRedirect = errors.New("the server sends its callers elsewhere, which no API server does")
+
+// connection to a member: own transports, which no other member shares, and no cache of
+// client-go's keeps.
+type connection struct {
+	// Of requests, and of watches.
+	requests, watches transported
+	// dials of requests: who answers may be another one after each.
+	dials atomic.Int64
+}
+
+// transported are clients over one transport.
+type transported struct {
+	transport http.RoundTripper
+	parts     client.AdvDeploymentsGetter
+	// core has no rate limit; it probes and asks for the identity.
+	core corev1client.CoreV1Interface
+}
+
+func connect(config *rest.Config, allowLocal bool) (*connection, error) {
+	c := &connection{}
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second, ControlContext: refuseLocal(allowLocal)}
+	var err error
+	c.requests, err = transportedBy(config, func(ctx context.Context, network, address string) (net.Conn, error) {
+		c.dials.Add(1)
+		return dialer.DialContext(ctx, network, address)
+	}, func(r *rest.Config) {
+		r.Timeout = requestTimeout
+		r.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(requestsPerSec, requestsBurst)
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.watches, err = transportedBy(config, dialer.DialContext, func(r *rest.Config) { r.QPS = -1 })
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *connection) close() {
+	utilnet.CloseIdleConnectionsFor(c.requests.transport)
+	utilnet.CloseIdleConnectionsFor(c.watches.transport)
+}
+
+func transportedBy(config *rest.Config, dial func(context.Context, string, string) (net.Conn, error), change func(*rest.Config)) (t transported, err error) {
+	own := rest.CopyConfig(config)
+	server, _, err := rest.DefaultServerUrlFor(own) // the clients below see no certificate, and would take http
+	if err != nil {
+		return t, fmt.Errorf("reading the address of the server: %w", err)
+	}
+	own.Dial, own.DisableCompression = dial, true
+	own.Proxy = http.ProxyFromEnvironment // client-go would do the same, and keep the transport for ever
+	if t.transport, err = rest.TransportFor(own); err != nil {
+		return t, fmt.Errorf("making a transport: %w", err)
+	}
+	// The clients get the finished transport, with its credentials, and none besides.
+	plain := &rest.Config{Host: server.String(), UserAgent: config.UserAgent, Transport: noRedirects{t.transport}}
+	limited := rest.CopyConfig(plain)
+	change(limited)
+	if t.parts, err = client.NewAdvDeployments(limited); err != nil {
+		return t, fmt.Errorf("making a client of AdvDeployments: %w", err)
+	}
+	plain.QPS = -1
+	if t.core, err = corev1client.NewForConfig(plain); err != nil {
+		return t, fmt.Errorf("making a client of the core API: %w", err)
+	}
+	return t, nil
+}
+
+// refuseLocal looks at the address that a name was resolved to.
+func refuseLocal(allow bool) func(context.Context, string, string, syscall.RawConn) error {
+	if allow {
+		return nil
+	}
+	return func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return fmt.Errorf("dialling %s: %w", address, err)
+		}
+		if kubeconfig.IsLocal(to.Addr()) {
+			return fmt.Errorf("the server's name leads to %s, which is the hub's own machine and not a member", to.Addr())
+		}
+		return nil
+	}
+}
+
+type noRedirects struct{ next http.RoundTripper }
+
+func (n noRedirects) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := n.next.RoundTrip(r)
+	if err == nil && response.StatusCode >= 300 && response.StatusCode < 400 {
+		_ = response.Body.Close()
+		return nil, errRedirect
+	}
+	return response, err
+}
+
+// WrappedRoundTripper lets client-go find the transport inside.
+func (n noRedirects) WrappedRoundTripper() http.RoundTripper { return n.next }

@@ -1,0 +1,141 @@
+// Package fleet knows the clusters of a fleet: which are registered, whether they can be
+// reached, whether what is known of them is current, and how to write to them. It knows
+// AdvDeployments only as what is carried, and no controller.
+//
+//	registration.go  what a Secret or ConfigMap of the hub says of a cluster
+//	sources.go       watches them
+//	members.go       one member for each name; added, changed and dropped at run time
+//	member.go        what is known of one, from its session or remembered
+//	session.go       one connection to a member: probes, identity, cache
+//	parts.go         the cache of AdvDeployments, and up to when it is true
+//	carrier.go       writes
+//
+// What it does to the API of the hub, and needs permission for, in the namespace of the
+// registrations:
+//
+//	configmaps, secrets  list watch patch
+//	events               create
+//
+// and of a member:
+//
+//	advdeployments              get list watch create patch delete
+//	namespaces (kube-system)    get
+//	/readyz, /livez             get
+package fleet
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"tkestack.io/tapp/controller/events"
+	"tkestack.io/tapp/crd/workload/v1beta1"
+)
+
+// Member is what is known of a cluster.
+type Member struct {
+	// Name is folded: v1beta1.FoldClusterName.
+	Name string
+	// UID is that of the namespace kube-system, as it is kept with the registration;
+	// empty before the first contact.
+	UID types.UID
+	// Meta is the metadata of the registration. A cluster that is not registered any more
+	// has that of its last one.
+	Meta            map[string]string
+	State           v1beta1.ClusterState
+	Reason, Message string
+	// AsOf is up to when the parts are known to be true.
+	AsOf time.Time
+	// Fresh: the cluster is Ready and its parts were known to be true lately. Only then is
+	// a part that is not there known not to be there.
+	Fresh bool
+}
+
+// Part is an AdvDeployment in a member. The object is shared: copy before writing to it.
+type Part struct {
+	Cluster string
+	Object  *v1beta1.AdvDeployment
+}
+
+// Carrier writes to one member and reads from it live. Its methods refuse with a
+// *StateError where the member is in no state to be written to.
+type Carrier interface {
+	// Apply makes an AdvDeployment what the manifest says, by server-side apply with force.
+	// An empty version only creates; otherwise the object has to have that UID and that
+	// resourceVersion. Conflicts are errors as the API server sends them.
+	Apply(ctx context.Context, a Apply) (*v1beta1.AdvDeployment, error)
+	// Delete an AdvDeployment with this UID, in the foreground.
+	Delete(ctx context.Context, namespace, name string, uid types.UID) error
+	// Observe reads an AdvDeployment live.
+	Observe(ctx context.Context, namespace, name string) (*v1beta1.AdvDeployment, error)
+}
+
+// Apply of a part.
+type Apply struct {
+	Namespace, Name string
+	// Manifest is the object as JSON would have it, without uid and resourceVersion.
+	Manifest map[string]any
+	UID      types.UID
+	Version  string
+}
+
+// Options of a Fleet. All fields are required but those that say otherwise.
+type Options struct {
+	// HubClient reads and writes registrations, and HubWatches watches them.
+	HubClient, HubWatches corev1client.CoreV1Interface
+	// Events tells of registrations. Its Run is the caller's.
+	Events *events.Recorder
+	// Namespace of the registrations.
+	Namespace string
+	// Selector of the parts, by their label of the fleet's id. The API servers filter by it.
+	Selector string
+	// SelfCluster is the hub's own name as a member; empty: it is none. SelfConfig is how to
+	// reach it then.
+	SelfCluster string
+	SelfConfig  *rest.Config
+	// UserAgent of requests to members.
+	UserAgent string
+	// AllowLocal lets members have loopback and link-local addresses.
+	AllowLocal bool
+	// Leading says whether this process may write to the hub; nil: always.
+	Leading func() bool
+	Metrics *Metrics
+	// Clock is the real one if nil.
+	Clock clock.WithTicker
+}
+
+// Fleet knows the registered clusters, and those that were.
+type Fleet struct {
+	Options
+
+	mu       sync.RWMutex
+	onMember []func(name string)
+	onPart   []func(cluster, namespace, name string)
+	members  map[string]*member
+	sources  *sources
+	// running is the context of Run, and sessions what it waits for.
+	running  context.Context //nolint:containedctx // sessions begin and end while it lasts
+	sessions sync.WaitGroup
+	// registered is when the registrations were first known.
+	registered time.Time
+}
+
+// ErrUnknown is the error of a name that no registration has or had.
+var ErrUnknown = errors.New("no cluster of that name was ever registered here")
+
+// StateError tells why a member cannot be written to.
+type StateError struct{ Member }
+
+func (e *StateError) Error() string {
+	text := "cluster " + e.Name + " is " + string(e.State)
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	return text
+}

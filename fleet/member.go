@@ -1,0 +1,309 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/fleet/health"
+)
+
+// Reasons of members without a usable registration.
+const (
+	ReasonUnregistered = "Unregistered"
+	ReasonMistaken     = "AnotherCluster"
+)
+
+// member is a cluster that is registered, or was.
+type member struct {
+	fleet *Fleet
+	name  string
+	// uid is the identity; read by sessions that hold their lock.
+	uid atomic.Pointer[types.UID]
+
+	mu  sync.RWMutex
+	reg *registration // nil: it is not registered any more
+	// last is the last registration that there was.
+	last *registration
+	// current serves. next has a newer kubeconfig, and takes its place once it is Ready.
+	current, next *session
+	// known is the cache that was listed last; a session that has not listed shows nothing.
+	known *parts
+	told  Member
+}
+
+// keepError: the identity could not be stored.
+type keepError struct{ err error }
+
+func (e *keepError) Error() string {
+	return "its identity cannot be kept with its registration: " + e.err.Error()
+}
+
+func (m *member) identity() types.UID {
+	if uid := m.uid.Load(); uid != nil {
+		return *uid
+	}
+	return ""
+}
+
+// keep stores the identity of a member that was never heard before.
+func (m *member) keep(ctx context.Context, uid types.UID) error {
+	m.mu.RLock()
+	reg := m.reg
+	m.mu.RUnlock()
+	switch {
+	case reg == nil:
+		return errNotKept
+	case reg.from.Kind == "": // the hub itself is who it is
+		m.uid.Store(&uid)
+		return nil
+	case m.fleet.Leading != nil && !m.fleet.Leading():
+		return errNotKept
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": reg.from.UID, "resourceVersion": reg.from.ResourceVersion,
+		"annotations": map[string]string{AnnotationClusterUID: string(uid)},
+	}})
+	if err != nil {
+		return &keepError{err}
+	}
+	hub, from := m.fleet.HubClient, reg.from
+	if reg.isSecret() {
+		_, err = hub.Secrets(from.Namespace).Patch(ctx, from.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: v1beta1.Component})
+	} else {
+		_, err = hub.ConfigMaps(from.Namespace).Patch(ctx, from.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: v1beta1.Component})
+	}
+	if err != nil {
+		return &keepError{err}
+	}
+	klog.FromContext(ctx).Info("First contact; its identity is kept with its registration", "cluster", m.name, "uid", uid)
+	m.uid.Store(&uid)
+	return nil
+}
+
+// register takes a registration; nil: there is none any more.
+func (m *member) register(reg *registration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before, last := m.reg, m.last
+	m.reg = reg
+	if reg == nil {
+		m.end()
+		return
+	}
+	m.last = reg
+	// The identity stays with the name when its registration moves into another object. On
+	// the same object it goes when somebody takes it off, to accept another cluster.
+	if reg.uid != "" || last != nil && last.from.UID == reg.from.UID && last.uid != "" {
+		m.uid.Store(&reg.uid)
+	}
+	if reg.maintaining || reg.refused != "" {
+		m.end()
+		return
+	}
+	latest := m.current
+	if m.next != nil {
+		latest = m.next
+	}
+	if latest != nil && reg.same(before) {
+		return
+	}
+	s, err := m.connect(reg.config)
+	if err != nil {
+		reg.refused = err.Error()
+		m.end()
+		return
+	}
+	if m.next != nil {
+		m.next.cancel()
+	}
+	if m.current == nil {
+		m.current, m.next = s, nil
+	} else {
+		m.next = s
+	}
+}
+
+// end the connections. What they knew is remembered. The caller has the lock.
+func (m *member) end() {
+	for _, s := range []*session{m.current, m.next} {
+		if s != nil {
+			s.cancel()
+		}
+	}
+	m.current, m.next = nil, nil
+}
+
+// connect makes a session that runs. The caller has the lock.
+func (m *member) connect(config *rest.Config) (*session, error) {
+	config = rest.CopyConfig(config)
+	config.UserAgent = m.fleet.UserAgent
+	c, err := connect(config, m.fleet.AllowLocal || m.reg.from.Kind == "")
+	if err != nil {
+		return nil, err
+	}
+	s := &session{owner: m, clock: m.fleet.Clock, selector: m.fleet.Selector, connection: c, verified: -1}
+	s.parts = newParts(s.clock, func(key types.NamespacedName) { m.partChanged(s, key) }, s.listedAnew)
+	ctx, cancel := context.WithCancel(m.fleet.running)
+	s.cancel = cancel
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("cluster", m.name))
+	m.fleet.sessions.Go(func() {
+		defer cancel()
+		s.run(ctx)
+	})
+	return s, nil
+}
+
+// partChanged tells of a part, unless another session serves.
+func (m *member) partChanged(s *session, key types.NamespacedName) {
+	m.mu.RLock()
+	serves := m.known == s.parts
+	m.mu.RUnlock()
+	if serves {
+		m.fleet.tellPart(m.name, key)
+	}
+}
+
+// changed looks which session serves, and tells of what is different.
+func (m *member) changed(*session) {
+	m.mu.Lock()
+	if m.next != nil {
+		next, _, _, mistaken := m.next.health()
+		usable := false
+		if m.current != nil {
+			state, _, _, other := m.current.health()
+			usable = other == "" && (state == health.Ready || state == health.Suspect)
+		}
+		if next == health.Ready && mistaken == "" || !usable {
+			if m.current != nil {
+				m.current.cancel()
+			}
+			m.current, m.next = m.next, nil
+		}
+	}
+	var keys []types.NamespacedName
+	if m.current != nil && m.known != m.current.parts {
+		if _, listed := m.current.parts.truth(); listed {
+			if m.known != nil {
+				keys = m.known.keys()
+			}
+			m.known = m.current.parts
+			keys = append(keys, m.known.keys()...)
+		}
+	}
+	now := m.snapshot()
+	was := m.told
+	m.told = now
+	m.mu.Unlock()
+	for _, key := range keys {
+		m.fleet.tellPart(m.name, key)
+	}
+	if was.State != now.State || was.Reason != now.Reason || was.Message != now.Message || was.Fresh != now.Fresh || was.UID != now.UID || !maps.Equal(was.Meta, now.Meta) {
+		m.fleet.tellMember(was, now)
+	}
+}
+
+// look is the member as it is now.
+func (m *member) look() Member {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.snapshot()
+}
+
+// snapshot is look for who has the lock.
+func (m *member) snapshot() Member {
+	out := Member{Name: m.name, UID: m.identity()}
+	if m.last != nil {
+		out.Meta = m.last.meta
+	}
+	if m.known != nil {
+		out.AsOf, _ = m.known.truth()
+	}
+	switch {
+	case m.reg == nil:
+		out.State, out.Reason, out.Message = v1beta1.ClusterUnregistered, ReasonUnregistered, "no Secret or ConfigMap registers it any more"
+		return out
+	case m.reg.maintaining:
+		out.State, out.Reason, out.Message = v1beta1.ClusterMaintaining, ReasonMaintained, "its registration says that it is under maintenance"
+		return out
+	case m.reg.refused != "":
+		out.State, out.Reason, out.Message = v1beta1.ClusterUnfit, ReasonKubeconfig, bounded(m.reg.refused)
+		return out
+	case m.current == nil:
+		out.State, out.Reason, out.Message = v1beta1.ClusterOffline, health.ReasonConnecting, "it has not answered yet"
+		return out
+	}
+	state, reason, message, mistaken := m.current.health()
+	if mistaken != "" {
+		out.State, out.Reason = v1beta1.ClusterMistaken, ReasonMistaken
+		out.Message = fmt.Sprintf("the cluster that answers has the UID %s, and the registered one %s; if that is right: `kubectl tapp fleet accept %s`", mistaken, out.UID, m.name)
+		return out
+	}
+	out.State, out.Reason, out.Message = stateOf(state), reason, message
+	if m.next != nil {
+		state, _, message, mistaken := m.next.health()
+		if mistaken != "" {
+			message = "another cluster answers there"
+		}
+		if state != health.Connecting || mistaken != "" {
+			out.Message = bounded("its new kubeconfig is not used yet: " + message)
+		}
+	}
+	if m.known == m.current.parts {
+		out.Fresh = health.Fresh(state, out.AsOf, m.fleet.Clock.Now())
+	}
+	return out
+}
+
+// settled says whether something is known of it, for better or worse.
+func (m *member) settled() bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.current == nil {
+		return true
+	}
+	state, _, _, mistaken := m.current.health()
+	return state != health.Connecting || mistaken != "" || m.current.silent()
+}
+
+func (s *session) silent() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.machine.Silent()
+}
+
+func stateOf(s health.State) v1beta1.ClusterState {
+	switch s {
+	case health.Ready:
+		return v1beta1.ClusterReady
+	case health.Suspect:
+		return v1beta1.ClusterSuspect
+	case health.Unfit:
+		return v1beta1.ClusterUnfit
+	}
+	return v1beta1.ClusterOffline
+}
+
+// part is what is known of an AdvDeployment there; nil: nothing.
+func (m *member) part(key types.NamespacedName) *v1beta1.AdvDeployment {
+	m.mu.RLock()
+	known := m.known
+	m.mu.RUnlock()
+	if known == nil {
+		return nil
+	}
+	return known.get(key)
+}
+
+// settleWithin bounds how long a start waits for members.
+const settleWithin = 10 * time.Second

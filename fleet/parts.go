@@ -1,0 +1,188 @@
+package fleet
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"tkestack.io/tapp/controller/cache"
+	"tkestack.io/tapp/crd/workload/v1beta1"
+)
+
+// parts are the AdvDeployments of one member, as a reflector saw them, and up to when
+// that is true. It is far smaller than an informer, and knows the age of what it holds.
+type parts struct {
+	clock clock.PassiveClock
+	// changed is called after each change, without a lock.
+	changed func(key types.NamespacedName)
+	// listedAnew is called after each list.
+	listedAnew func()
+
+	mu      sync.RWMutex
+	objects map[types.NamespacedName]part
+	// version is the newest that was seen. Versions that do not move prove nothing: a
+	// server may send bookmarks and be cut off from what it stores.
+	version string
+	asOf    time.Time
+	listed  bool
+}
+
+type part struct {
+	object *v1beta1.AdvDeployment
+	// written by us, and not seen yet.
+	written bool
+}
+
+func newParts(c clock.PassiveClock, changed func(types.NamespacedName), listedAnew func()) *parts {
+	return &parts{clock: c, changed: changed, listedAnew: listedAnew, objects: map[types.NamespacedName]part{}}
+}
+
+func keyOf(o *v1beta1.AdvDeployment) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
+}
+
+// Add is called by the reflector, as all methods with a capital are.
+func (p *parts) Add(object any) error { return p.Update(object) }
+
+// Update notes an event.
+func (p *parts) Update(object any) error {
+	o, ok := object.(*v1beta1.AdvDeployment)
+	if !ok {
+		return nil
+	}
+	trim(o)
+	p.mu.Lock()
+	p.step(o.ResourceVersion)
+	key := keyOf(o)
+	have, exists := p.objects[key]
+	// What we wrote ourselves is here before its event is.
+	stale := exists && have.written && cache.Newer(have.object.ResourceVersion, o.ResourceVersion)
+	if !stale {
+		p.objects[key] = part{object: o}
+	}
+	p.mu.Unlock()
+	if !stale {
+		p.changed(key)
+	}
+	return nil
+}
+
+// Delete notes an event.
+func (p *parts) Delete(object any) error {
+	o, ok := object.(*v1beta1.AdvDeployment)
+	if !ok {
+		return nil
+	}
+	p.mu.Lock()
+	p.step(o.ResourceVersion)
+	key := keyOf(o)
+	have, exists := p.objects[key]
+	stale := exists && have.written && cache.Newer(have.object.ResourceVersion, o.ResourceVersion)
+	if !stale {
+		delete(p.objects, key)
+	}
+	p.mu.Unlock()
+	if !stale {
+		p.changed(key)
+	}
+	return nil
+}
+
+// Bookmark notes that the watch got as far as this version.
+func (p *parts) Bookmark(version string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.step(version)
+	return nil
+}
+
+// Replace takes a consistent list.
+func (p *parts) Replace(list []any, version string) error {
+	p.mu.Lock()
+	before := p.objects
+	p.objects = make(map[types.NamespacedName]part, len(list))
+	p.version, p.asOf, p.listed = version, p.clock.Now(), true
+	var different []types.NamespacedName
+	for _, object := range list {
+		o, ok := object.(*v1beta1.AdvDeployment)
+		if !ok {
+			continue
+		}
+		trim(o)
+		key := keyOf(o)
+		p.objects[key] = part{object: o}
+		if had, ok := before[key]; !ok || had.object.UID != o.UID || had.object.ResourceVersion != o.ResourceVersion {
+			different = append(different, key)
+		}
+	}
+	for key, had := range before {
+		if had.written && cache.Newer(had.object.ResourceVersion, version) {
+			p.objects[key] = had // written since the list
+		} else if _, still := p.objects[key]; !still {
+			different = append(different, key)
+		}
+	}
+	p.mu.Unlock()
+	for _, key := range different {
+		p.changed(key)
+	}
+	p.listedAnew()
+	return nil
+}
+
+// Resync does nothing: nothing is handed on late.
+func (p *parts) Resync() error { return nil }
+
+// step notes evidence that the watch is alive.
+func (p *parts) step(version string) {
+	if cache.Newer(version, p.version) {
+		p.version, p.asOf = version, p.clock.Now()
+	}
+}
+
+// wrote shows what a write came to before its event does.
+func (p *parts) wrote(o *v1beta1.AdvDeployment) {
+	o = o.DeepCopy()
+	trim(o)
+	p.mu.Lock()
+	key := keyOf(o)
+	have, exists := p.objects[key]
+	// A version that the watch has passed is told by its events, a deletion too.
+	news := p.listed && cache.Newer(o.ResourceVersion, p.version) && (!exists || cache.Newer(o.ResourceVersion, have.object.ResourceVersion))
+	if news {
+		p.objects[key] = part{object: o, written: true}
+	}
+	p.mu.Unlock()
+	if news {
+		p.changed(key)
+	}
+}
+
+func (p *parts) get(key types.NamespacedName) *v1beta1.AdvDeployment {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.objects[key].object
+}
+
+func (p *parts) keys() []types.NamespacedName {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	out := make([]types.NamespacedName, 0, len(p.objects))
+	for key := range p.objects {
+		out = append(out, key)
+	}
+	return out
+}
+
+// truth is up to when the parts are known to be true, and whether they were ever listed.
+func (p *parts) truth() (asOf time.Time, listed bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.asOf, p.listed
+}
+
+func trim(o *v1beta1.AdvDeployment) {
+	_, _ = cache.Trim(o) // it fails never
+}

@@ -1,0 +1,195 @@
+package fleet
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/fleet/kubeconfig"
+)
+
+// How clusters are registered.
+const (
+	// LabelOwner has the value OwnerLegacy on the Secrets and ConfigMaps that register
+	// clusters, as in the original systems.
+	LabelOwner  = "ClusterOwner"
+	OwnerLegacy = "sym-admin"
+	// LabelRuntime is "true" on Secrets that follow the convention of multicluster-runtime.
+	LabelRuntime = "sigs.k8s.io/multicluster-runtime-kubeconfig"
+	// AnnotationClusterUID keeps the identity of a cluster: the UID of its kube-system.
+	AnnotationClusterUID = v1beta1.GroupName + "/cluster-uid"
+
+	keyKubeconfig        = "kubeconfig.yaml"
+	keyKubeconfigRuntime = "kubeconfig"
+	keyStatus            = "status"
+)
+
+// Reasons of events about registrations.
+const (
+	ReasonInConfigMap = "CredentialsInConfigMap"
+	ReasonTwice       = "RegisteredTwice"
+	ReasonStatus      = "UnknownStatus"
+)
+
+// Reasons of states that come from a registration.
+const (
+	ReasonKubeconfig = "KubeconfigRefused"
+	ReasonMaintained = "Maintaining"
+)
+
+// registration is what the hub says of a cluster.
+type registration struct {
+	name string // folded
+	// from is the object; for the hub itself it has no kind.
+	from        corev1.ObjectReference
+	meta        map[string]string
+	uid         types.UID // of the cluster, as kept
+	kubeconfig  []byte
+	maintaining bool
+	config      *rest.Config
+	// refused says why the kubeconfig is not used.
+	refused  string
+	warnings []warning
+}
+
+// warning is an event about a registration.
+type warning struct{ reason, message string }
+
+func (r *registration) isSecret() bool { return r.from.Kind == "Secret" }
+
+func (r *registration) warn(reason, format string, args ...any) {
+	r.warnings = append(r.warnings, warning{reason, fmt.Sprintf(format, args...)})
+}
+
+// fromSecret reads a registration, without judging its kubeconfig.
+func fromSecret(s *corev1.Secret) *registration {
+	data := make(map[string]string, len(s.Data))
+	for key, value := range s.Data {
+		data[key] = string(value)
+	}
+	return read("Secret", s, data)
+}
+
+func fromConfigMap(c *corev1.ConfigMap) *registration {
+	r := read("ConfigMap", c, c.Data)
+	r.warn(ReasonInConfigMap, "the credentials of cluster %s are in a ConfigMap, which many may read; `kubectl tapp fleet secure %s` moves them into a Secret", r.name, r.name)
+	return r
+}
+
+func read(kind string, o metav1.Object, data map[string]string) *registration {
+	r := &registration{
+		name: v1beta1.FoldClusterName(o.GetName()), uid: types.UID(o.GetAnnotations()[AnnotationClusterUID]),
+		from: corev1.ObjectReference{APIVersion: "v1", Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()},
+		meta: map[string]string{},
+	}
+	for key, value := range o.GetLabels() {
+		if key != LabelOwner && key != LabelRuntime {
+			r.meta[key] = value
+		}
+	}
+	key := keyKubeconfig
+	if _, has := data[key]; !has && o.GetLabels()[LabelRuntime] == "true" {
+		key = keyKubeconfigRuntime
+	}
+	for k, value := range data {
+		if k != key && k != keyStatus {
+			r.meta[k] = value
+		}
+	}
+	if text, has := data[key]; has {
+		r.kubeconfig = []byte(text)
+	} else {
+		r.refused = fmt.Sprintf("%s %s has no key %s", kind, o.GetName(), key)
+	}
+	switch status := strings.TrimSpace(data[keyStatus]); status {
+	case "", "Ready", "true":
+	case "Maintaining", "false":
+		r.maintaining = true
+	default:
+		r.maintaining = true
+		r.warn(ReasonStatus, "status of cluster %s is %q; it is taken for Maintaining; give Ready or Maintaining", r.name, cut(status))
+	}
+	return r
+}
+
+// judge the kubeconfig.
+func (r *registration) judge(allowLocal bool) {
+	if r.refused != "" || r.config != nil {
+		return
+	}
+	config, err := kubeconfig.Judge(r.kubeconfig, allowLocal)
+	if err != nil {
+		r.refused = err.Error()
+		return
+	}
+	r.config = config
+}
+
+// merge makes one registration of those of each name. A Secret wins over a ConfigMap,
+// then the older object.
+func merge(all []*registration) map[string]*registration {
+	slices.SortStableFunc(all, func(a, b *registration) int {
+		if a.isSecret() != b.isSecret() {
+			if a.isSecret() {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.from.Name, b.from.Name)
+	})
+	out := map[string]*registration{}
+	for _, r := range all {
+		first := out[r.name]
+		if first == nil {
+			out[r.name] = r
+			continue
+		}
+		if first.from.Kind == "" {
+			first.warn(ReasonTwice, "cluster %s is the hub itself; %s %s is not used", r.name, r.from.Kind, r.from.Name)
+			first.warnAbout(r)
+			continue
+		}
+		first.warn(ReasonTwice, "cluster %s is registered twice; %s %s is used, and %s %s is not", r.name, first.from.Kind, first.from.Name, r.from.Kind, r.from.Name)
+		first.warnAbout(r)
+		if first.uid == "" {
+			first.uid = r.uid // its identity outlives a move from one object into another
+		}
+	}
+	return out
+}
+
+// warnAbout keeps what is to say of a registration that is not used.
+func (r *registration) warnAbout(other *registration) {
+	for _, w := range other.warnings {
+		if w.reason == ReasonInConfigMap && !slices.Contains(r.warnings, w) {
+			r.warnings = append(r.warnings, w)
+		}
+	}
+}
+
+// same says whether two registrations lead to the same connection.
+func (r *registration) same(other *registration) bool {
+	return other != nil && string(r.kubeconfig) == string(other.kubeconfig) && (r.from.Kind == "") == (other.from.Kind == "")
+}
+
+// told says whether nothing new is to be told.
+func (r *registration) told(other *registration) bool {
+	return other != nil && slices.Equal(r.warnings, other.warnings) && maps.Equal(r.meta, other.meta) &&
+		r.uid == other.uid && r.maintaining == other.maintaining && r.refused == other.refused && r.from.UID == other.from.UID
+}
+
+const maxQuote = 64
+
+func cut(s string) string {
+	if len(s) <= maxQuote {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxQuote], "") + "..."
+}

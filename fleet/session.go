@@ -1,0 +1,328 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/fleet/health"
+)
+
+const (
+	probeEvery   = 5 * time.Second
+	probeTimeout = 3 * time.Second
+	// probeJitter keeps the probes of many members apart. An interval is never longer than
+	// probeEvery, so that three failures fit into the time to Offline.
+	probeJitter = 500 * time.Millisecond
+	// reflectorBackoff between lists that fail. The probes say when a member is away.
+	backoffFirst = 500 * time.Millisecond
+	backoffMax   = 5 * time.Second
+)
+
+var (
+	errMistaken = errors.New("another cluster answers under this name")
+	errNotKept  = errors.New("its identity is not kept with the registration yet")
+)
+
+// owner of a session.
+type owner interface {
+	// identity that the member has to have; empty: none is known.
+	identity() types.UID
+	// keep the identity that was found at first contact.
+	keep(ctx context.Context, uid types.UID) error
+	// changed is called after anything about the session changed.
+	changed(s *session)
+	// partChanged is called after a part of it changed.
+	partChanged(s *session, key types.NamespacedName)
+}
+
+// session is one connection to a member, and what came over it.
+type session struct {
+	owner      owner
+	clock      clock.WithTicker
+	selector   string
+	connection *connection
+	parts      *parts
+	cancel     context.CancelFunc
+
+	mu      sync.Mutex
+	machine health.Machine
+	found   types.UID // who answered last
+	// verified is how many requests' connections had been dialled when the identity was
+	// right; -1: it never was.
+	verified int64
+	renewed  time.Time
+	stop     context.CancelFunc // of the reflector; nil: none runs
+}
+
+// run probes, and watches while the member answers, until ctx ends.
+func (s *session) run(ctx context.Context) {
+	defer s.connection.close()
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer s.stopWatching()
+	for ctx.Err() == nil {
+		s.probe(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		s.direct(ctx, &watching)
+		s.owner.changed(s)
+		s.rest(ctx)
+	}
+}
+
+// rest until the next probe, and let the state change in between when time alone does.
+func (s *session) rest(ctx context.Context) {
+	probe := s.clock.After(probeEvery - rand.N(probeJitter)) //nolint:gosec // it only spreads probes
+	for {
+		s.mu.Lock()
+		next := s.machine.Next(s.clock.Now())
+		s.mu.Unlock()
+		var tick <-chan time.Time
+		if !next.IsZero() {
+			tick = s.clock.After(max(next.Sub(s.clock.Now()), time.Millisecond))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-probe:
+			return
+		case <-tick:
+			s.mu.Lock()
+			s.machine.Tick(s.clock.Now())
+			s.mu.Unlock()
+			s.owner.changed(s)
+		}
+	}
+}
+
+func (s *session) probe(ctx context.Context) {
+	began := s.clock.Now()
+	limited, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	core := s.connection.requests.core.RESTClient()
+	result := judge(core.Get().AbsPath("/readyz").MaxRetries(0).Do(limited).Error())
+	if result.Outcome == health.Silent && ctx.Err() == nil {
+		if core.Get().AbsPath("/livez").MaxRetries(0).Do(limited).Error() == nil {
+			result.Message = "its API server is alive, but not ready: " + result.Message
+		}
+		// A connection that leads nowhere is not used again.
+		utilnet.CloseIdleConnectionsFor(s.connection.requests.transport)
+	}
+	s.mu.Lock()
+	dialled := s.verified != s.connection.dials.Load() || s.isMistaken()
+	s.mu.Unlock()
+	if result.Outcome == health.Answered && dialled {
+		if err := s.verifyRequests(limited); err != nil && !errors.Is(err, errMistaken) {
+			result = judge(err)
+		}
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.machine.Probed(began, s.clock.Now(), result)
+}
+
+// direct starts and stops the watch by what the last probe said.
+func (s *session) direct(ctx context.Context, watching *sync.WaitGroup) {
+	now := s.clock.Now()
+	asOf, _ := s.parts.truth()
+	s.mu.Lock()
+	state, _, _ := s.machine.State(now)
+	mistaken, silent, running := s.isMistaken(), s.machine.Silent(), s.stop != nil
+	old := now.Sub(asOf) > health.FreshWithin && now.Sub(s.renewed) > health.FreshWithin
+	s.mu.Unlock()
+	switch {
+	case mistaken, state == health.Offline && silent:
+		s.stopWatching()
+		if mistaken {
+			s.mu.Lock()
+			s.machine.Lost()
+			s.mu.Unlock()
+		}
+		return
+	case running && state == health.Ready && old:
+		// The probes are well and the watch is dumb: it is begun anew.
+		klog.FromContext(ctx).Info("The watch has shown nothing for too long; beginning it anew")
+		s.stopWatching()
+	case running || silent:
+		return
+	}
+	s.watch(ctx, now, watching)
+}
+
+func (s *session) watch(ctx context.Context, now time.Time, watching *sync.WaitGroup) {
+	ctx, cancel := context.WithCancel(ctx)
+	s.mu.Lock()
+	s.stop, s.renewed = cancel, now
+	s.mu.Unlock()
+	logger := klog.FromContext(ctx)
+	reflector := toolscache.NewReflectorWithOptions(s.listWatch(), &v1beta1.AdvDeployment{}, s.parts, toolscache.ReflectorOptions{
+		Logger: &logger, Name: "fleet", TypeDescription: v1beta1.KindAdvDeployment,
+		Backoff: &wait.Backoff{Duration: backoffFirst, Factor: 2, Jitter: 0.5, Cap: backoffMax, Steps: 10},
+	})
+	watching.Go(func() {
+		defer cancel()
+		reflector.RunWithContext(ctx)
+	})
+}
+
+func (s *session) stopWatching() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stop != nil {
+		s.stop()
+		s.stop = nil
+		utilnet.CloseIdleConnectionsFor(s.connection.watches.transport)
+	}
+}
+
+// listWatch asks who answers before anything is believed.
+func (s *session) listWatch() toolscache.ListerWatcher {
+	all := s.connection.watches.parts.AdvDeployments(metav1.NamespaceAll)
+	return plainLists{&toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			ctx, cancel := context.WithTimeout(ctx, listTimeout)
+			defer cancel()
+			o.LabelSelector = s.selector
+			if o.ResourceVersion == "0" {
+				o.ResourceVersion = "" // a cache of the server's may be old, and absence in it proves nothing
+			}
+			list, err := all.List(ctx, o)
+			if err == nil {
+				err = s.verify(ctx, s.connection.watches)
+			}
+			if err != nil {
+				s.failed(ctx, err)
+				return nil, err
+			}
+			return list, nil
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			limited, cancel := context.WithTimeout(ctx, requestTimeout)
+			err := s.verify(limited, s.connection.watches)
+			cancel()
+			if err != nil {
+				s.failed(ctx, err)
+				return nil, err
+			}
+			o.LabelSelector, o.AllowWatchBookmarks = s.selector, true
+			w, err := all.Watch(ctx, o)
+			if err != nil {
+				s.failed(ctx, err)
+			}
+			return w, err
+		},
+	}}
+}
+
+// plainLists are lists and watches; a list that comes as a watch could not be verified
+// before it is believed.
+type plainLists struct{ *toolscache.ListWatch }
+
+func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (s *session) failed(ctx context.Context, err error) {
+	if ctx.Err() != nil || errors.Is(err, errMistaken) {
+		return
+	}
+	s.mu.Lock()
+	s.machine.Listed(s.clock.Now(), judge(err))
+	s.mu.Unlock()
+	s.owner.changed(s)
+}
+
+func (s *session) listedAnew() {
+	s.mu.Lock()
+	if !s.isMistaken() {
+		s.machine.Listed(s.clock.Now(), health.Result{})
+	}
+	s.mu.Unlock()
+	s.owner.changed(s)
+}
+
+// verifyRequests makes sure that who answers on the requests' connections is the member.
+func (s *session) verifyRequests(ctx context.Context) error {
+	for {
+		before := s.connection.dials.Load()
+		s.mu.Lock()
+		known := s.verified == before && !s.isMistaken()
+		s.mu.Unlock()
+		if known {
+			return nil
+		}
+		if err := s.verify(ctx, s.connection.requests); err != nil {
+			return err
+		}
+		if s.connection.dials.Load() == before { // it was not asked over a new one
+			s.mu.Lock()
+			s.verified = before
+			s.mu.Unlock()
+		}
+	}
+}
+
+// verify asks who answers over a connection.
+func (s *session) verify(ctx context.Context, over transported) error {
+	var system corev1.Namespace
+	err := over.core.RESTClient().Get().Resource("namespaces").Name(metav1.NamespaceSystem).MaxRetries(0).Do(ctx).Into(&system)
+	if err != nil {
+		return fmt.Errorf("asking for the UID of namespace %s: %w", metav1.NamespaceSystem, err)
+	}
+	if s.owner.identity() == "" {
+		if err := s.owner.keep(ctx, system.UID); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	was := s.isMistaken()
+	s.found = system.UID
+	mistaken := s.isMistaken()
+	if mistaken {
+		s.verified = -1
+		s.machine.Lost()
+	}
+	s.mu.Unlock()
+	if mistaken {
+		if !was {
+			s.owner.changed(s)
+		}
+		return errMistaken
+	}
+	return nil
+}
+
+// isMistaken says whether another cluster answered. The caller has the lock.
+func (s *session) isMistaken() bool {
+	want := s.owner.identity()
+	return s.found != "" && want != "" && s.found != want
+}
+
+// health is the state of the session, whoever it is.
+func (s *session) health() (state health.State, reason, message string, mistaken types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isMistaken() {
+		mistaken = s.found
+	}
+	state, reason, message = s.machine.State(s.clock.Now())
+	return state, reason, message, mistaken
+}
