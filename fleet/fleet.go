@@ -122,6 +122,8 @@ type Fleet struct {
 	// running is the context of Run, and sessions what it waits for.
 	running  context.Context //nolint:containedctx // sessions begin and end while it lasts
 	sessions sync.WaitGroup
+	// probeTimeout is shorter in tests.
+	probeTimeout time.Duration
 	// registered is when the registrations were first known.
 	registered time.Time
 }

@@ -34,11 +34,14 @@ func judge(err error) health.Result {
 	var authority x509.UnknownAuthorityError
 	var hostname x509.HostnameError
 	var invalid x509.CertificateInvalidError
+	var kept *keepError
 	var alert tls.AlertError
 	switch {
 	case err == nil:
 		return health.Result{}
-	case errors.Is(err, errNotKept), errors.As(err, new(*keepError)):
+	case errors.As(err, &kept) && apierrors.IsConflict(kept.err): // it is read anew soon
+		return health.Result{Outcome: health.Silent, Reason: ReasonNotKept, Message: bounded(err.Error())}
+	case errors.Is(err, errNotKept), kept != nil:
 		return refused(ReasonNotKept, err.Error())
 	case errors.Is(err, errRedirect):
 		return refused(ReasonRedirect, errRedirect.Error())

@@ -152,7 +152,7 @@ func (m *member) connect(config *rest.Config) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{owner: m, clock: m.fleet.Clock, selector: m.fleet.Selector, connection: c, verified: -1}
+	s := &session{owner: m, clock: m.fleet.Clock, timeout: m.fleet.probeTimeout, selector: m.fleet.Selector, connection: c, verified: -1}
 	s.parts = newParts(s.clock, func(key types.NamespacedName) { m.partChanged(s, key) }, s.listedAnew)
 	ctx, cancel := context.WithCancel(m.fleet.running)
 	s.cancel = cancel

@@ -29,7 +29,7 @@ func New(o Options) (*Fleet, error) {
 	if o.SelfCluster != "" && o.SelfConfig == nil {
 		return nil, errors.New("the hub is to be a member, and how to reach it is not known")
 	}
-	f := &Fleet{Options: o, members: map[string]*member{}}
+	f := &Fleet{Options: o, members: map[string]*member{}, probeTimeout: probeTimeout}
 	var err error
 	f.sources, err = newSources(o.HubWatches, o.Namespace)
 	return f, err

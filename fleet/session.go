@@ -55,6 +55,7 @@ type owner interface {
 type session struct {
 	owner      owner
 	clock      clock.WithTicker
+	timeout    time.Duration // of a probe
 	selector   string
 	connection *connection
 	parts      *parts
@@ -114,7 +115,7 @@ func (s *session) rest(ctx context.Context) {
 
 func (s *session) probe(ctx context.Context) {
 	began := s.clock.Now()
-	limited, cancel := context.WithTimeout(ctx, probeTimeout)
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	core := s.connection.requests.core.RESTClient()
 	result := judge(core.Get().AbsPath("/readyz").MaxRetries(0).Do(limited).Error())

@@ -23,11 +23,9 @@ func TestPlanMentionsNoWorld(t *testing.T) {
 		"k8s.io/api/",
 		"k8s.io/apimachinery/",
 		"github.com/distribution/reference",
-		// Types of kubeconfigs, and what reads them from text.
-		"k8s.io/client-go/rest",
-		"k8s.io/client-go/tools/clientcmd",
-		"k8s.io/client-go/tools/clientcmd/api",
 	}
+	// What reads kubeconfigs from text; it is allowed nowhere else.
+	judges := []string{"k8s.io/client-go/rest", "k8s.io/client-go/tools/clientcmd", "k8s.io/client-go/tools/clientcmd/api"}
 	// Of the standard library these would let the world in.
 	forbidden := []string{"os", "os/exec", "net", "net/http", "io/fs", "io/ioutil", "log", "log/slog", "syscall", "runtime", "unsafe", "math/rand", "math/rand/v2", "crypto/rand", "context"}
 	clock := []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
@@ -58,6 +56,9 @@ func TestPlanMentionsNoWorld(t *testing.T) {
 			}
 			first, _, _ := strings.Cut(path, "/")
 			standard := !strings.Contains(first, ".")
+			if slices.Contains(judges, path) && filepath.Base(filepath.Dir(name)) == "kubeconfig" {
+				continue
+			}
 			switch {
 			case standard && slices.Contains(forbidden, path):
 				t.Errorf("%s imports %s: the planner does no I/O and keeps no state", name, path)
