@@ -89,7 +89,7 @@ func TestRebuilt(t *testing.T) {
 		t.Error("it was filled")
 	}
 	r.until("mistaken", r.state("m", v1beta1.ClusterMistaken, ReasonMistaken))
-	r.untilMoving("probed again", func() bool { return member.count("GET /readyz") > 4 })
+	r.untilMoving("probed again", func() bool { return member.count("GET /api/v1/namespaces/kube-system") > 8 })
 	if len(r.Parts("ns", "web")) != 1 || member.count("PATCH") != 0 {
 		t.Error("its absence was believed")
 	}
