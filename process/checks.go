@@ -15,7 +15,7 @@ type Checks struct {
 }
 
 // Check returns at once; an error is what is wrong.
-type Check func() error
+type Check = func() error
 
 // AddLivenessCheck adds or replaces a check of whether the process need not be restarted.
 func (c *Checks) AddLivenessCheck(name string, check Check) { c.add(&c.live, name, check) }
