@@ -43,8 +43,7 @@ func (m *member) writable() (*session, error) {
 // direct writes over the member's own connection.
 type direct struct{ member *member }
 
-// over calls f with a session whose other end is known to be the member, and for no
-// longer than a request may take.
+// over calls f with the session to use, and for no longer than a request may take.
 func (d *direct) over(ctx context.Context, f func(context.Context, *session) error) error {
 	s, err := d.member.writable()
 	if err != nil {
@@ -52,10 +51,10 @@ func (d *direct) over(ctx context.Context, f func(context.Context, *session) err
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if err := s.verifyRequests(ctx); err != nil {
+	if err := f(ctx, s); err != nil {
 		return fmt.Errorf("cluster %s: %w", d.member.name, err)
 	}
-	return f(ctx, s)
+	return nil
 }
 
 func (d *direct) Apply(ctx context.Context, a Apply) (applied *v1beta1.AdvDeployment, err error) {

@@ -7,11 +7,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"sync/atomic"
 	"syscall"
 	"time"
 
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
@@ -38,57 +36,56 @@ var errRedirect = errors.New("the server sends its callers elsewhere, which no A
 type connection struct {
 	// Of requests, and of watches.
 	requests, watches transported
-	// dials of requests: who answers may be another one after each.
-	dials atomic.Int64
 }
 
 // transported are clients over one transport.
 type transported struct {
-	transport http.RoundTripper
-	parts     client.AdvDeploymentsGetter
+	gate  *gate
+	parts client.AdvDeploymentsGetter
 	// core has no rate limit; it probes and asks for the identity.
 	core corev1client.CoreV1Interface
 }
 
-func connect(config *rest.Config, allowLocal bool) (*connection, error) {
-	c := &connection{}
+// connect makes clients. verify is asked about each connection before it is used.
+func connect(config *rest.Config, allowLocal bool, verify func(context.Context, corev1client.CoreV1Interface) error) (*connection, error) {
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second, ControlContext: refuseLocal(allowLocal)}
+	c := &connection{}
 	var err error
-	c.requests, err = transportedBy(config, func(ctx context.Context, network, address string) (net.Conn, error) {
-		c.dials.Add(1)
-		return dialer.DialContext(ctx, network, address)
-	}, func(r *rest.Config) {
+	c.requests, err = transportedBy(config, dialer, func(r *rest.Config) {
 		r.Timeout = requestTimeout
 		r.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(requestsPerSec, requestsBurst)
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.watches, err = transportedBy(config, dialer.DialContext, func(r *rest.Config) { r.QPS = -1 })
-	if err != nil {
+	if c.watches, err = transportedBy(config, dialer, func(r *rest.Config) { r.QPS = -1 }); err != nil {
 		return nil, err
+	}
+	for _, t := range []transported{c.requests, c.watches} {
+		t.gate.verify = func(ctx context.Context) error { return verify(ctx, t.core) }
 	}
 	return c, nil
 }
 
 func (c *connection) close() {
-	utilnet.CloseIdleConnectionsFor(c.requests.transport)
-	utilnet.CloseIdleConnectionsFor(c.watches.transport)
+	c.requests.gate.close()
+	c.watches.gate.close()
 }
 
-func transportedBy(config *rest.Config, dial func(context.Context, string, string) (net.Conn, error), change func(*rest.Config)) (t transported, err error) {
+func transportedBy(config *rest.Config, dialer *net.Dialer, change func(*rest.Config)) (t transported, err error) {
 	own := rest.CopyConfig(config)
 	server, _, err := rest.DefaultServerUrlFor(own) // the clients below see no certificate, and would take http
 	if err != nil {
 		return t, fmt.Errorf("reading the address of the server: %w", err)
 	}
-	own.Dial, own.DisableCompression = dial, true
+	t.gate = newGate(dialer.DialContext)
+	own.Dial, own.DisableCompression = t.gate.dial, true
 	own.Proxy = http.ProxyFromEnvironment // client-go would do the same, and keep the transport for ever
-	if t.transport, err = rest.TransportFor(own); err != nil {
+	if t.gate.next, err = rest.TransportFor(own); err != nil {
 		return t, fmt.Errorf("making a transport: %w", err)
 	}
 	// The clients get the finished transport, with its credentials, and none besides.
-	plain := &rest.Config{Host: server.String(), UserAgent: config.UserAgent, Transport: noRedirects{t.transport}}
+	plain := &rest.Config{Host: server.String(), UserAgent: config.UserAgent, Transport: t.gate}
 	limited := rest.CopyConfig(plain)
 	change(limited)
 	if t.parts, err = client.NewAdvDeployments(limited); err != nil {
@@ -117,17 +114,3 @@ func refuseLocal(allow bool) func(context.Context, string, string, syscall.RawCo
 		return nil
 	}
 }
-
-type noRedirects struct{ next http.RoundTripper }
-
-func (n noRedirects) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := n.next.RoundTrip(r)
-	if err == nil && response.StatusCode >= 300 && response.StatusCode < 400 {
-		_ = response.Body.Close()
-		return nil, errRedirect
-	}
-	return response, err
-}
-
-// WrappedRoundTripper lets client-go find the transport inside.
-func (n noRedirects) WrappedRoundTripper() http.RoundTripper { return n.next }

@@ -92,11 +92,10 @@ func (s *server) store(key string, o object) {
 	s.version++
 	kind := "MODIFIED"
 	before, exists := s.objects[key]
-	switch {
-	case o == nil:
+	if o == nil {
 		kind, o = "DELETED", clone(before)
 		delete(s.objects, key)
-	default:
+	} else {
 		if !exists {
 			kind = "ADDED"
 		}

@@ -91,7 +91,7 @@ type Apply struct {
 type Options struct {
 	// HubClient reads and writes registrations, and HubWatches watches them.
 	HubClient, HubWatches corev1client.CoreV1Interface
-	// Events tells of registrations. Its Run is the caller's.
+	// Events tells of registrations, if it is not nil. Its Run is the caller's.
 	Events *events.Recorder
 	// Namespace of the registrations.
 	Namespace string
@@ -108,8 +108,16 @@ type Options struct {
 	// Leading says whether this process may write to the hub; nil: always.
 	Leading func() bool
 	Metrics *Metrics
+	// Checks lists the clusters; it may be nil.
+	Checks Checks
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
+}
+
+// Checks lists what a process works with.
+type Checks interface {
+	AddListedCheck(name string, check func() error)
+	RemoveListedCheck(name string)
 }
 
 // Fleet knows the registered clusters, and those that were.
@@ -121,6 +129,7 @@ type Fleet struct {
 	onPart   []func(cluster, namespace, name string)
 	members  map[string]*member
 	sources  *sources
+	gauges   gauges
 	// running is the context of Run, and sessions what it waits for.
 	running  context.Context //nolint:containedctx // sessions begin and end while it lasts
 	sessions sync.WaitGroup

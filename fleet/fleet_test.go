@@ -29,10 +29,13 @@ type rig struct {
 	ended chan struct{}
 }
 
+func hubConfig(hub *server) *rest.Config {
+	return &rest.Config{Host: hub.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+}
+
 func newRig(t *testing.T, hub *server, change ...func(*Options)) *rig {
 	t.Helper()
-	api := &rest.Config{Host: hub.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{Insecure: true}} //nolint:gosec // a test's own
-	client, err := corev1client.NewForConfig(api)
+	client, err := corev1client.NewForConfig(hubConfig(hub))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -148,11 +148,11 @@ func (m *member) end() {
 func (m *member) connect(config *rest.Config) (*session, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = m.fleet.UserAgent
-	c, err := connect(config, m.fleet.AllowLocal || m.reg.from.Kind == "")
-	if err != nil {
+	s := &session{owner: m, clock: m.fleet.Clock, timeout: m.fleet.probeTimeout, selector: m.fleet.Selector}
+	var err error
+	if s.connection, err = connect(config, m.fleet.AllowLocal || m.reg.from.Kind == "", s.verify); err != nil {
 		return nil, err
 	}
-	s := &session{owner: m, clock: m.fleet.Clock, timeout: m.fleet.probeTimeout, selector: m.fleet.Selector, connection: c, verified: -1}
 	s.parts = newParts(s.clock, func(key types.NamespacedName) { m.partChanged(s, key) }, s.listedAnew)
 	ctx, cancel := context.WithCancel(m.fleet.running)
 	s.cancel = cancel

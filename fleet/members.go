@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -29,7 +30,7 @@ func New(o Options) (*Fleet, error) {
 	if o.SelfCluster != "" && o.SelfConfig == nil {
 		return nil, errors.New("the hub is to be a member, and how to reach it is not known")
 	}
-	f := &Fleet{Options: o, members: map[string]*member{}, probeTimeout: probeTimeout}
+	f := &Fleet{Options: o, members: map[string]*member{}, probeTimeout: probeTimeout, gauges: newGauges()}
 	var err error
 	f.sources, err = newSources(o.HubWatches, o.Namespace)
 	return f, err
@@ -81,18 +82,13 @@ func (f *Fleet) register(ctx context.Context) {
 	}
 	f.mu.Unlock()
 	slices.SortFunc(members, func(a, b *member) int { return strings.Compare(a.name, b.name) })
-	inConfigMaps := 0
 	for _, m := range members {
 		reg := regs[m.name]
 		if reg != nil {
 			reg.judge(f.AllowLocal)
-			if reg.from.Kind == "ConfigMap" {
-				inConfigMaps++
-			}
 		}
 		f.update(ctx, m, reg)
 	}
-	f.Metrics.inConfigMaps.Set(float64(inConfigMaps))
 	f.mu.Lock()
 	if f.registered.IsZero() {
 		f.registered = f.Clock.Now()
@@ -119,8 +115,27 @@ func (f *Fleet) update(ctx context.Context, m *member, reg *registration) {
 	}
 	m.register(reg)
 	m.changed(nil)
+	f.list(m, reg != nil)
 	if reg == nil {
 		f.forget(m)
+	}
+}
+
+// list a member among the checks while it is registered. Only its state is told: whoever
+// may ask need not know addresses.
+func (f *Fleet) list(m *member, registered bool) {
+	name := "cluster " + m.name
+	switch {
+	case f.Checks == nil:
+	case registered:
+		f.Checks.AddListedCheck(name, func() error {
+			if now := m.look(); now.State != v1beta1.ClusterReady {
+				return fmt.Errorf("%s: %s", now.State, now.Reason)
+			}
+			return nil
+		})
+	default:
+		f.Checks.RemoveListedCheck(name)
 	}
 }
 

@@ -132,15 +132,23 @@ func (r *registration) judge(allowLocal bool) {
 	r.config = config
 }
 
-// merge makes one registration of those of each name. A Secret wins over a ConfigMap,
-// then the older object.
+// rank of what registers a cluster: the hub itself, then Secrets, then ConfigMaps.
+func (r *registration) rank() int {
+	switch r.from.Kind {
+	case "":
+		return 0
+	case "Secret":
+		return 1
+	}
+	return 2
+}
+
+// merge makes one registration of those of each name: that of the lowest rank, and among
+// those the first by name.
 func merge(all []*registration) map[string]*registration {
 	slices.SortStableFunc(all, func(a, b *registration) int {
-		if a.isSecret() != b.isSecret() {
-			if a.isSecret() {
-				return -1
-			}
-			return 1
+		if order := a.rank() - b.rank(); order != 0 {
+			return order
 		}
 		return strings.Compare(a.from.Name, b.from.Name)
 	})

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -64,11 +64,8 @@ type session struct {
 	mu      sync.Mutex
 	machine health.Machine
 	found   types.UID // who answered last
-	// verified is how many requests' connections had been dialled when the identity was
-	// right; -1: it never was.
-	verified int64
-	renewed  time.Time
-	stop     context.CancelFunc // of the reflector; nil: none runs
+	renewed time.Time
+	stop    context.CancelFunc // of the reflector; nil: none runs
 }
 
 // run probes, and watches while the member answers, until ctx ends.
@@ -118,21 +115,20 @@ func (s *session) probe(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	core := s.connection.requests.core.RESTClient()
-	result := judge(core.Get().AbsPath("/readyz").MaxRetries(0).Do(limited).Error())
+	err := core.Get().AbsPath("/readyz").MaxRetries(0).Do(limited).Error()
+	if errors.Is(err, errMistaken) {
+		err = nil // somebody is well there
+	}
+	result := judge(err)
 	if result.Outcome == health.Silent && ctx.Err() == nil {
 		if core.Get().AbsPath("/livez").MaxRetries(0).Do(limited).Error() == nil {
 			result.Message = "its API server is alive, but not ready: " + result.Message
 		}
 		// A connection that leads nowhere is not used again.
-		utilnet.CloseIdleConnectionsFor(s.connection.requests.transport)
-	}
-	s.mu.Lock()
-	dialled := s.verified != s.connection.dials.Load() || s.isMistaken()
-	s.mu.Unlock()
-	if result.Outcome == health.Answered && dialled {
-		if err := s.verifyRequests(limited); err != nil && !errors.Is(err, errMistaken) {
-			result = judge(err)
+		if s.silent() {
+			s.connection.requests.gate.close()
 		}
+		s.connection.requests.gate.closeIdle()
 	}
 	if ctx.Err() != nil {
 		return
@@ -192,14 +188,14 @@ func (s *session) stopWatching() {
 	if s.stop != nil {
 		s.stop()
 		s.stop = nil
-		utilnet.CloseIdleConnectionsFor(s.connection.watches.transport)
+		s.connection.watches.gate.close()
 	}
 }
 
-// listWatch asks who answers before anything is believed.
+// listWatch reads the parts. What answers was verified by the gate.
 func (s *session) listWatch() toolscache.ListerWatcher {
 	all := s.connection.watches.parts.AdvDeployments(metav1.NamespaceAll)
-	return plainLists{&toolscache.ListWatch{
+	return &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			ctx, cancel := context.WithTimeout(ctx, listTimeout)
 			defer cancel()
@@ -208,9 +204,6 @@ func (s *session) listWatch() toolscache.ListerWatcher {
 				o.ResourceVersion = "" // a cache of the server's may be old, and absence in it proves nothing
 			}
 			list, err := all.List(ctx, o)
-			if err == nil {
-				err = s.verify(ctx, s.connection.watches)
-			}
 			if err != nil {
 				s.failed(ctx, err)
 				return nil, err
@@ -218,13 +211,6 @@ func (s *session) listWatch() toolscache.ListerWatcher {
 			return list, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			limited, cancel := context.WithTimeout(ctx, requestTimeout)
-			err := s.verify(limited, s.connection.watches)
-			cancel()
-			if err != nil {
-				s.failed(ctx, err)
-				return nil, err
-			}
 			o.LabelSelector, o.AllowWatchBookmarks = s.selector, true
 			w, err := all.Watch(ctx, o)
 			if err != nil {
@@ -232,14 +218,8 @@ func (s *session) listWatch() toolscache.ListerWatcher {
 			}
 			return w, err
 		},
-	}}
+	}
 }
-
-// plainLists are lists and watches; a list that comes as a watch could not be verified
-// before it is believed.
-type plainLists struct{ *toolscache.ListWatch }
-
-func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
 
 func (s *session) failed(ctx context.Context, err error) {
 	if ctx.Err() != nil || errors.Is(err, errMistaken) {
@@ -260,31 +240,10 @@ func (s *session) listedAnew() {
 	s.owner.changed(s)
 }
 
-// verifyRequests makes sure that who answers on the requests' connections is the member.
-func (s *session) verifyRequests(ctx context.Context) error {
-	for {
-		before := s.connection.dials.Load()
-		s.mu.Lock()
-		known := s.verified == before && !s.isMistaken()
-		s.mu.Unlock()
-		if known {
-			return nil
-		}
-		if err := s.verify(ctx, s.connection.requests); err != nil {
-			return err
-		}
-		if s.connection.dials.Load() == before { // it was not asked over a new one
-			s.mu.Lock()
-			s.verified = before
-			s.mu.Unlock()
-		}
-	}
-}
-
 // verify asks who answers over a connection.
-func (s *session) verify(ctx context.Context, over transported) error {
+func (s *session) verify(ctx context.Context, core corev1client.CoreV1Interface) error {
 	var system corev1.Namespace
-	err := over.core.RESTClient().Get().Resource("namespaces").Name(metav1.NamespaceSystem).MaxRetries(0).Do(ctx).Into(&system)
+	err := core.RESTClient().Get().Resource("namespaces").Name(metav1.NamespaceSystem).MaxRetries(0).Do(ctx).Into(&system)
 	if err != nil {
 		return fmt.Errorf("asking for the UID of namespace %s: %w", metav1.NamespaceSystem, err)
 	}
@@ -298,7 +257,6 @@ func (s *session) verify(ctx context.Context, over transported) error {
 	s.found = system.UID
 	mistaken := s.isMistaken()
 	if mistaken {
-		s.verified = -1
 		s.machine.Lost()
 	}
 	s.mu.Unlock()

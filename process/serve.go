@@ -78,6 +78,8 @@ type Health struct {
 	Healthy func(*http.Request) error
 	// Ready is one that can be used; a standby is ready.
 	Ready func() error
+	// Checks by name, for /live and /ready; nil: none.
+	Checks *Checks
 }
 
 // MetricsHandler is /metrics.
@@ -87,7 +89,8 @@ func MetricsHandler(metrics prometheus.Gatherer) http.Handler {
 	return router
 }
 
-// Endpoints are /metrics, unless metrics is nil, /healthz and /readyz.
+// Endpoints are /metrics, unless metrics is nil, /healthz and /readyz, and /live and
+// /ready, which ask the named checks too.
 func Endpoints(metrics prometheus.Gatherer, h Health) http.Handler {
 	router := mux.NewRouter()
 	if metrics != nil {
@@ -111,6 +114,8 @@ func Endpoints(metrics prometheus.Gatherer, h Health) http.Handler {
 		}
 		ok(w)
 	})
+	router.Methods(http.MethodGet, http.MethodHead).Path("/live").HandlerFunc(checksHandler(h.liveness, noChecks))
+	router.Methods(http.MethodGet, http.MethodHead).Path("/ready").HandlerFunc(checksHandler(h.readiness, h.listed))
 	return router
 }
 

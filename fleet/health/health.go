@@ -120,8 +120,8 @@ func (m *Machine) Listed(at time.Time, r Result) {
 	m.Tick(at)
 }
 
-// Lost forgets that the caches listed: what they hold is of somebody else or too old.
-func (m *Machine) Lost() { m.listed = time.Time{} }
+// Lost begins anew: what was probed and listed was somebody else.
+func (m *Machine) Lost() { *m = Machine{changes: m.changes} }
 
 // Silent says whether the last probe got no answer.
 func (m *Machine) Silent() bool { return m.failures > 0 }

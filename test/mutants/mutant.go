@@ -42,6 +42,9 @@ var rooms = []room{
 	{ruleRoom, findings},
 	{typesRoom, types},
 	{pluginRoom, kubectl},
+	{fleetRoom, clusters},
+	{healthRoom, hysteresis},
+	{kubeconfigRoom, credentials},
 }
 
 // mutate returns the text of the file with the edit. That the text is not there any
@@ -108,6 +111,10 @@ const (
 	ruleRoom     = "webhook/rule"
 	typesRoom    = "crd/tapp/v1"
 	pluginRoom   = "plugin"
+
+	fleetRoom      = "fleet"
+	healthRoom     = "fleet/health"
+	kubeconfigRoom = "fleet/kubeconfig"
 )
 
 // quick is a run with few random cases, thorough one with all. What they find is
@@ -131,6 +138,9 @@ var stages = []stage{
 	{shellRoom, shellRoom, [][]string{nil}, []string{shellRoom, cacheRoom, writeRoom, statusRoom, planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{reviewRoom, reviewRoom, [][]string{nil}, []string{reviewRoom}},
 	{ruleRoom, ruleRoom, [][]string{nil}, []string{ruleRoom}},
+	{healthRoom, healthRoom, [][]string{thorough}, []string{healthRoom}},
+	{kubeconfigRoom, kubeconfigRoom, [][]string{nil}, []string{kubeconfigRoom}},
+	{fleetRoom, fleetRoom, [][]string{nil}, []string{fleetRoom}},
 	{hookRoom, hookRoom, [][]string{quick, thorough}, []string{hookRoom, planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{"the model", "test/model", [][]string{{"-test.run=TestSmallSpaces"}}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, inPlaceRoom, templateRoom, shellRoom, cacheRoom, writeRoom, statusRoom, loopRoom, typesRoom}},
