@@ -48,6 +48,14 @@ demo: WITH = --cert-manager
 demo: image up ## Start a cluster, install TApp by Helm, and show what it does (first time: 6 to 10 minutes to build Kubernetes).
 	@STATE='$(STATE)' bash test/demo/demo.sh
 
+.PHONY: demo-fleet
+demo-fleet: build bin/devcluster ## Start a hub and three member clusters, and show one application in all of them.
+	@STATE='$(STATE)' bash test/demo/fleet.sh
+
+.PHONY: down-fleet
+down-fleet: bin/devcluster ## End the clusters of demo-fleet.
+	@STATE='$(STATE)' bash test/demo/fleet.sh down
+
 .PHONY: up
 up: bin/devcluster ## Start or repair the cluster: NODES real nodes (or NODES=sim for none), SIM simulated ones.
 	@bin/devcluster up --dir '$(STATE)' $(SIZE) $(WITH)
