@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -25,6 +26,8 @@ func (c *Config) Flags() []cli.Flag {
 		&cli.StringFlag{Name: "kubeconfig", Usage: "`path` of a kubeconfig; by default KUBECONFIG, the user's own, or the cluster that this runs in", Destination: &c.Kubeconfig},
 		&cli.StringFlag{Name: "master", Usage: "`address` of the API server, instead of the kubeconfig's", Destination: &c.Master},
 		&cli.GenericFlag{Name: "controllers", Usage: "`kinds` to look after, with commas between them: " + strings.Join(namesOf(c.kinds), ", "), Value: (*process.Names)(&c.Controllers)},
+		&cli.BoolFlag{Name: "enable-master", Usage: "look after AppSets; without --controllers, after these alone", Action: c.choose},
+		&cli.BoolFlag{Name: "enable-worker", Usage: "look after AdvDeployments; without --controllers, after these alone", Action: c.choose},
 		&cli.BoolFlag{Name: "create-crd", Usage: "apply the CustomResourceDefinitions of these kinds at the start", Destination: &c.CreateCRD, Value: c.CreateCRD},
 		&cli.BoolFlag{Name: "delete-pod-after-app-finish", Usage: "keep ended pods until all instances of a TApp have ended, and then delete them; false deletes each at once", Destination: &c.DeletePodAfterAppFinish, Value: c.DeletePodAfterAppFinish},
 		&cli.DurationFlag{Name: "node-lost-after", Usage: "`duration` after which a node that is not ready counts as lost, for TApps with forceDeletePod", Destination: &c.NodeLostAfter, Value: c.NodeLostAfter},
@@ -43,6 +46,24 @@ func (f *FleetConfig) flags() []cli.Flag {
 		&cli.StringFlag{Name: "self-cluster", Usage: "`name` of the hub as one of its own clusters; by default it is none", Destination: &f.SelfCluster, Value: f.SelfCluster},
 		&cli.BoolFlag{Name: "allow-local-clusters", Usage: "let clusters have loopback and link-local addresses; whoever registers clusters can reach this host by them", Destination: &f.AllowLocal, Value: f.AllowLocal},
 	}
+}
+
+// choose the kinds of --enable-master and --enable-worker, which the original systems
+// have: beside those of --controllers if that is given, and alone otherwise.
+func (c *Config) choose(flags *cli.Context, _ bool) error {
+	var kinds []string
+	if flags.IsSet("controllers") {
+		kinds = c.Controllers
+	}
+	for _, f := range []struct{ name, kind string }{{"enable-master", KindAppSet}, {"enable-worker", KindAdvDeployment}} {
+		if flags.Bool(f.name) && !slices.Contains(kinds, f.kind) {
+			kinds = append(kinds, f.kind)
+		}
+	}
+	if len(kinds) > 0 {
+		c.Controllers = kinds
+	}
+	return nil
 }
 
 func (e *Election) flags() []cli.Flag {
