@@ -102,7 +102,7 @@ func (c *computation) returned() {
 		switch {
 		case a.Op == Delete && slices.ContainsFunc(c.actions, func(b Action) bool { return b.Op == Delete && b.Cluster == a.Cluster }):
 		case a.Op == Delete && listed != nil && listed.spec != nil && uidOf(listed.Part) == c.app.UID && !c.deleting(): // it is wanted again
-			c.actions = append(c.actions, Action{Op: Unbury, Cluster: a.Cluster, Tombstone: a.Tombstone, Why: "the AppSet names the cluster again"})
+			c.actions = append(c.actions, Action{Op: Unbury, Cluster: a.Cluster, UID: a.UID, Tombstone: a.Tombstone, Why: "the AppSet names the cluster again"})
 		default:
 			c.actions = append(c.actions, a)
 		}
