@@ -64,8 +64,11 @@ func (c *Controller) write(ctx context.Context, v *view, o *object, a *plan.Acti
 		return nil, c.bury(ctx, o, *a.Tombstone)
 	case plan.Unbury:
 		part, err := c.read(ctx, v.key, a.Cluster) // the cache may be behind
-		if err != nil || part != nil && string(a.Tombstone.UID) == part.Labels[v1beta1.LabelAppSetUID] {
-			return part, err
+		switch {
+		case err != nil:
+			return nil, err
+		case part != nil && part.Labels[v1beta1.LabelAppSetUID] == string(a.Tombstone.UID) && part.UID != a.UID:
+			return part, fmt.Errorf("%w: the part is there after all", write.ErrStale)
 		}
 		return part, c.unbury(ctx, o, *a.Tombstone)
 	}
@@ -168,10 +171,7 @@ func (d *deed) settleTombstone() {
 		d.v.graves = append(d.v.graves, t)
 		return
 	}
-	if d.part == nil || d.part.Labels[v1beta1.LabelAppSetUID] != string(t.UID) {
-		d.v.graves = slices.DeleteFunc(slices.Clone(d.v.graves), func(other plan.Tombstone) bool { return nameOf(other) == nameOf(t) })
-	}
-	d.v.put(d.action.Cluster, d.part)
+	d.v.graves = slices.DeleteFunc(slices.Clone(d.v.graves), func(other plan.Tombstone) bool { return nameOf(other) == nameOf(t) })
 }
 
 // overrule remembers the differences that a part has after it was put right.

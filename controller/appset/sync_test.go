@@ -234,6 +234,11 @@ func TestAbandoned(t *testing.T) {
 	w.must()
 	w.expect("", nil)
 	two.State, two.Fresh = v1beta1.ClusterReady, true
+	cached := two.cached
+	two.cached = nil
+	w.must()
+	w.expect("", map[string]string{"two": "Observe"})
+	two.cached = cached
 	w.must()
 	w.expect("", map[string]string{"two": "Delete"})
 	two.live = nil

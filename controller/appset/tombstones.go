@@ -17,11 +17,12 @@ import (
 	"tkestack.io/tapp/plan/template"
 )
 
-// allTombstones in the cache, in a fixed order.
+// allTombstones of the namespaces that are looked after, in a fixed order.
 func (c *Controller) allTombstones() []plan.Tombstone {
 	var out []plan.Tombstone
 	for _, object := range c.tombstones.GetStore().List() {
-		if m, ok := object.(*corev1.ConfigMap); ok {
+		m, ok := object.(*corev1.ConfigMap)
+		if ok && (c.Namespace == "" || m.Data["namespace"] == c.Namespace) {
 			out = append(out, readTombstone(m))
 		}
 	}

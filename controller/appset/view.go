@@ -83,7 +83,7 @@ func (c *Controller) look(ctx context.Context, key types.NamespacedName, a *v1be
 	for name := range concerned {
 		one := plan.Cluster{Name: name, State: v1beta1.ClusterUnregistered, Part: parts[name]}
 		if m, ok := c.Fleet.Member(name); ok {
-			one = plan.Cluster{Name: name, UID: m.UID, State: m.State, Reason: m.Reason, Message: m.Message, AsOf: m.AsOf, Part: parts[name], Certain: m.Fresh}
+			one = plan.Cluster{Name: name, UID: m.UID, Replaces: types.UID(m.Meta[v1beta1.LabelReplacesUID]), State: m.State, Reason: m.Reason, Message: m.Message, AsOf: m.AsOf, Part: parts[name], Certain: m.Fresh}
 		}
 		v.clusters[name] = c.current(ctx, key, o, one)
 	}

@@ -18,25 +18,9 @@ func (c *computation) delete() {
 	}
 	waits := false
 	for _, s := range c.sites {
-		if s.empty() || c.buried(s) || !s.remembered && !s.ours {
-			continue
-		}
-		waits = true
-		switch {
-		case s.certain() && s.Part.DeletionTimestamp != nil && !c.orphans():
-			c.wait("%s", s.tell(v1beta1.ReasonDeleting, "cluster %s: the part is being deleted", s.title))
-		case s.certain() && c.orphans():
-			c.wait("%s", s.tell(v1beta1.ReasonDeleting, "cluster %s: the part is being set free", s.title))
-			c.act(Release, s, fmt.Sprintf("the AppSet is deleted, and leaves its workloads in cluster %s", s.title)).Patch = release(s.Part)
-		case s.certain():
-			c.wait("%s", s.tell(v1beta1.ReasonDeleting, "cluster %s: the part is being deleted", s.title))
-			c.act(Delete, s, "the AppSet is being deleted")
-		case c.abandoned(s):
-			c.bury(s)
-		case s.State == v1beta1.ClusterReady || s.State == v1beta1.ClusterSuspect:
-			c.wait("%s", s.tell(ReasonUnreachable, "cluster %s is waited for: what it has is not known for certain", s.title))
-		default:
-			c.unheard(s)
+		if !s.empty() && !c.buried(s) && (s.remembered || s.ours) {
+			waits = true
+			c.clear(s)
 		}
 	}
 	if waits {
@@ -50,6 +34,26 @@ func (c *computation) delete() {
 		}
 	}
 	c.own = own
+}
+
+// clear takes the part from one cluster that has one, or may have one.
+func (c *computation) clear(s *site) {
+	switch {
+	case s.certain() && c.orphans():
+		c.wait("%s", s.tell(v1beta1.ReasonDeleting, "cluster %s: the part is being set free", s.title))
+		c.act(Release, s, fmt.Sprintf("the AppSet is deleted, and leaves its workloads in cluster %s", s.title)).Patch = release(s.Part)
+	case s.certain():
+		c.wait("%s", s.tell(v1beta1.ReasonDeleting, "cluster %s: the part is being deleted", s.title))
+		if s.Part.DeletionTimestamp == nil {
+			c.act(Delete, s, "the AppSet is being deleted")
+		}
+	case c.abandoned(s):
+		c.bury(s)
+	case s.State == v1beta1.ClusterReady || s.State == v1beta1.ClusterSuspect:
+		c.wait("%s", s.tell(ReasonUnreachable, "cluster %s is waited for: what it has is not known for certain", s.title))
+	default:
+		c.unheard(s)
+	}
 }
 
 func (c *computation) orphans() bool {
@@ -102,7 +106,7 @@ func (c *computation) returned() {
 		switch {
 		case a.Op == Delete && slices.ContainsFunc(c.actions, func(b Action) bool { return b.Op == Delete && b.Cluster == a.Cluster }):
 		case a.Op == Delete && listed != nil && listed.spec != nil && uidOf(listed.Part) == c.app.UID && !c.deleting(): // it is wanted again
-			c.actions = append(c.actions, Action{Op: Unbury, Cluster: a.Cluster, Tombstone: a.Tombstone, Why: "the AppSet names the cluster again"})
+			c.actions = append(c.actions, Action{Op: Unbury, Cluster: a.Cluster, UID: a.UID, Tombstone: a.Tombstone, Why: "the AppSet names the cluster again"})
 		default:
 			c.actions = append(c.actions, a)
 		}

@@ -49,7 +49,9 @@ type Cluster struct {
 	// Name as registered, folded.
 	Name string
 	// UID of its namespace kube-system; empty: it has never been heard.
-	UID             types.UID
+	UID types.UID
+	// Replaces is the UID of the cluster that it took the place of, by a human's word.
+	Replaces        types.UID
 	State           v1beta1.ClusterState
 	Reason, Message string
 	// AsOf is up to when Part is known to be true.
@@ -134,7 +136,8 @@ type Action struct {
 	Op Op
 	// Cluster by its folded name.
 	Cluster string
-	// UID and Version of the part that was observed; empty for Create.
+	// UID and Version of the part that was observed; empty for Create. Of Unbury, the part
+	// that may stay.
 	UID     types.UID
 	Version string
 	// Manifest to apply; of Correct, what the part is to become.

@@ -245,7 +245,7 @@ func TestRestored(t *testing.T) {
 func TestSwapped(t *testing.T) {
 	w := newWorld(t, web, "one", "two").install()
 	w.clusters["two"].UID, w.clusters["two"].Part = "another", nil
-	says := "ClusterMistaken: cluster two is another one than it was; nothing is written there: another cluster has this name now; the part of this AppSet is in the one with the UID uid-two"
+	says := "ClusterMistaken: cluster two is another one than it was; nothing is written there: the part is in the one with the UID uid-two; if this one replaces it, label its registration with workload.dmall.com/replaces-uid=uid-two"
 	w.settle().expect().says(v1beta1.PhaseUnknown, "6/3/3 v1", says)
 	w.deleteAppSet()
 	w.settle().expect("Delete one").work().settle().expect()
@@ -256,6 +256,18 @@ func TestSwapped(t *testing.T) {
 	w.settle().expect("Bury two", "Own")
 	if w.graves[0].ClusterUID != "uid-two" {
 		t.Errorf("%+v", w.graves)
+	}
+}
+
+// TestReplaced: a cluster that takes the place of another one, by a human's word, gets the
+// part.
+func TestReplaced(t *testing.T) {
+	w := newWorld(t, web, "one", "two").install()
+	w.clusters["two"].UID, w.clusters["two"].Part = "another", nil
+	w.clusters["two"].Replaces = "uid-two"
+	w.settle().expect("Own", "Create two").work().settle().says(v1beta1.PhaseRunning, "6/6/0 v1/v2", "")
+	if got := w.app.Annotations[v1beta1.AnnotationClusters]; got != "one=uid-one,two=another" {
+		t.Errorf("remembers %s", got)
 	}
 }
 

@@ -147,9 +147,12 @@ func (c *computation) find(name string) *site {
 
 // identify takes what is seen under the name of another cluster for nothing.
 func (s *site) identify(c *computation) {
+	if s.was == s.Replaces {
+		s.was = ""
+	}
 	if s.was != "" && s.UID != "" && s.was != s.UID {
 		s.State, s.Certain, s.Part = v1beta1.ClusterMistaken, false, nil
-		s.Message = fmt.Sprintf("another cluster has this name now; the part of this AppSet is in the one with the UID %s", s.was)
+		s.Message = fmt.Sprintf("the part is in the one with the UID %s; if this one replaces it, label its registration with %s=%s", s.was, v1beta1.LabelReplacesUID, s.was)
 	}
 	s.ours = c.isOurs(s.Part)
 }

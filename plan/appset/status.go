@@ -173,10 +173,6 @@ func (c *computation) status(s *site) v1beta1.ClusterStatus {
 
 // phase in one word: the first that holds.
 func (c *computation) phase(s *v1beta1.AppSetStatus, done bool) v1beta1.Phase {
-	stored := &c.app.Status.AggrStatus
-	pending := func(judge func(*site) bool) bool {
-		return !done && slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && judge(s) })
-	}
 	switch {
 	case c.deleting():
 		return v1beta1.PhaseDeleting
@@ -184,15 +180,23 @@ func (c *computation) phase(s *v1beta1.AppSetStatus, done bool) v1beta1.Phase {
 		return v1beta1.PhaseInvalid
 	case slices.ContainsFunc(c.sites, func(s *site) bool { return s.listed && !s.certain() }):
 		return v1beta1.PhaseUnknown
-	case c.app.Spec.UpdateStrategy.Paused && pending((*site).isChanging):
+	case c.app.Spec.UpdateStrategy.Paused && c.pending(done, (*site).isChanging):
 		return v1beta1.PhasePaused
-	case !done && (s.Rollout == nil || s.Rollout.Stable == ""), pending((*site).isNew):
+	}
+	return c.motion(s, done)
+}
+
+// motion is the phase of an AppSet in whose way nothing is.
+func (c *computation) motion(s *v1beta1.AppSetStatus, done bool) v1beta1.Phase {
+	stored := &c.app.Status.AggrStatus
+	switch {
+	case !done && (s.Rollout == nil || s.Rollout.Stable == ""), c.pending(done, (*site).isNew):
 		return v1beta1.PhaseInstalling
-	case pending((*site).isChanging):
+	case c.pending(done, (*site).isChanging):
 		return v1beta1.PhaseUpdating
 	case !done && (stored.Status == v1beta1.PhaseScaling || stored.Desired != s.AggrStatus.Desired):
 		return v1beta1.PhaseScaling
-	case pending(func(s *site) bool { return !s.asWanted || !s.isObserved() }):
+	case c.pending(done, func(s *site) bool { return !s.asWanted || !s.isObserved() }):
 		return v1beta1.PhaseUpdating
 	case slices.ContainsFunc(c.sites, c.leaves):
 		return v1beta1.PhaseMigrating
@@ -200,6 +204,12 @@ func (c *computation) phase(s *v1beta1.AppSetStatus, done bool) v1beta1.Phase {
 		return v1beta1.PhaseDegraded
 	}
 	return v1beta1.PhaseRunning
+}
+
+// pending says whether some cluster that is to have a part is judged so, and not all is
+// done.
+func (c *computation) pending(done bool, judge func(*site) bool) bool {
+	return !done && slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && judge(s) })
 }
 
 // isNew says whether there is nothing yet of a cluster's part, or of one of its podSets.

@@ -45,6 +45,8 @@ var rooms = []room{
 	{fleetRoom, clusters},
 	{healthRoom, hysteresis},
 	{kubeconfigRoom, credentials},
+	{appSetRoom, appSetPlans},
+	{appSetShellRoom, appSetShell},
 }
 
 // mutate returns the text of the file with the edit. That the text is not there any
@@ -115,6 +117,9 @@ const (
 	fleetRoom      = "fleet"
 	healthRoom     = "fleet/health"
 	kubeconfigRoom = "fleet/kubeconfig"
+
+	appSetRoom      = "plan/appset"
+	appSetShellRoom = "controller/appset"
 )
 
 // quick is a run with few random cases, thorough one with all. What they find is
@@ -142,6 +147,8 @@ var stages = []stage{
 	{kubeconfigRoom, kubeconfigRoom, [][]string{nil}, []string{kubeconfigRoom}},
 	{fleetRoom, fleetRoom, [][]string{nil}, []string{fleetRoom}},
 	{hookRoom, hookRoom, [][]string{quick, thorough}, []string{hookRoom, planRoom, inPlaceRoom, templateRoom, typesRoom}},
+	{appSetRoom, appSetRoom, [][]string{quick, thorough}, []string{appSetRoom}},
+	{appSetShellRoom, appSetShellRoom, [][]string{nil}, []string{appSetShellRoom}},
 	{"the model", "test/model", [][]string{{"-test.run=TestSmallSpaces"}}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, inPlaceRoom, templateRoom, shellRoom, cacheRoom, writeRoom, statusRoom, loopRoom, typesRoom}},
 }

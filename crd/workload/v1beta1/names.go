@@ -98,6 +98,10 @@ const (
 	AnnotationAcceptGeneration = GroupName + "/accept-generation"
 )
 
+// LabelReplacesUID on the registration of a cluster is the UID of the cluster that it took
+// the place of: AppSets that have a part there start anew in it.
+const LabelReplacesUID = GroupName + "/replaces-uid"
+
 // LabelTombstone is on the ConfigMaps of the hub that tell of parts which were given up.
 const LabelTombstone = GroupName + "/tombstone"
 
