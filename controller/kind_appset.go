@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/prometheus/client_golang/prometheus"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -98,6 +99,20 @@ func (a *appSets) Run(ctx, work context.Context) {
 	telling.Go(func() { a.clusters.Events.Run(ctx) })
 	a.Controller.Run(ctx, work)
 	telling.Wait()
+}
+
+// Describe implements prometheus.Collector.
+func (a *appSets) Describe(out chan<- *prometheus.Desc) {
+	a.Controller.Describe(out)
+	fleet.Describe(out)
+}
+
+// Collect implements prometheus.Collector.
+func (a *appSets) Collect(out chan<- prometheus.Metric) {
+	a.Controller.Collect(out)
+	if known := a.clusters.known(); known != nil {
+		known.Collect(out)
+	}
 }
 
 // clusters are the fleet as the controller of AppSets knows it. There is one when the

@@ -7,7 +7,7 @@ var clusters = []mutant{
 	{"identity-ignored", "session.go", "whoever answers is the member",
 		"	return s.found != \"\" && want != \"\" && s.found != want\n", "	return s.found != \"\" && want != \"\" && s.found == \"\"\n"},
 	{"identity-not-asked", "gate.go", "a connection is used without asking who answers on it",
-		"	if !open {\n		return nil, errUnverified\n	}\n	conn, err", "	conn, err"},
+		"	if !open {\n", "	if !open && asked < 0 {\n"},
 	{"stranger-stays-open", "gate.go", "connections to another cluster are kept",
 		"	if err != nil {\n		g.close()\n	}\n	return err", "	return err"},
 	{"silent-watch-is-fine", "session.go", "a watch that shows nothing is never begun anew",
