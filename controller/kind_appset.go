@@ -56,6 +56,9 @@ func newAppSets(s setup) (kindController, error) {
 		SelfCluster: c.Fleet.SelfCluster, SelfConfig: s.api.requests, UserAgent: s.api.requests.UserAgent,
 		AllowLocal: c.Fleet.AllowLocal, Leading: known.leading.Load, Metrics: fleet.NewMetrics(c.Registry),
 	}
+	if c.Checks != nil {
+		known.Checks = c.Checks
+	}
 	controller, err := appset.New(appset.Options{
 		Clients: requests.Clients, Watching: watches.Clients, Events: core,
 		Fleet: known, FleetID: known.ID, Namespace: c.Namespace, Tombstones: namespace, Workers: c.Workers,
