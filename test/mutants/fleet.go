@@ -21,7 +21,7 @@ var clusters = []mutant{
 	{"configmap-wins", "registration.go", "a ConfigMap wins over a Secret",
 		"		return 1\n	}\n	return 2", "		return 3\n	}\n	return 2"},
 	{"redirects-followed", "gate.go", "credentials go where a server sends them",
-		"err == nil && response.StatusCode >= http.StatusMultipleChoices", "err != nil && response.StatusCode >= http.StatusMultipleChoices"},
+		"err == nil && response.StatusCode >= http.StatusMultipleChoices", "err == nil && response.StatusCode > http.StatusBadRequest"},
 	{"delete-any-part", "carrier.go", "a delete hits whatever has the name",
 		"			Preconditions: &metav1.Preconditions{UID: &uid}, Prop", "			Prop"},
 	{"apply-unconditional", "carrier.go", "an apply that is to create changes what exists",
