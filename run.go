@@ -42,6 +42,7 @@ func run(ctx context.Context, c controller.Config, a *webhook.Admission) error {
 	registry := prometheus.NewRegistry()
 	process.NewMetrics(registry, c.Version)
 	c.Registry, a.Registry = registry, registry
+	c.Checks = &process.Checks{}
 	// Flags of both.
 	a.Kinds, a.Namespace = c.Controllers, c.Namespace
 	a.Kubeconfig, a.Master, a.KubeAPIQPS, a.KubeAPIBurst = c.Kubeconfig, c.Master, c.KubeAPIQPS, c.KubeAPIBurst
@@ -64,6 +65,7 @@ func run(ctx context.Context, c controller.Config, a *webhook.Admission) error {
 	health := process.Health{
 		Healthy: replica.Healthy,
 		Ready:   func() error { return errors.Join(replica.Ready(), a.Ready()) },
+		Checks:  c.Checks,
 	}
 	metrics, err := a.ServeMetrics(parts, registry)
 	if err != nil {

@@ -55,6 +55,8 @@ type Config struct {
 	Listener net.Listener
 	// Registry takes the metrics; nil: one of its own.
 	Registry Registry
+	// Checks of /live and /ready, which the kinds add to and take from; nil: none.
+	Checks *process.Checks
 	// Wrap is put around the transport of all API requests if not nil.
 	Wrap func(http.RoundTripper) http.RoundTripper
 

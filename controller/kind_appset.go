@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/prometheus/client_golang/prometheus"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -55,6 +56,9 @@ func newAppSets(s setup) (kindController, error) {
 		SelfCluster: c.Fleet.SelfCluster, SelfConfig: s.api.requests, UserAgent: s.api.requests.UserAgent,
 		AllowLocal: c.Fleet.AllowLocal, Leading: known.leading.Load, Metrics: fleet.NewMetrics(c.Registry),
 	}
+	if c.Checks != nil {
+		known.Checks = c.Checks
+	}
 	controller, err := appset.New(appset.Options{
 		Clients: requests.Clients, Watching: watches.Clients, Events: core,
 		Fleet: known, FleetID: known.ID, Namespace: c.Namespace, Tombstones: namespace, Workers: c.Workers,
@@ -98,6 +102,20 @@ func (a *appSets) Run(ctx, work context.Context) {
 	telling.Go(func() { a.clusters.Events.Run(ctx) })
 	a.Controller.Run(ctx, work)
 	telling.Wait()
+}
+
+// Describe implements prometheus.Collector.
+func (a *appSets) Describe(out chan<- *prometheus.Desc) {
+	a.Controller.Describe(out)
+	fleet.Describe(out)
+}
+
+// Collect implements prometheus.Collector.
+func (a *appSets) Collect(out chan<- prometheus.Metric) {
+	a.Controller.Collect(out)
+	if known := a.clusters.known(); known != nil {
+		known.Collect(out)
+	}
 }
 
 // clusters are the fleet as the controller of AppSets knows it. There is one when the

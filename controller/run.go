@@ -32,6 +32,9 @@ func Run(ctx context.Context, c Config) error {
 	if c.Registry == nil {
 		c.Registry = prometheus.NewRegistry()
 	}
+	if c.Checks == nil {
+		c.Checks = &process.Checks{}
+	}
 	process.NewMetrics(c.Registry, c.Version)
 	replica, err := New(c)
 	if err != nil {
@@ -46,7 +49,7 @@ func Run(ctx context.Context, c Config) error {
 	parts := process.NewParts(ctx)
 	// The server starts first: a pod whose CRDs are still being applied is alive.
 	if listener != nil {
-		handler := process.Endpoints(c.Registry, process.Health{Healthy: replica.Healthy, Ready: replica.Ready})
+		handler := process.Endpoints(c.Registry, process.Health{Healthy: replica.Healthy, Ready: replica.Ready, Checks: c.Checks})
 		parts.Run(func(ctx context.Context) error { return process.Serve(ctx, listener, handler) })
 	}
 	parts.Run(replica.Run)

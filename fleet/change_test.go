@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -227,11 +226,29 @@ func TestStandby(t *testing.T) {
 // anybody could answer in its place.
 func TestNotKept(t *testing.T) {
 	hub, member := newServer(t, "hub"), newServer(t, "1")
+	hub.readOnly = true
 	r := newRig(t, hub)
 	r.register("m", member.kubeconfig("x"))
-	hub.put("configmaps/clusters/x", object{"metadata": object{"name": "x", "namespace": "clusters", "labels": object{}}})
-	r.until("ready", r.state("m", v1beta1.ClusterReady, ""))
-	if _, err := New(Options{}); err == nil || errors.Unwrap(err) != nil {
-		t.Errorf("got %v", err)
+	r.until("not used", r.state("m", v1beta1.ClusterUnfit, ReasonNotKept))
+	if m, _ := r.Member("m"); m.Message != "its identity cannot be kept with its registration: Forbidden as the test said" || m.UID != "" {
+		t.Errorf("got %+v", m)
+	}
+	if n := member.count("GET /apis"); n != 0 {
+		t.Errorf("%d requests for its parts", n)
+	}
+	hub.set(func() { hub.readOnly = false })
+	r.untilMoving("ready", r.state("m", v1beta1.ClusterReady, ""))
+}
+
+// TestOptions: what is missing is told.
+func TestOptions(t *testing.T) {
+	for want, o := range map[string]Options{
+		"the namespace of the registered clusters is not known: give --cluster-namespace": {},
+		"the fleet has no label by which its parts are known":                             {Namespace: "x"},
+		"the hub is to be a member, and how to reach it is not known":                     {Namespace: "x", Selector: "a=b", SelfCluster: "c"},
+	} {
+		if _, err := New(o); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }

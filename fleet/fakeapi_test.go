@@ -33,7 +33,9 @@ type server struct {
 	mute    bool          // watches show nothing
 	code    int           // not 0: of all answers
 	noAPI   bool
-	seen    []string // requests
+	// readOnly refuses all patches.
+	readOnly bool
+	seen     []string // requests
 }
 
 type event struct {
@@ -219,6 +221,10 @@ func (s *server) resource(w http.ResponseWriter, r *http.Request, path []string,
 	_ = json.NewDecoder(r.Body).Decode(&body)
 	switch r.Method {
 	case http.MethodPatch:
+		if s.readOnly {
+			s.fail(w, 403)
+			return
+		}
 		apply := strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch")
 		meta, _ := body["metadata"].(object)
 		wanted := meta["resourceVersion"]

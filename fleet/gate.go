@@ -123,7 +123,7 @@ func (g *gate) dial(ctx context.Context, network, address string) (net.Conn, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.open || g.asked != asked {
+	if g.asked != asked {
 		_ = conn.Close()
 		return nil, errUnverified
 	}

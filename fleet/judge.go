@@ -20,6 +20,7 @@ const (
 	ReasonCertificate  = "Certificate"
 	ReasonRedirect     = "Redirect"
 	ReasonNoAPI        = "NoAdvDeployments"
+	ReasonNoServer     = "NoAPIServer"
 	ReasonNotKept      = "IdentityNotKept"
 )
 
@@ -40,9 +41,11 @@ func judge(err error) health.Result {
 	case err == nil:
 		return health.Result{}
 	case errors.As(err, &kept) && apierrors.IsConflict(kept.err): // it is read anew soon
-		return health.Result{Outcome: health.Silent, Reason: ReasonNotKept, Message: bounded(err.Error())}
-	case errors.Is(err, errNotKept), kept != nil:
-		return refused(ReasonNotKept, err.Error())
+		return health.Result{Outcome: health.Silent, Reason: ReasonNotKept, Message: bounded(kept.Error())}
+	case kept != nil:
+		return refused(ReasonNotKept, kept.Error())
+	case errors.Is(err, errNotKept):
+		return refused(ReasonNotKept, errNotKept.Error())
 	case errors.Is(err, errRedirect):
 		return refused(ReasonRedirect, errRedirect.Error())
 	case errors.As(err, &verification), errors.As(err, &authority), errors.As(err, &hostname), errors.As(err, &invalid):
@@ -63,7 +66,7 @@ func judge(err error) health.Result {
 // port that happened to be ours.
 func words(err error) string {
 	var request *url.Error
-	if errors.As(err, &request) {
+	for errors.As(err, &request) {
 		if request.Timeout() {
 			return "its API server does not answer in time"
 		}

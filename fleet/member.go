@@ -56,8 +56,11 @@ func (m *member) identity() types.UID {
 	return ""
 }
 
-// keep stores the identity of a member that was never heard before.
-func (m *member) keep(ctx context.Context, uid types.UID) error {
+// contact keeps the identity of a member that was never heard before.
+func (m *member) contact(ctx context.Context, uid types.UID) error {
+	if m.identity() != "" {
+		return nil
+	}
 	m.mu.RLock()
 	reg := m.reg
 	m.mu.RUnlock()
@@ -65,11 +68,22 @@ func (m *member) keep(ctx context.Context, uid types.UID) error {
 	case reg == nil:
 		return errNotKept
 	case reg.from.Kind == "": // the hub itself is who it is
-		m.uid.Store(&uid)
-		return nil
 	case m.fleet.Leading != nil && !m.fleet.Leading():
 		return errNotKept
+	default:
+		if err := m.keep(ctx, reg, uid); err != nil {
+			return err
+		}
+		klog.FromContext(ctx).Info("First contact; its identity is kept with its registration", "cluster", m.name, "uid", uid)
 	}
+	m.uid.Store(&uid)
+	return nil
+}
+
+// keep stores the identity with the registration.
+func (m *member) keep(ctx context.Context, reg *registration, uid types.UID) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": reg.from.UID, "resourceVersion": reg.from.ResourceVersion,
 		"annotations": map[string]string{AnnotationClusterUID: string(uid)},
@@ -86,9 +100,21 @@ func (m *member) keep(ctx context.Context, uid types.UID) error {
 	if err != nil {
 		return &keepError{err}
 	}
-	klog.FromContext(ctx).Info("First contact; its identity is kept with its registration", "cluster", m.name, "uid", uid)
-	m.uid.Store(&uid)
 	return nil
+}
+
+// carry stores an identity that is known from before with an object that lacks it: the
+// registration moved there. It is tried again with each event of a registration.
+func (m *member) carry(ctx context.Context) {
+	m.mu.RLock()
+	reg, uid := m.reg, m.identity()
+	m.mu.RUnlock()
+	if reg == nil || reg.from.Kind == "" || reg.kept || uid == "" || m.fleet.Leading != nil && !m.fleet.Leading() {
+		return
+	}
+	if err := m.keep(ctx, reg, uid); err != nil {
+		klog.FromContext(ctx).Info("The identity of a cluster is not kept with its new registration yet", "cluster", m.name, "err", err)
+	}
 }
 
 // register takes a registration; nil: there is none any more.
@@ -102,9 +128,13 @@ func (m *member) register(reg *registration) {
 		return
 	}
 	m.last = reg
+	if reg.same(before) && reg.config == nil && reg.refused == "" {
+		reg.config, reg.refused = before.config, before.refused
+	}
+	reg.judge(m.fleet.AllowLocal)
 	// The identity stays with the name when its registration moves into another object. On
 	// the same object it goes when somebody takes it off, to accept another cluster.
-	if reg.uid != "" || last != nil && last.from.UID == reg.from.UID && last.uid != "" {
+	if reg.uid != "" || last != nil && last.from.UID == reg.from.UID && last.kept {
 		m.uid.Store(&reg.uid)
 	}
 	if reg.maintaining || reg.refused != "" {

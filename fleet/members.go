@@ -83,11 +83,7 @@ func (f *Fleet) register(ctx context.Context) {
 	f.mu.Unlock()
 	slices.SortFunc(members, func(a, b *member) int { return strings.Compare(a.name, b.name) })
 	for _, m := range members {
-		reg := regs[m.name]
-		if reg != nil {
-			reg.judge(f.AllowLocal)
-		}
-		f.update(ctx, m, reg)
+		f.update(ctx, m, regs[m.name])
 	}
 	f.mu.Lock()
 	if f.registered.IsZero() {
@@ -104,7 +100,7 @@ func (f *Fleet) update(ctx context.Context, m *member, reg *registration) {
 		f.forget(m)
 		return
 	}
-	if reg != nil && before != nil && !reg.told(before) || reg != nil && before == nil {
+	if reg != nil && !reg.told(before) {
 		f.warn(reg)
 	}
 	switch {
@@ -114,6 +110,7 @@ func (f *Fleet) update(ctx context.Context, m *member, reg *registration) {
 		klog.FromContext(ctx).Info("A cluster is not registered any more; its parts are remembered", "cluster", m.name)
 	}
 	m.register(reg)
+	m.carry(ctx)
 	m.changed(nil)
 	f.list(m, reg != nil)
 	if reg == nil {

@@ -47,13 +47,16 @@ func newGauges() gauges {
 	}
 }
 
-// Describe the gauges.
-func (f *Fleet) Describe(out chan<- *prometheus.Desc) {
-	g := f.gauges
+// Describe the gauges of any Fleet.
+func Describe(out chan<- *prometheus.Desc) {
+	g := newGauges()
 	for _, desc := range []*prometheus.Desc{g.clusters, g.inConfigMaps, g.state, g.fresh, g.asOf, g.parts} {
 		out <- desc
 	}
 }
+
+// Describe the gauges.
+func (*Fleet) Describe(out chan<- *prometheus.Desc) { Describe(out) }
 
 // Collect the gauges.
 func (f *Fleet) Collect(out chan<- prometheus.Metric) {

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -48,9 +47,11 @@ const (
 type registration struct {
 	name string // folded
 	// from is the object; for the hub itself it has no kind.
-	from        corev1.ObjectReference
-	meta        map[string]string
-	uid         types.UID // of the cluster, as kept
+	from corev1.ObjectReference
+	meta map[string]string
+	// uid of the cluster, as it is kept with this object or with another one of the name.
+	uid         types.UID
+	kept        bool // with this object
 	kubeconfig  []byte
 	maintaining bool
 	config      *rest.Config
@@ -89,6 +90,7 @@ func read(kind string, o metav1.Object, data map[string]string) *registration {
 		from: corev1.ObjectReference{APIVersion: "v1", Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()},
 		meta: map[string]string{},
 	}
+	r.kept = r.uid != ""
 	for key, value := range o.GetLabels() {
 		if key != LabelOwner && key != LabelRuntime {
 			r.meta[key] = value
@@ -189,8 +191,7 @@ func (r *registration) same(other *registration) bool {
 
 // told says whether nothing new is to be told.
 func (r *registration) told(other *registration) bool {
-	return other != nil && slices.Equal(r.warnings, other.warnings) && maps.Equal(r.meta, other.meta) &&
-		r.uid == other.uid && r.maintaining == other.maintaining && r.refused == other.refused && r.from.UID == other.from.UID
+	return other != nil && slices.Equal(r.warnings, other.warnings) && r.from.UID == other.from.UID
 }
 
 const maxQuote = 64

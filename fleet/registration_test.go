@@ -76,6 +76,7 @@ func TestSources(t *testing.T) {
 	s["data"] = object{"kubeconfig": secret("", b.kubeconfig("x"))["data"].(object)["kubeconfig.yaml"]}
 	hub.put("secrets/clusters/b", s)
 	r.register("bad", "x: [")
+	r.until("registered", func() bool { return len(r.Members()) == 3 })
 	r.until("a", r.state("a", v1beta1.ClusterReady, ""))
 	r.until("b", r.state("b", v1beta1.ClusterReady, ""))
 	r.until("bad", r.state("bad", v1beta1.ClusterUnfit, ReasonKubeconfig))
@@ -90,6 +91,7 @@ func TestSources(t *testing.T) {
 	// The same cluster by a Secret, and then only by it.
 	r.register("a", a.kubeconfig("y"))
 	r.until("the Secret is used", func() bool { return strings.Contains(gather(t, registry), "credentials_in_configmaps 0\n") })
+	r.until("its identity moved", func() bool { return uidKept(hub, "a") == "1" })
 	hub.put("configmaps/clusters/a", nil)
 	r.until("a", r.state("a", v1beta1.ClusterReady, ""))
 	if m, _ := r.Member("a"); m.UID != "1" {

@@ -8,7 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,8 +45,8 @@ var (
 type owner interface {
 	// identity that the member has to have; empty: none is known.
 	identity() types.UID
-	// keep the identity that was found at first contact.
-	keep(ctx context.Context, uid types.UID) error
+	// contact is told who answered. An error says that the session must not go on with it.
+	contact(ctx context.Context, uid types.UID) error
 	// changed is called after anything about the session changed.
 	changed(s *session)
 	// partChanged is called after a part of it changed.
@@ -120,6 +122,9 @@ func (s *session) probe(ctx context.Context) {
 		err = nil // somebody is well there
 	}
 	result := judge(err)
+	if apierrors.IsNotFound(err) {
+		result.Reason, result.Message = ReasonNoServer, "what answers there is no API server"
+	}
 	if result.Outcome == health.Silent && ctx.Err() == nil {
 		if core.Get().AbsPath("/livez").MaxRetries(0).Do(limited).Error() == nil {
 			result.Message = "its API server is alive, but not ready: " + result.Message
@@ -171,7 +176,9 @@ func (s *session) watch(ctx context.Context, now time.Time, watching *sync.WaitG
 	s.mu.Lock()
 	s.stop, s.renewed = cancel, now
 	s.mu.Unlock()
-	logger := klog.FromContext(ctx)
+	// Why a list fails is told by the member's state, and not every few seconds.
+	logger := logr.Discard()
+	ctx = klog.NewContext(ctx, logger)
 	reflector := toolscache.NewReflectorWithOptions(s.listWatch(), &v1beta1.AdvDeployment{}, s.parts, toolscache.ReflectorOptions{
 		Logger: &logger, Name: "fleet", TypeDescription: v1beta1.KindAdvDeployment,
 		Backoff: &wait.Backoff{Duration: backoffFirst, Factor: 2, Jitter: 0.5, Cap: backoffMax, Steps: 10},
@@ -247,10 +254,8 @@ func (s *session) verify(ctx context.Context, core corev1client.CoreV1Interface)
 	if err != nil {
 		return fmt.Errorf("asking for the UID of namespace %s: %w", metav1.NamespaceSystem, err)
 	}
-	if s.owner.identity() == "" {
-		if err := s.owner.keep(ctx, system.UID); err != nil {
-			return err
-		}
+	if err := s.owner.contact(ctx, system.UID); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	was := s.isMistaken()

@@ -142,7 +142,7 @@ func TestProperties(t *testing.T) {
 			before, _, _ := m.State(now)
 			began := now.Add(time.Duration(rapid.IntRange(0, 8000).Draw(t, "pause")) * time.Millisecond)
 			now = began.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "takes")) * time.Millisecond)
-			what := rapid.SampledFrom([]string{"ok", "ok", "ok", "fail", "fail", "refuse", "list", "tick"}).Draw(t, "what")
+			what := rapid.SampledFrom([]string{"ok", "ok", "ok", "fail", "fail", "refuse", "list", "lost", "tick"}).Draw(t, "what")
 			switch what {
 			case "ok":
 				if successes == 0 {
@@ -164,6 +164,9 @@ func TestProperties(t *testing.T) {
 			case "list":
 				listed = true
 				m.Listed(now, Result{})
+			case "lost":
+				failures, successes, listed, wasOffline = 0, 0, false, false
+				m.Lost()
 			default:
 				m.Tick(now)
 			}

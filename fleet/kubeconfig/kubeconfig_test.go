@@ -118,7 +118,7 @@ func TestTaken(t *testing.T) {
 }
 
 func TestIsLocal(t *testing.T) {
-	for address, want := range map[string]bool{"10.0.0.1": false, "::ffff:10.0.0.1": false, "::ffff:127.0.0.1": true, "224.0.0.1": true, "ff02::1": true, "2001:db8::1": false, "fd00::1": false} {
+	for address, want := range map[string]bool{"10.0.0.1": false, "::ffff:10.0.0.1": false, "::ffff:127.0.0.1": true, "::ffff:0.0.0.0": true, "224.0.0.1": true, "ff02::1": true, "2001:db8::1": false, "fd00::1": false} {
 		if got := IsLocal(netip.MustParseAddr(address)); got != want {
 			t.Errorf("%s: got %v", address, got)
 		}
