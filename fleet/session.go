@@ -149,11 +149,12 @@ func (s *session) direct(ctx context.Context, watching *sync.WaitGroup) {
 	asOf, _ := s.parts.truth()
 	s.mu.Lock()
 	state, _, _ := s.machine.State(now)
-	mistaken, silent, running := s.isMistaken(), s.machine.Silent(), s.stop != nil
+	mistaken, silent, refusing, running := s.isMistaken(), s.machine.Silent(), s.machine.Refusing(), s.stop != nil
 	old := now.Sub(asOf) > health.FreshWithin && now.Sub(s.renewed) > health.FreshWithin
 	s.mu.Unlock()
 	switch {
-	case mistaken, state == health.Offline && silent:
+	case mistaken, refusing, state == health.Offline && silent:
+		// Who comes back lists anew.
 		s.stopWatching()
 		if mistaken {
 			s.mu.Lock()

@@ -123,6 +123,9 @@ func (m *Machine) Listed(at time.Time, r Result) {
 // Lost begins anew: what was probed and listed was somebody else.
 func (m *Machine) Lost() { *m = Machine{changes: m.changes} }
 
+// Refusing says whether the last thing that was heard is a refusal.
+func (m *Machine) Refusing() bool { return m.state == Unfit && m.failures == 0 && m.successes == 0 }
+
 // Silent says whether the last probe got no answer.
 func (m *Machine) Silent() bool { return m.failures > 0 }
 
@@ -176,7 +179,7 @@ func (m *Machine) State(now time.Time) (state State, reason, message string) {
 	switch {
 	case m.state == Ready:
 		return m.state, "", ""
-	case m.state == Unfit && m.failures == 0 && m.successes == 0, m.failures > 0:
+	case m.Refusing(), m.failures > 0:
 		return m.state, m.last.Reason, m.last.Message
 	case m.state == Connecting && m.successes == 0:
 		return m.state, ReasonConnecting, "it has not answered yet"
