@@ -100,7 +100,7 @@ func markReplicas(o *unstructured.Unstructured) {
 				Replicas *struct{} `json:"f:replicas"`
 			} `json:"f:spec"`
 		}
-		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err == nil && fields.Spec.Replicas != nil {
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err == nil && fields.Spec.Replicas != nil {
 			annotations := o.GetAnnotations()
 			if annotations == nil {
 				annotations = map[string]string{}

@@ -185,7 +185,7 @@ type computation struct {
 	waits    []string // what is on its way
 	notes    []string // what is worth a word when all is well
 	taken    bool     // a child's name is
-	unseen   bool     // a child's own controller has not looked at it yet
+	unseen   bool     // a child is not written yet, or its own controller has not looked at it
 }
 
 // unit is a podSet with the child that it has become.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/manifest"
 )
 
 // spec of an AdvDeployment with podSets.
@@ -33,14 +34,15 @@ func TestChildrenOfAllTypes(t *testing.T) {
 			w.expect("first", w.step(), []string{"Finalize"})
 			w.expect("second", w.step(), []string{`Create Service "a-svc"`, "Create " + child.String()})
 			w.expect("status", w.d.Status.AggrStatus.Status, v1beta1.PhaseInstalling)
-			w.expect("generation", w.d.Status.ObservedGeneration, w.d.Generation)
 			w.step()
+			w.expect("not observed before its children are", w.d.Status.ObservedGeneration, int64(-1))
 			w.expect("nobody looked yet", w.condition(v1beta1.ConditionReconciling), fmt.Sprintf("True Progressing: %s: the controller of %ss has not looked at it yet", child, child.Kind))
 			w.settle()
 			w.expect("then", w.step(), []string(nil))
 			s := w.d.Status.AggrStatus
 			w.expect("status", fmt.Sprint(s.Status, s.Desired, s.Available, s.UnAvailable, s.Version), fmt.Sprint(v1beta1.PhaseRunning, 2, 2, 0, "v1"))
 			w.expect("resources", s.OwnerResource, slices.Sorted(slices.Values([]string{"Service/a-svc", string(child.Kind) + "/web"})))
+			w.expect("observed", w.d.Status.ObservedGeneration, w.d.Generation)
 			w.expect("ready", w.condition(v1beta1.ConditionReady), "True Synced: "+Synced)
 			w.expect("again", w.step(), []string(nil))
 
@@ -98,7 +100,11 @@ func TestUpdate(t *testing.T) {
 	w.run()
 	first := w.d.Status.CurrentRevision
 	w.spec(spec("tapp", "", "{name: web, replicas: 2, version: v2}"))
+	p := w.plan()
+	w.expect("before it is written", *p.Status.AggrStatus.PodSets[0].Update, int32(0))
 	w.expect("changed", w.step(), []string{`Apply TApp "web"`})
+	w.step()
+	w.expect("nobody has looked", fmt.Sprint(w.d.Status.AggrStatus.Status, w.d.Status.ObservedGeneration < w.d.Generation), fmt.Sprint(v1beta1.PhaseUpdating, true))
 	w.tell(webTApp, 2, 1, 1)
 	w.step()
 	s := w.d.Status.AggrStatus
@@ -211,11 +217,12 @@ func TestAutoscaled(t *testing.T) {
 	w.run()
 	w.autoscaled[webDep] = true
 	w.spec(spec("deployment", "", "{name: web, replicas: 7, version: v2}"))
+	w.expect("the live number is applied", manifest.At(w.plan().Actions[0].Manifest, "spec", "replicas"), any(int64(2)))
 	w.step()
-	w.expect("the live number", w.field(webDep, "spec", "replicas"), "2")
 	theirs := w.children[webDep]
 	theirs.Object["spec"].(map[string]any)["replicas"] = int64(4)
 	theirs.SetAnnotations(merged(theirs.GetAnnotations(), AnnotationReplicasBy, "autoscaler"))
+	w.expect("no number is", manifest.At(w.plan().Actions[0].Manifest, "spec", "replicas"), any(nil))
 	w.step()
 	w.expect("theirs", w.field(webDep, "spec", "replicas"), "4")
 	w.run()
@@ -269,4 +276,16 @@ func TestFailures(t *testing.T) {
 	if text := p.Status.Conditions[2].Message; !strings.HasPrefix(text, `the cluster refuses Deployment "web": no! no!`) || len(text) > 2000 || len(p.Events) != 1 {
 		t.Errorf("%d events, %d bytes: %s", len(p.Events), len(text), text)
 	}
+}
+
+// TestStopped: an instance that the user stopped is not to run, and keeps nothing from
+// being done.
+func TestStopped(t *testing.T) {
+	w := newWorld(t, spec("tapp", "", web))
+	w.run()
+	w.children[webTApp].Object["spec"].(map[string]any)["statuses"] = map[string]any{"1": "Killed", "7": "Killed", "0": "Running"}
+	w.tell(webTApp, 1, 1, 1)
+	w.step()
+	s := w.d.Status.AggrStatus
+	w.expect("sums", fmt.Sprint(s.Status, s.Desired, s.Available, s.UnAvailable), fmt.Sprint(v1beta1.PhaseRunning, 1, 1, 0))
 }

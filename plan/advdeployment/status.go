@@ -81,7 +81,7 @@ func (c *computation) progress(u *unit) {
 		return
 	}
 	n := u.numbers
-	c.unseen = c.unseen || u.have != nil && !n.observed
+	c.unseen = c.unseen || !u.settled || !n.observed
 	if u.have == nil || u.have.GetDeletionTimestamp() != nil || !u.settled {
 		return // noted already
 	}

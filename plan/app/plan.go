@@ -190,7 +190,7 @@ type stall struct {
 
 // child decides about one child and the ones that it was before, and returns it if
 // there is one that is ours.
-func (c *computation) child(wanted Child, make func(*appv1.App) map[string]any, objects []object) *object {
+func (c *computation) child(wanted Child, render func(*appv1.App) map[string]any, objects []object) *object {
 	slices.SortFunc(objects, func(a, b object) int { return strings.Compare(a.GetName(), b.GetName()) })
 	var have *object
 	settled := wanted.Name == ""
@@ -198,7 +198,7 @@ func (c *computation) child(wanted Child, make func(*appv1.App) map[string]any, 
 		if i := slices.IndexFunc(objects, func(o object) bool { return o.GetName() == wanted.Name }); i >= 0 {
 			have = &objects[i]
 		}
-		made := make(c.app)
+		made := render(c.app)
 		if have != nil && c.isOurs(*have) {
 			keepSelector(made, have.selector)
 		}

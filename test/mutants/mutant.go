@@ -45,6 +45,7 @@ var rooms = []room{
 	{fleetRoom, clusters},
 	{healthRoom, hysteresis},
 	{kubeconfigRoom, credentials},
+	{advDeploymentRoom, advDeploymentPlans},
 	{appSetRoom, appSetPlans},
 	{appSetShellRoom, appSetShell},
 }
@@ -118,8 +119,9 @@ const (
 	healthRoom     = "fleet/health"
 	kubeconfigRoom = "fleet/kubeconfig"
 
-	appSetRoom      = "plan/appset"
-	appSetShellRoom = "controller/appset"
+	appSetRoom        = "plan/appset"
+	advDeploymentRoom = "plan/advdeployment"
+	appSetShellRoom   = "controller/appset"
 )
 
 // quick is a run with few random cases, thorough one with all. What they find is
@@ -148,6 +150,7 @@ var stages = []stage{
 	{fleetRoom, fleetRoom, [][]string{nil}, []string{fleetRoom}},
 	{hookRoom, hookRoom, [][]string{quick, thorough}, []string{hookRoom, planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{appSetRoom, appSetRoom, [][]string{quick, thorough}, []string{appSetRoom}},
+	{advDeploymentRoom, advDeploymentRoom, [][]string{nil}, []string{advDeploymentRoom}},
 	{appSetShellRoom, appSetShellRoom, [][]string{nil}, []string{appSetShellRoom}},
 	{"the model", "test/model", [][]string{{"-test.run=TestSmallSpaces"}}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, inPlaceRoom, templateRoom, shellRoom, cacheRoom, writeRoom, statusRoom, loopRoom, typesRoom}},

@@ -1,0 +1,31 @@
+package main
+
+// advDeploymentPlans are the mutants of plan/advdeployment: what an AdvDeployment becomes.
+var advDeploymentPlans = []mutant{
+	{"foreign-child-taken", "children.go", "an object of somebody else is applied to",
+		"	case !c.isOurs(have):\n		c.foreign(child, owner)\n		return nil, false\n", ""},
+	{"child-of-a-namesake-taken", "plan.go", "a child of another AdvDeployment counts as ours",
+		"return owner != nil && owner.UID == c.d.UID", "return owner != nil"},
+	{"finalizer-after-children", "plan.go", "children are created before the AdvDeployment waits for them",
+		"	if c.finalize() {\n		return", "	if c.finalize() && len(in.Children) > 0 {\n		return"},
+	{"last-finalizer-early", "plan.go", "the AdvDeployment goes before its children",
+		"	if left == 0 {", "	if left >= 0 {"},
+	{"set-free-deleted", "plan.go", "children that are to be set free are deleted",
+		"	if !slices.Contains(c.d.Finalizers, metav1.FinalizerOrphanDependents) {", "	if true {"},
+	{"left-over-at-once", "children.go", "a podSet that is taken out goes before the others are done",
+		"	case done:\n", "	case true:\n"},
+	{"autoscaler-overruled", "manifests.go", "an autoscaled child gets the number of the spec",
+		"if !c.in.Autoscaled[u.child] || have == nil {", "if true || have == nil {"},
+	{"autoscaled-falls-to-one", "manifests.go", "the number of replicas is dropped before the autoscaler owns it",
+		"if have.GetAnnotations()[AnnotationReplicasBy] != \"\" {", "if true {"},
+	{"new-deployment-paused", "manifests.go", "a new Deployment that is held back gets no pods",
+		"held && have != nil && have.GetAnnotations()[annotationDeploymentRevision] != \"\"", "held"},
+	{"partition-from-zero", "manifests.go", "a StatefulSet that is held back updates its last ids",
+		"rolling[\"partition\"] = start + int64(u.Replicas)", "rolling[\"partition\"] = start"},
+	{"unobserved-is-done", "numbers.go", "a child counts as updated before its controller has seen it",
+		"generation >= u.have.GetGeneration()", "generation >= 0"},
+	{"old-content-counts", "numbers.go", "instances of other content count as updated",
+		"if n.observed && u.have.GetAnnotations()[v1beta1.AnnotationRevision] == u.Hash {", "if n.observed && u.have.GetAnnotations()[v1beta1.AnnotationRevision] != \"\" {"},
+	{"killed-is-desired", "numbers.go", "an instance that the user stopped keeps a podSet from being done",
+		"	n.desired -= stopped(o, n.desired)\n", ""},
+}
