@@ -2,6 +2,7 @@ package controller
 
 import (
 	"bytes"
+	"io"
 	"strconv"
 	"strings"
 	"testing"
@@ -81,7 +82,7 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"--kubeconfig=/does/not/exist", "--metrics-address="}, "", "finding the API server"},
 	} {
 		var out bytes.Buffer
-		app := &cli.App{Name: "tapp", Writer: &out, ErrWriter: &bytes.Buffer{}, Commands: []*cli.Command{Command("v1.2.3")}, ExitErrHandler: func(*cli.Context, error) {}}
+		app := &cli.App{Name: "tapp", Writer: &out, ErrWriter: io.Discard, Commands: []*cli.Command{Command("v1.2.3")}, ExitErrHandler: func(*cli.Context, error) {}}
 		err := app.RunContext(t.Context(), append([]string{"tapp", "controller"}, c.args...))
 		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%v: got error %v, want %q", c.args, err, c.err)

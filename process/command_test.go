@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -56,7 +57,7 @@ func TestNames(t *testing.T) {
 	} {
 		names := Names{"a"}
 		command := Command(Spec{Name: "x", Flags: []cli.Flag{&cli.GenericFlag{Name: "names", Value: &names}}, Run: func(context.Context) error { return names.Among("--names", "a", "b") }})
-		app := &cli.App{Name: "tapp", ErrWriter: &bytes.Buffer{}, Commands: []*cli.Command{command}, ExitErrHandler: func(*cli.Context, error) {}}
+		app := &cli.App{Name: "tapp", ErrWriter: io.Discard, Commands: []*cli.Command{command}, ExitErrHandler: func(*cli.Context, error) {}}
 		err := app.RunContext(t.Context(), append([]string{"tapp", "x"}, strings.Fields(c.args)...))
 		if names.String() != c.want || fmt.Sprint(err) != c.err && (err != nil || c.err != "") {
 			t.Errorf("%q: got %s, error %v; want %s, %q", c.args, names.String(), err, c.want, c.err)

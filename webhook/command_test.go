@@ -1,7 +1,7 @@
 package webhook
 
 import (
-	"bytes"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -9,8 +9,10 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
+// newApp runs a command. What it logs goes nowhere: klog keeps the logger for the tests
+// that follow, whose goroutines log at once.
 func newApp(command *cli.Command) *cli.App {
-	return &cli.App{Name: "tapp", Writer: &bytes.Buffer{}, ErrWriter: &bytes.Buffer{}, Commands: []*cli.Command{command}, ExitErrHandler: func(*cli.Context, error) {}}
+	return &cli.App{Name: "tapp", Writer: io.Discard, ErrWriter: io.Discard, Commands: []*cli.Command{command}, ExitErrHandler: func(*cli.Context, error) {}}
 }
 
 func newAPIServer(t *testing.T, answer http.HandlerFunc) string {

@@ -51,7 +51,11 @@ func Connect(agent string) (*Cluster, error) {
 	if kubeconfig == "" {
 		return nil, errors.New("TAPP_KUBECONFIG names no cluster: run these tests by `make`, which lists its targets, or on the cluster of `make up`")
 	}
-	return ConnectTo(kubeconfig, agent)
+	c, err := ConnectTo(kubeconfig, agent)
+	if err != nil {
+		return nil, fmt.Errorf("TAPP_KUBECONFIG: %w", err)
+	}
+	return c, nil
 }
 
 // ConnectTo is Connect to the cluster of a kubeconfig, which stands in the cluster's

@@ -16,7 +16,7 @@ func TestConnect(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "kubeconfig")
 	t.Setenv("TAPP_KUBECONFIG", path)
-	if _, err := Connect("a-test"); err == nil || err.Error() != "reading TAPP_KUBECONFIG: stat "+path+": no such file or directory" {
+	if _, err := Connect("a-test"); err == nil || err.Error() != "TAPP_KUBECONFIG: reading "+path+": stat "+path+": no such file or directory" {
 		t.Errorf("got error %v", err)
 	}
 	content := `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
