@@ -98,7 +98,11 @@ program() {
 	KUBECONFIG=$state/$cluster/kubeconfig kubectl create namespace $space --dry-run=client --output yaml | quiet "$cluster" kubectl apply --server-side --filename -
 	helm template tapp chart --namespace $space --set "$value=true" --show-only templates/crds.yaml --show-only templates/rbac.yaml \
 		--show-only templates/serviceaccount.yaml --show-only templates/userroles.yaml | quiet "$cluster" kubectl apply --server-side --filename -
-	quiet "$cluster" kubectl wait --for=condition=Established crd --all --timeout=60s
+	# kubectl refuses to wait for a definition that has no conditions yet.
+	for _ in {1..50}; do
+		quiet "$cluster" kubectl wait --for=condition=Established crd --all --timeout=60s 2>/dev/null && break
+		sleep 0.2
+	done
 	account "$cluster" tapp
 	ended "$cluster"
 	setsid bin/tapp controller --kubeconfig "$state/$cluster/tapp.kubeconfig" --create-crd=false --metrics-address "" \

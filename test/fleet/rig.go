@@ -142,11 +142,13 @@ func (s *site) install(ctx context.Context, values ...string) error {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 	}
-	out, err := s.Command(ctx, "", "kubectl", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-	if err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
-	return nil
+	// kubectl refuses to wait for a definition that has no conditions yet.
+	return cluster.Poll(ctx, cluster.Patience, func(ctx context.Context) error {
+		if out, err := s.Command(ctx, "", "kubectl", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"); err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
 }
 
 // kubeconfig of a service account.
