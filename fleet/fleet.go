@@ -52,7 +52,7 @@ type Member struct {
 	Reason, Message string
 	// AsOf is up to when the parts are known to be true.
 	AsOf time.Time
-	// Fresh: the cluster is Ready and its parts were known to be true lately. Only then is
+	// Fresh: the cluster answers, and its parts were known to be true lately. Only then is
 	// a part that is not there known not to be there.
 	Fresh bool
 }

@@ -227,8 +227,8 @@ func readyAfter(flaps int) time.Duration {
 	return wait
 }
 
-// Fresh says whether a member's caches are known to be current: it is Ready, and there
-// was evidence at asOf.
+// Fresh says whether a member's caches are known to be current: it answers, and there was
+// evidence at asOf. One probe that was lost proves nothing about what the watch showed.
 func Fresh(state State, asOf, now time.Time) bool {
-	return state == Ready && !asOf.IsZero() && now.Sub(asOf) <= FreshWithin
+	return (state == Ready || state == Suspect) && !asOf.IsZero() && now.Sub(asOf) <= FreshWithin
 }

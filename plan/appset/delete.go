@@ -49,8 +49,8 @@ func (c *computation) clear(s *site) {
 		}
 	case c.abandoned(s):
 		c.bury(s)
-	case s.State == v1beta1.ClusterReady || s.State == v1beta1.ClusterSuspect:
-		c.wait("%s", s.tell(ReasonUnreachable, "cluster %s is waited for: what it has is not known for certain", s.title))
+	case s.writable() && s.AsOf.IsZero():
+		c.wait("%s", s.tell(ReasonUnreachable, "cluster %s is waited for: what it has is not known yet", s.title))
 	default:
 		c.unheard(s)
 	}

@@ -3,6 +3,7 @@ package appset
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -47,6 +48,33 @@ func TestDeletionWaits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDeletionWaitsForTheCache: a cluster that answers, and shows nothing new of its parts
+// for too long, holds the deletion as a silent one does; one that was just connected to is
+// only waited for.
+func TestDeletionWaitsForTheCache(t *testing.T) {
+	w := newWorld(t, web, "one", "two").install()
+	w.clusters["two"].Certain = false
+	w.deleteAppSet()
+	w.settle().expect("Delete one")
+	want := strings.Replace(unheard, "is offline; it was seen last at", "answers, but what it has is known only as of", 1)
+	if stalled := w.condition(v1beta1.ConditionStalled); stalled.Reason+": "+stalled.Message != strings.Replace(want, "2026-11-01T11:59:00Z", since(w.clusters["two"].AsOf), 1) {
+		t.Errorf("%s: %s", stalled.Reason, stalled.Message)
+	}
+	w.clusters["two"].AsOf = time.Time{}
+	w.settle().expect()
+	stalled, moving := w.condition(v1beta1.ConditionStalled), w.condition(v1beta1.ConditionReconciling)
+	if stalled.Status == metav1.ConditionTrue || !strings.Contains(moving.Message, "cluster two is waited for: what it has is not known yet") {
+		t.Errorf("%+v, %+v", stalled, moving)
+	}
+}
+
+// TestSuspect: one probe that was lost is no reason to tell of a cluster what is not known.
+func TestSuspect(t *testing.T) {
+	w := newWorld(t, web, "one", "two").install()
+	w.clusters["two"].State = v1beta1.ClusterSuspect
+	w.settle().expect().says(v1beta1.PhaseRunning, "6/6/0 v1/v2", "")
 }
 
 // TestAbandoned: a cluster that a human gave up is not waited for. When it is back the
