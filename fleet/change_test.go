@@ -36,15 +36,9 @@ func TestSwapped(t *testing.T) {
 	writes := a.count("PATCH") + b.count("PATCH")
 	r.register("a", b.kubeconfig("x"))
 	r.register("b", a.kubeconfig("x"))
-	// The old connections serve as long as they are well; the new ones are told.
-	told := func(name string) func() bool {
-		return func() bool {
-			m, _ := r.Member(name)
-			return m.State == v1beta1.ClusterMistaken || strings.HasSuffix(m.Message, "another cluster answers there")
-		}
-	}
-	r.until("a is told", told("a"))
-	r.until("b is told", told("b"))
+	// Though the old connections are well, the registrations are what counts.
+	r.until("a is told", r.state("a", v1beta1.ClusterMistaken, ReasonMistaken))
+	r.until("b is told", r.state("b", v1beta1.ClusterMistaken, ReasonMistaken))
 	if parts := r.Parts("ns", "only-b"); len(parts) != 1 || parts[0].Cluster != "b" {
 		t.Errorf("got %+v", parts)
 	}

@@ -97,6 +97,24 @@ func TestStaleWatch(t *testing.T) {
 	}
 }
 
+// TestRestored: a member that went back to an old state of its store while it was away is
+// listed anew, though it was away for too short a time to be Offline.
+func TestRestored(t *testing.T) {
+	member := newServer(t, "1")
+	r := ready(t, map[string]*server{"m": member})
+	for range 3 {
+		member.put("advdeployments/ns/newer", adv("newer"))
+	}
+	r.until("seen", func() bool { return len(r.Parts("ns", "newer")) == 1 })
+	asked := member.count("GET /api/v1/namespaces/kube-system")
+	member.set(func() { member.code = http.StatusTooManyRequests }) // as a refused connection, it has the same watch be tried again
+	member.CloseClientConnections()
+	r.until("the watch cannot be begun", func() bool { return member.count("GET /api/v1/namespaces/kube-system") > asked })
+	member.put("advdeployments/ns/newer", nil)
+	member.set(func() { member.code, member.version, member.events = 0, 50, nil })
+	r.until("its absence is seen", func() bool { return len(r.Parts("ns", "newer")) == 0 })
+}
+
 // TestUnfit: who is alive and cannot be used says so, and comes back.
 func TestUnfit(t *testing.T) {
 	for code, want := range map[int][2]string{

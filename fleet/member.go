@@ -35,7 +35,8 @@ type member struct {
 	reg *registration // nil: it is not registered any more
 	// last is the last registration that there was.
 	last *registration
-	// current serves. next has a newer kubeconfig, and takes its place once it is Ready.
+	// current serves. next has a newer kubeconfig, and takes its place once it is Ready, or
+	// found to lead to another cluster.
 	current, next *session
 	// known is the cache that was listed last; a session that has not listed shows nothing.
 	known *parts
@@ -214,7 +215,9 @@ func (m *member) changed(*session) {
 			state, _, _, other := m.current.health()
 			usable = other == "" && (state == health.Ready || state == health.Suspect)
 		}
-		if next == health.Ready && mistaken == "" || !usable {
+		// Another cluster is what a new process would find, too: the registration is wrong,
+		// whatever the old kubeconfig still reaches.
+		if next == health.Ready || mistaken != "" || !usable {
 			if m.current != nil {
 				m.current.cancel()
 			}
@@ -281,11 +284,7 @@ func (m *member) snapshot() Member {
 	}
 	out.State, out.Reason, out.Message = stateOf(state), reason, message
 	if m.next != nil {
-		state, _, message, mistaken := m.next.health()
-		if mistaken != "" {
-			message = "another cluster answers there"
-		}
-		if state != health.Connecting || mistaken != "" {
+		if state, _, message, _ := m.next.health(); state != health.Connecting {
 			out.Message = bounded("its new kubeconfig is not used yet: " + message)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -62,6 +63,8 @@ type session struct {
 	connection *connection
 	parts      *parts
 	cancel     context.CancelFunc
+	// lost: a watch could not be begun since the last list.
+	lost atomic.Bool
 
 	mu      sync.Mutex
 	machine health.Machine
@@ -216,12 +219,19 @@ func (s *session) listWatch() toolscache.ListerWatcher {
 				s.failed(ctx, err)
 				return nil, err
 			}
+			s.lost.Store(false)
 			return list, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			if s.lost.Swap(false) {
+				// A store that was restored while nobody answered is at an older version, and
+				// a watch from a version to come shows nothing until it is reached.
+				return nil, apierrors.NewResourceExpired("the server was away: what it has is listed anew")
+			}
 			o.LabelSelector, o.AllowWatchBookmarks = s.selector, true
 			w, err := all.Watch(ctx, o)
 			if err != nil {
+				s.lost.Store(true)
 				s.failed(ctx, err)
 			}
 			return w, err
