@@ -90,25 +90,3 @@ func TestClusterLeaves(t *testing.T) {
 	r.shows(r.hub, "Running 3 3 v1", "get", "as", "shop", columns)
 	hub.Kubectl("delete", "as", "shop", "--timeout=120s")
 }
-
-// TestSilentMember: a member that is away is told as away, holds the deletion, and is
-// emptied when it is back; the others go on meanwhile.
-func TestSilentMember(t *testing.T) {
-	r := newRig(t)
-	hub, away := r.on(r.hub), r.members[2]
-	hub.KubectlWith(app("shop", "InPlaceSet", "v1", 2, "member1", "member3"), "apply", "--filename", "-")
-	r.shows(r.hub, "Running 6 6 v1", "get", "as", "shop", columns)
-	r.on(away).Devcluster("stop", "kube-apiserver")
-	back := func() { r.on(away).Devcluster("start", "kube-apiserver") }
-	defer back()
-	r.shows(r.hub, "Unknown 6 3 v1", "get", "as", "shop", columns)
-	r.shows(r.hub, "Offline", "get", "as", "shop", `--output=jsonpath={.status.aggrStatus.clusters[?(@.name=="member3")].state}`)
-	hub.KubectlWith(app("shop", "InPlaceSet", "v1", 3, "member1", "member3"), "apply", "--filename", "-")
-	r.shows(r.members[0], "Running 4 4 v1", "get", "ad", "shop", columns)
-	hub.Kubectl("delete", "as", "shop", "--wait=false")
-	r.shows(r.members[0], "", "get", "advdeployments,tapps", "--output=name")
-	r.shows(r.hub, "True ClusterUnreachable", "get", "as", "shop", `--output=jsonpath={.status.conditions[?(@.type=="Stalled")].status} {.status.conditions[?(@.type=="Stalled")].reason}`)
-	back()
-	hub.Kubectl("wait", "--for=delete", "as/shop", "--timeout=120s")
-	r.shows(away, "", "get", "advdeployments,tapps,pods", "--output=name")
-}

@@ -44,6 +44,10 @@ type site struct {
 	*cluster.Cluster
 	name    string
 	program *cluster.Process
+	// wire is the network between the hub and a member, and registration the kubeconfig by
+	// which the hub knows the member.
+	wire         *wire
+	registration []byte
 }
 
 // begin installs the rights, registers the members, and starts the programs.
@@ -55,17 +59,35 @@ func (f *fleet) begin(ctx context.Context) error {
 		if err := m.install(ctx, "--set", "controllers.advdeployment.enabled=true"); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
-		if err := m.launch(ctx, "--controllers", "tapp,advdeployment"); err != nil {
+		if err := m.work(ctx); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
-		if err := f.register(ctx, m); err != nil {
+		var err error
+		if m.wire, err = newWire(ctx, strings.TrimPrefix(m.Config.Host, "https://")); err != nil {
+			return err
+		}
+		if err := f.join(ctx, m); err != nil {
 			return fmt.Errorf("register %s: %w", m.name, err)
 		}
 	}
-	if err := f.hub.launch(ctx, "--controllers", "appset", "--cluster-namespace", releaseSpace, "--fleet-id", "fleet-test", "--allow-local-clusters"); err != nil {
+	if err := f.lead(ctx); err != nil {
 		return fmt.Errorf("hub: %w", err)
 	}
 	return nil
+}
+
+// master are the flags of the hub's program.
+var master = []string{"--controllers", "appset", "--cluster-namespace", releaseSpace, "--fleet-id", "fleet-test", "--allow-local-clusters"}
+
+// lead starts the hub's program, anew if there is one. A new one remembers no outages, and
+// does not wait longer for members that had some.
+func (f *fleet) lead(ctx context.Context) error {
+	return f.hub.launch(ctx, master...)
+}
+
+// work starts a member's program, anew if there is one.
+func (s *site) work(ctx context.Context) error {
+	return s.launch(ctx, "--controllers", "tapp,advdeployment")
 }
 
 // joined are the rights of the hub in a member, and no others.
@@ -89,22 +111,24 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: fleet}
 subjects: [{kind: ServiceAccount, name: fleet, namespace: tapp-system}]
 `
 
-// register a member with the hub: its account there, and the Secret here.
-func (f *fleet) register(ctx context.Context, m *site) error {
+// join a member: its account there, and its registration with the hub, by way of its wire.
+func (f *fleet) join(ctx context.Context, m *site) error {
 	if out, err := m.Command(ctx, joined, "kubectl", "apply", "--server-side", "--filename", "-"); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
-	path, err := m.kubeconfig(ctx, "fleet")
+	config, err := m.kubeconfig(ctx, "fleet", "https://"+m.wire.Addr().String(), m.Config.CAData)
 	if err != nil {
 		return err
 	}
-	config, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
+	m.registration = config
+	return f.register(ctx, m.name, config)
+}
+
+// register a cluster with the hub, by a Secret that says nothing else.
+func (f *fleet) register(ctx context.Context, name string, config []byte) error {
 	secret := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Name: m.name, Namespace: releaseSpace, Labels: map[string]string{"ClusterOwner": "sym-admin"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: releaseSpace, Labels: map[string]string{"ClusterOwner": "sym-admin"}},
 		Data:       map[string][]byte{"kubeconfig.yaml": config},
 	}
 	manifest, err := json.Marshal(secret)
@@ -114,6 +138,9 @@ func (f *fleet) register(ctx context.Context, m *site) error {
 	if out, err := f.hub.Command(ctx, string(manifest), "kubectl", "apply", "--server-side", "--filename", "-"); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
+	if out, err := f.hub.Command(ctx, "", "kubectl", "patch", "secret", name, "--namespace", releaseSpace, "--patch", `{"data": {"status": null}}`); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
 	return nil
 }
 
@@ -121,8 +148,9 @@ func (f *fleet) register(ctx context.Context, m *site) error {
 func (f *fleet) end(context.Context) error {
 	var errs []error
 	for _, s := range append([]*site{f.hub}, f.members...) {
-		if s.program != nil {
-			errs = append(errs, s.program.Stop())
+		errs = append(errs, s.halt())
+		if s.wire != nil {
+			errs = append(errs, s.wire.Close())
 		}
 	}
 	return errors.Join(errs...)
@@ -151,33 +179,54 @@ func (s *site) install(ctx context.Context, values ...string) error {
 	})
 }
 
-// kubeconfig of a service account.
-func (s *site) kubeconfig(ctx context.Context, account string) (string, error) {
+// kubeconfig of a service account, for a server.
+func (s *site) kubeconfig(ctx context.Context, account, server string, ca []byte) ([]byte, error) {
 	token, err := s.Command(ctx, "", "kubectl", "create", "token", account, "--namespace", releaseSpace, "--duration", "2h")
 	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, token)
+		return nil, fmt.Errorf("%w: %s", err, token)
 	}
 	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: s.Config.Host, CertificateAuthorityData: s.Config.CAData}
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca}
 	config.AuthInfos["c"] = &clientcmdapi.AuthInfo{Token: strings.TrimSpace(token)}
 	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "c"}
 	config.CurrentContext = "c"
-	path := filepath.Join(filepath.Dir(s.Kubeconfig), account+".kubeconfig")
-	return path, clientcmd.WriteToFile(*config, path)
+	return clientcmd.Write(*config)
 }
 
-// launch `tapp controller` as the chart's service account, and wait until it works.
+// launch `tapp controller` as the chart's service account, in the place of the one that
+// runs, and wait until it works.
 func (s *site) launch(ctx context.Context, flags ...string) error {
-	path, err := s.kubeconfig(ctx, "tapp")
+	return s.launchBy(ctx, s.Config.Host, s.Config.CAData, flags...)
+}
+
+// launchBy is launch by another address of the API server.
+func (s *site) launchBy(ctx context.Context, server string, ca []byte, flags ...string) error {
+	if err := s.halt(); err != nil {
+		return err
+	}
+	config, err := s.kubeconfig(ctx, "tapp", server, ca)
 	if err != nil {
 		return err
 	}
-	as := &cluster.Cluster{Kubeconfig: path}
+	as := &cluster.Cluster{Kubeconfig: filepath.Join(filepath.Dir(s.Kubeconfig), "tapp.kubeconfig")}
+	if err := os.WriteFile(as.Kubeconfig, config, 0o600); err != nil {
+		return err
+	}
 	flags = append([]string{"--create-crd=false", "--leader-elect-resource-name", "tapp-controller", "--leader-elect-resource-namespace", releaseSpace, "--v", "3"}, flags...)
 	if s.program, err = as.Launch("controller", flags...); err != nil {
 		return err
 	}
 	return s.program.WaitReady(ctx)
+}
+
+// halt the program, if one runs.
+func (s *site) halt() error {
+	p := s.program
+	s.program = nil
+	if p == nil || p.Ended() != nil {
+		return nil
+	}
+	return p.Stop()
 }
 
 // rig is a namespace that all clusters have.

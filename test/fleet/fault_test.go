@@ -1,0 +1,232 @@
+//go:build cluster
+
+package fleet
+
+import (
+	"context"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"tkestack.io/tapp/test/audit"
+	"tkestack.io/tapp/test/cluster"
+)
+
+const stalled = `--output=jsonpath={.status.conditions[?(@.type=="Stalled")].status} {.status.conditions[?(@.type=="Stalled")].reason}`
+
+const states = `--output=jsonpath={.status.aggrStatus.clusters[*].state}`
+
+// installed is an AppSet in all three members, after an outage of which the master
+// remembers nothing.
+func installed(t *testing.T, version string) (*rig, *cluster.Rig) {
+	t.Helper()
+	r := newRig(t)
+	if err := r.lead(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hub := r.on(r.hub)
+	r.apply(version, 2)
+	r.shows(r.hub, "Running 9 9 "+version, "get", "as", "shop", columns)
+	return r, hub
+}
+
+// apply the AppSet that is in all members.
+func (r *rig) apply(version string, replicas int) {
+	r.Helper()
+	r.on(r.hub).KubectlWith(app("shop", "InPlaceSet", version, replicas, "member1", "member2", "member3"), "apply", "--filename", "-")
+}
+
+// remove the AppSet, and see that it leaves nothing.
+func (r *rig) remove() {
+	r.Helper()
+	r.on(r.hub).Kubectl("delete", "as", "shop", "--timeout=180s")
+	for _, m := range r.members {
+		r.shows(m, "", "get", "advdeployments,tapps,pods", "--output=name")
+	}
+}
+
+// carried are the writes of the hub's account in a member.
+func (r *rig) carried(m *site, log *audit.Log) []audit.Request {
+	r.Helper()
+	var out []audit.Request
+	for _, request := range r.on(m).Requests(log, audit.Filter{}) {
+		if request.User == "system:serviceaccount:"+releaseSpace+":fleet" && request.IsWrite() {
+			out = append(out, request)
+		}
+	}
+	return out
+}
+
+// TestCutOff: the requests to one member are lost, and the answers of another. The third
+// goes on, what is not known is told, a deletion waits, and all are as they are to be when
+// the network heals.
+func TestCutOff(t *testing.T) {
+	r, hub := installed(t, "v1")
+	well, deaf, mute := r.members[0], r.members[1], r.members[2]
+	hub.KubectlWith(app("other", "InPlaceSet", "v1", 2, "member1", "member2"), "apply", "--filename", "-")
+	r.shows(r.hub, "Running 6 6 v1", "get", "as", "other", columns)
+	defer deaf.wire.heal()
+	defer mute.wire.heal()
+	deaf.wire.hold(toMember)
+	mute.wire.hold(toHub)
+	r.apply("v2", 3)
+	r.shows(well, "Running 4 4 v2", "get", "ad", "shop", columns)
+	r.shows(r.hub, "Ready Offline Offline", "get", "as", "shop", states)
+	r.shows(r.hub, "Unknown 12 4 v1/v2", "get", "as", "shop", columns)
+	hub.Kubectl("delete", "as", "other", "--wait=false")
+	r.shows(r.hub, "True ClusterUnreachable", "get", "as", "other", stalled)
+	r.shows(well, "advdeployment.workload.dmall.com/shop", "get", "advdeployments", "--output=name")
+	r.shows(deaf, "Running 3 3 v1", "get", "ad", "shop", columns)
+	r.shows(deaf, "Running 3 3 v1", "get", "ad", "other", columns)
+	deaf.wire.heal()
+	mute.wire.heal()
+	hub.Kubectl("wait", "--for=delete", "as/other", "--timeout=120s")
+	r.shows(r.hub, "Running 12 12 v2", "get", "as", "shop", columns)
+	for _, m := range r.members {
+		r.shows(m, "4", "get", "ad", "shop", "--output=jsonpath={.status.aggrStatus.available}")
+		r.shows(m, "nginx:v2 nginx:v2 nginx:v2 nginx:v2", "get", "pods", "--output=jsonpath={.items[*].spec.containers[0].image}")
+	}
+	r.remove()
+}
+
+var apiServer = regexp.MustCompile(`kube-apiserver +runs, process (\d+)`)
+
+// TestFrozen: an API server that stands still is silent, though it takes connections.
+// Of members that refuse the hub's credentials, and of those under maintenance, as much
+// is told as is known, and nothing is written to them.
+func TestFrozen(t *testing.T) {
+	r, hub := installed(t, "v1")
+	kept, frozen, revoked := r.members[0], r.members[1], r.members[2]
+	found := apiServer.FindStringSubmatch(r.on(frozen).Devcluster("status"))
+	if found == nil {
+		t.Fatal("no process of the API server")
+	}
+	signal := func(name string) {
+		t.Helper()
+		if out, err := exec.Command("kill", "-"+name, found[1]).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	heal := func() {
+		t.Helper()
+		signal("CONT")
+		for _, m := range []*site{kept, revoked} {
+			if err := r.join(context.WithoutCancel(t.Context()), m); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	defer heal()
+	log := r.on(kept).FollowAudit()
+	signal("STOP")
+	r.on(revoked).Kubectl("delete", "serviceaccount", "fleet", "--namespace", releaseSpace)
+	hub.Kubectl("patch", "secret", "member1", "--namespace", releaseSpace, "--patch", `{"stringData": {"status": "Maintaining"}}`)
+	r.shows(r.hub, "Maintaining Offline Unfit", "get", "as", "shop", states)
+	r.apply("v2", 3)
+	r.shows(r.hub, "Unknown 12 0 v1", "get", "as", "shop", columns)
+	r.shows(r.hub, "True ClusterUnfit", "get", "as", "shop", stalled)
+	if wrote := r.carried(kept, log); len(wrote) > 0 {
+		t.Errorf("to a member under maintenance it wrote %v", wrote)
+	}
+	r.shows(revoked, "Running 3 3 v1", "get", "ad", "shop", columns)
+	heal()
+	r.shows(r.hub, "Running 12 12 v2", "get", "as", "shop", columns)
+	r.remove()
+}
+
+// TestSwapped: two registrations that lead to each other's clusters are found out by the
+// clusters' identity: nothing is filled, emptied or written.
+func TestSwapped(t *testing.T) {
+	r, hub := installed(t, "v1")
+	one, two := r.members[1], r.members[2]
+	logs := map[*site]*audit.Log{one: r.on(one).FollowAudit(), two: r.on(two).FollowAudit()}
+	swap := func(a, b *site) {
+		t.Helper()
+		for from, to := range map[*site]*site{one: a, two: b} {
+			if err := r.register(t.Context(), from.name, to.registration); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	defer swap(one, two)
+	swap(two, one)
+	r.shows(r.hub, "Ready Mistaken Mistaken", "get", "as", "shop", states)
+	r.shows(r.hub, "Unknown 9 3 v1", "get", "as", "shop", columns)
+	hub.KubectlWith(app("shop", "InPlaceSet", "v2", 3, "member1", "member2"), "apply", "--filename", "-")
+	hub.KubectlWith(app("other", "InPlaceSet", "v1", 2, "member1", "member3"), "apply", "--filename", "-")
+	r.shows(r.hub, "Unknown 6 3 v1", "get", "as", "other", columns)
+	r.shows(r.hub, "True ClusterMistaken", "get", "as", "shop", stalled)
+	hub.Kubectl("delete", "as", "other", "--timeout=180s")
+	for s, log := range logs {
+		if wrote := r.carried(s, log); len(wrote) > 0 {
+			t.Errorf("to %s it wrote %v", s.name, wrote)
+		}
+	}
+	r.apply("v1", 2)
+	swap(one, two)
+	r.shows(r.hub, "Running 9 9 v1", "get", "as", "shop", columns)
+	r.remove()
+}
+
+// TestMemberJoins: an AppSet names a cluster before there is one, which is filled once it
+// is registered; what leaves the registrations is remembered.
+func TestMemberJoins(t *testing.T) {
+	r := newRig(t)
+	hub, late := r.on(r.hub), r.members[2]
+	hub.Kubectl("delete", "secret", late.name, "--namespace", releaseSpace)
+	back := func() {
+		t.Helper()
+		if err := r.join(t.Context(), late); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer back()
+	r.apply("v1", 2)
+	r.shows(r.hub, "Unknown 9 6 v1", "get", "as", "shop", columns)
+	back()
+	r.shows(r.hub, "Running 9 9 v1", "get", "as", "shop", columns)
+	hub.Kubectl("delete", "secret", late.name, "--namespace", releaseSpace)
+	r.shows(r.hub, "Ready Ready Unregistered", "get", "as", "shop", states)
+	hub.Kubectl("delete", "as", "shop", "--wait=false")
+	r.shows(r.members[0], "", "get", "advdeployments,tapps,pods", "--output=name")
+	r.shows(late, "Running 3 3 v1", "get", "ad", "shop", columns)
+	back()
+	hub.Kubectl("wait", "--for=delete", "as/shop", "--timeout=120s")
+	r.shows(late, "", "get", "advdeployments,tapps,pods", "--output=name")
+}
+
+// TestRestoredMember: a member that went back to an old state of its store is brought to
+// where it is to be, and nothing is deleted for what it lacks.
+func TestRestoredMember(t *testing.T) {
+	r, hub := installed(t, "v1")
+	restored := r.members[2]
+	in := r.on(restored)
+	state := strings.TrimSuffix(restored.Kubeconfig, "kubeconfig") + "data/etcd"
+	offline := func(command string, args ...string) {
+		t.Helper()
+		// All programs of a cluster are to be restarted with its store, by etcd's documents.
+		for _, component := range []string{"kube-scheduler", "kube-controller-manager", "kwok", "kube-apiserver", "etcd"} {
+			in.Devcluster("stop", component)
+		}
+		if out, err := exec.Command(command, args...).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		in.Devcluster("up")
+		if err := restored.work(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	offline("cp", "--recursive", state, state+".backup")
+	r.apply("v2", 3)
+	hub.KubectlWith(app("other", "InPlaceSet", "v1", 2, "member1", "member3"), "apply", "--filename", "-")
+	r.shows(r.hub, "Running 12 12 v2", "get", "as", "shop", columns)
+	r.shows(r.hub, "Running 6 6 v1", "get", "as", "other", columns)
+	offline("bash", "-c", `rm -r "$0" && mv "$0.backup" "$0"`, state)
+	r.shows(restored, "Running 4 4 v2", "get", "ad", "shop", columns)
+	r.shows(restored, "Running 3 3 v1", "get", "ad", "other", columns)
+	r.shows(r.hub, "Running 12 12 v2", "get", "as", "shop", columns)
+	r.shows(r.hub, "Running 6 6 v1", "get", "as", "other", columns)
+	hub.Kubectl("delete", "as", "other", "--timeout=180s")
+	r.remove()
+}
