@@ -61,10 +61,8 @@ func (c *Controller) lookGone(ctx context.Context, v *view, o *object, clusters 
 	var mu sync.Mutex
 	var failures write.Failures
 	var under parallel.Group
-	for _, name := range clusters {
-		if v.clusters[name].Part != nil {
-			continue // somebody else's
-		}
+	unseen := slices.DeleteFunc(slices.Clone(clusters), func(name string) bool { return v.clusters[name].Part != nil }) // what is seen is somebody else's
+	for _, name := range unseen {
 		under.Do(func() {
 			part, err := c.read(ctx, v.key, name)
 			mu.Lock()
