@@ -12,14 +12,14 @@ func uidKept(hub *server, name string) string {
 	hub.mu.Lock()
 	defer hub.mu.Unlock()
 	annotations, _ := hub.objects["secrets/clusters/"+name]["metadata"].(object)["annotations"].(object)
-	return fmt.Sprint(annotations[AnnotationClusterUID])
+	return fmt.Sprint(annotations[v1beta1.AnnotationClusterUID])
 }
 
 func (r *rig) keepUID(name string, uid any) {
 	r.hub.mu.Lock()
 	o := clone(r.hub.objects["secrets/clusters/"+name])
 	r.hub.mu.Unlock()
-	o["metadata"].(object)["annotations"] = object{AnnotationClusterUID: uid}
+	o["metadata"].(object)["annotations"] = object{v1beta1.AnnotationClusterUID: uid}
 	if uid == nil {
 		delete(o["metadata"].(object), "annotations")
 	}

@@ -192,7 +192,7 @@ func TestThinPath(t *testing.T) {
 	}
 	r.until("gone", func() bool { return len(r.Parts("ns", "new")) == 0 })
 	r.stop()
-	if got := hub.objects["secrets/clusters/gz-01"]["metadata"].(object)["annotations"]; fmt.Sprint(got) != "map["+AnnotationClusterUID+":uid-1]" {
+	if got := hub.objects["secrets/clusters/gz-01"]["metadata"].(object)["annotations"]; fmt.Sprint(got) != "map["+v1beta1.AnnotationClusterUID+":uid-1]" {
 		t.Errorf("the identity was not kept: %v", got)
 	}
 }

@@ -87,7 +87,7 @@ func (m *member) keep(ctx context.Context, reg *registration, uid types.UID) err
 	defer cancel()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": reg.from.UID, "resourceVersion": reg.from.ResourceVersion,
-		"annotations": map[string]string{AnnotationClusterUID: string(uid)},
+		"annotations": map[string]string{v1beta1.AnnotationClusterUID: string(uid)},
 	}})
 	if err != nil {
 		return &keepError{err}

@@ -14,22 +14,6 @@ import (
 	"tkestack.io/tapp/fleet/kubeconfig"
 )
 
-// How clusters are registered.
-const (
-	// LabelOwner has the value OwnerLegacy on the Secrets and ConfigMaps that register
-	// clusters, as in the original systems.
-	LabelOwner  = "ClusterOwner"
-	OwnerLegacy = "sym-admin"
-	// LabelRuntime is "true" on Secrets that follow the convention of multicluster-runtime.
-	LabelRuntime = "sigs.k8s.io/multicluster-runtime-kubeconfig"
-	// AnnotationClusterUID keeps the identity of a cluster: the UID of its kube-system.
-	AnnotationClusterUID = v1beta1.GroupName + "/cluster-uid"
-
-	keyKubeconfig        = "kubeconfig.yaml"
-	keyKubeconfigRuntime = "kubeconfig"
-	keyStatus            = "status"
-)
-
 // Reasons of events about registrations.
 const (
 	ReasonInConfigMap = "CredentialsInConfigMap"
@@ -86,22 +70,22 @@ func fromConfigMap(c *corev1.ConfigMap) *registration {
 
 func read(kind string, o metav1.Object, data map[string]string) *registration {
 	r := &registration{
-		name: v1beta1.FoldClusterName(o.GetName()), uid: types.UID(o.GetAnnotations()[AnnotationClusterUID]),
+		name: v1beta1.FoldClusterName(o.GetName()), uid: types.UID(o.GetAnnotations()[v1beta1.AnnotationClusterUID]),
 		from: corev1.ObjectReference{APIVersion: "v1", Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()},
 		meta: map[string]string{},
 	}
 	r.kept = r.uid != ""
 	for key, value := range o.GetLabels() {
-		if key != LabelOwner && key != LabelRuntime {
+		if key != v1beta1.LabelOwner && key != v1beta1.LabelRuntime {
 			r.meta[key] = value
 		}
 	}
-	key := keyKubeconfig
-	if _, has := data[key]; !has && o.GetLabels()[LabelRuntime] == "true" {
-		key = keyKubeconfigRuntime
+	key := v1beta1.KeyKubeconfig
+	if _, has := data[key]; !has && o.GetLabels()[v1beta1.LabelRuntime] == "true" {
+		key = v1beta1.KeyKubeconfigRuntime
 	}
 	for k, value := range data {
-		if k != key && k != keyStatus {
+		if k != key && k != v1beta1.KeyStatus {
 			r.meta[k] = value
 		}
 	}
@@ -110,7 +94,7 @@ func read(kind string, o metav1.Object, data map[string]string) *registration {
 	} else {
 		r.refused = fmt.Sprintf("%s %s has no key %s", kind, o.GetName(), key)
 	}
-	switch status := strings.TrimSpace(data[keyStatus]); status {
+	switch status := strings.TrimSpace(data[v1beta1.KeyStatus]); status {
 	case "", "Ready", "true":
 	case "Maintaining", "false":
 		r.maintaining = true

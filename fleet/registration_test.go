@@ -16,9 +16,9 @@ import (
 )
 
 func TestRegistrations(t *testing.T) {
-	legacy, convention := map[string]string{LabelOwner: OwnerLegacy}, map[string]string{LabelRuntime: "true", "zone": "gz"}
+	legacy, convention := map[string]string{v1beta1.LabelOwner: v1beta1.OwnerLegacy}, map[string]string{v1beta1.LabelRuntime: "true", "zone": "gz"}
 	meta := func(name string, labels map[string]string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Name: name, Namespace: "clusters", UID: "u", Labels: labels, Annotations: map[string]string{AnnotationClusterUID: "kept"}}
+		return metav1.ObjectMeta{Name: name, Namespace: "clusters", UID: "u", Labels: labels, Annotations: map[string]string{v1beta1.AnnotationClusterUID: "kept"}}
 	}
 	of := func(data map[string]string, labels map[string]string) *registration {
 		bytes := map[string][]byte{}
@@ -72,7 +72,7 @@ func TestSources(t *testing.T) {
 	})
 	hub.put("configmaps/clusters/a", configMap("a", a.kubeconfig("x")))
 	s := secret("b", "")
-	s["metadata"].(object)["labels"] = object{LabelRuntime: "true"}
+	s["metadata"].(object)["labels"] = object{v1beta1.LabelRuntime: "true"}
 	s["data"] = object{"kubeconfig": secret("", b.kubeconfig("x"))["data"].(object)["kubeconfig.yaml"]}
 	hub.put("secrets/clusters/b", s)
 	r.register("bad", "x: [")

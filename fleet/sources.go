@@ -12,6 +12,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"tkestack.io/tapp/controller/cache"
+	"tkestack.io/tapp/crd/workload/v1beta1"
 )
 
 // sources watch what registers clusters.
@@ -26,7 +27,7 @@ type sources struct {
 func newSources(hub corev1client.CoreV1Interface, namespace string) (*sources, error) {
 	s := &sources{dirty: make(chan struct{}, 1)}
 	secrets, configMaps := hub.Secrets(namespace), hub.ConfigMaps(namespace)
-	for _, label := range []string{LabelOwner + "=" + OwnerLegacy, LabelRuntime + "=true"} {
+	for _, label := range []string{v1beta1.LabelOwner + "=" + v1beta1.OwnerLegacy, v1beta1.LabelRuntime + "=true"} {
 		i, err := cache.NewInformer(cache.Source{
 			Client: secrets, Label: label,
 			Lists:   func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return secrets.List(ctx, o) },
@@ -39,7 +40,7 @@ func newSources(hub corev1client.CoreV1Interface, namespace string) (*sources, e
 	}
 	var err error
 	s.configMaps, err = cache.NewInformer(cache.Source{
-		Client: configMaps, Label: LabelOwner + "=" + OwnerLegacy,
+		Client: configMaps, Label: v1beta1.LabelOwner + "=" + v1beta1.OwnerLegacy,
 		Lists: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return configMaps.List(ctx, o)
 		},

@@ -74,7 +74,7 @@ var rooms = []room{
 	{name: "webhook/advdeployment", may: []string{"plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/appset", may: []string{"plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/app", may: []string{"crd/app/v1", "crd/client", "webhook/review", "webhook/rule"}},
-	{name: "plugin/...", may: []string{"plugin/...", "crd/...", "plan/..."}},
+	{name: "plugin/...", may: []string{"plugin/...", "crd/...", "plan/...", "fleet/kubeconfig"}},
 	// Certificates are cert-manager's business, and only this room talks to its packages.
 	{name: "certs/...", may: []string{"certs/...", "process"}, only: []string{
 		"github.com/cert-manager/cert-manager", "golang.org/x/sync", "github.com/urfave/cli/v2", "github.com/prometheus/client_golang",

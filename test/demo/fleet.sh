@@ -30,7 +30,7 @@ if [ "${1:-}" = down ]; then
 	for name in hub "${members[@]}"; do
 		ended "$name"
 		bin/devcluster down --dir "$state/$name"
-		rm -f "$state/$name/"*.kubeconfig "$state/$name/registration.yaml"
+		rm -f "$state/$name/"*.kubeconfig
 	done
 	exit 0
 fi
@@ -117,13 +117,9 @@ echo "they run; what they say is in $state/*/tapp.log"
 
 step "The members join: an account with few rights there, and a Secret with its kubeconfig on the hub"
 for name in "${members[@]}"; do
-	on "$name" kubectl apply --server-side --filename $here/member.yaml
-	account "$name" fleet
-	kubectl create secret generic "$name" --namespace $space --from-file "kubeconfig.yaml=$state/$name/fleet.kubeconfig" --dry-run=client --output yaml |
-		kubectl label --local --filename - ClusterOwner=sym-admin --output yaml >"$state/$name/registration.yaml"
-	on hub kubectl apply --server-side --filename "$state/$name/registration.yaml"
+	on "$name" kubectl tapp fleet join "$name" --hub-kubeconfig "$state/hub/kubeconfig" --allow-local
 done
-echo "registered: ${members[*]}"
+on hub kubectl tapp fleet clusters
 
 step "One application in all of them: as TApps, as StatefulSets, as Deployments"
 for kind in InPlaceSet StatefulSet deployment; do

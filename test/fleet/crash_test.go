@@ -42,7 +42,7 @@ func TestLeaderKilled(t *testing.T) {
 	toHub, toMember, ofWorker := r.relay(r.hub), r.relay(member), r.relay(member)
 	register := func(server string, ca []byte) {
 		t.Helper()
-		config, err := member.kubeconfig(t.Context(), "fleet", server, ca)
+		config, err := member.kubeconfig(t.Context(), "tapp-fleet", server, ca)
 		if err != nil {
 			t.Fatal(err)
 		}

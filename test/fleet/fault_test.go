@@ -51,7 +51,7 @@ func (r *rig) carried(m *site, log *audit.Log) []audit.Request {
 	r.Helper()
 	var out []audit.Request
 	for _, request := range r.on(m).Requests(log, audit.Filter{}) {
-		if request.User == "system:serviceaccount:"+releaseSpace+":fleet" && request.IsWrite() {
+		if request.User == "system:serviceaccount:"+releaseSpace+":tapp-fleet" && request.IsWrite() {
 			out = append(out, request)
 		}
 	}
@@ -120,7 +120,7 @@ func TestFrozen(t *testing.T) {
 	defer heal()
 	log := r.on(kept).FollowAudit()
 	signal("STOP")
-	r.on(revoked).Kubectl("delete", "serviceaccount", "fleet", "--namespace", releaseSpace)
+	r.on(revoked).Kubectl("delete", "serviceaccount", "tapp-fleet", "--namespace", releaseSpace)
 	hub.Kubectl("patch", "secret", "member1", "--namespace", releaseSpace, "--patch", `{"stringData": {"status": "Maintaining"}}`)
 	r.shows(r.hub, "Maintaining Offline Unfit", "get", "as", "shop", states)
 	r.apply("v2", 3)

@@ -90,38 +90,27 @@ func (s *site) work(ctx context.Context) error {
 	return s.launch(ctx, "--controllers", "tapp,advdeployment")
 }
 
-// joined are the rights of the hub in a member, and no others.
-const joined = `
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: fleet, namespace: tapp-system}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: fleet}
-rules:
-- {apiGroups: [workload.dmall.com], resources: [advdeployments], verbs: [get, list, watch, create, patch, delete]}
-- {apiGroups: [""], resources: [namespaces], resourceNames: [kube-system], verbs: [get]}
-- {nonResourceURLs: [/readyz, /livez], verbs: [get]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: fleet}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: fleet}
-subjects: [{kind: ServiceAccount, name: fleet, namespace: tapp-system}]
-`
-
-// join a member: its account there, and its registration with the hub, by way of its wire.
-func (f *fleet) join(ctx context.Context, m *site) error {
-	if out, err := m.Command(ctx, joined, "kubectl", "apply", "--server-side", "--filename", "-"); err != nil {
+// join a member by the plugin: its account there, and its registration with the hub, by
+// way of its wire.
+func (f *fleet) join(ctx context.Context, m *site, flags ...string) error {
+	if out, err := f.plugin(ctx, m, "", append([]string{"join", m.name, "--hub-kubeconfig", f.hub.Kubeconfig, "--server-address", "https://" + m.wire.Addr().String()}, flags...)...); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
-	config, err := m.kubeconfig(ctx, "fleet", "https://"+m.wire.Addr().String(), m.Config.CAData)
+	secret, err := f.hub.Kube.CoreV1().Secrets(releaseSpace).Get(ctx, m.name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	m.registration = config
-	return f.register(ctx, m.name, config)
+	m.registration = secret.Data["kubeconfig.yaml"]
+	return f.register(ctx, m.name, m.registration)
+}
+
+// plugin runs `kubectl tapp fleet` on a cluster, with an input.
+func (f *fleet) plugin(ctx context.Context, s *site, input string, args ...string) (string, error) {
+	path := filepath.Join(filepath.Dir(f.hub.Kubeconfig), "bin", "kubectl-tapp")
+	if err := os.Symlink(s.Program("tapp"), path); err != nil && !errors.Is(err, os.ErrExist) {
+		return "", err
+	}
+	return s.Command(ctx, input, "../../hub/bin/kubectl-tapp", append([]string{"fleet", "--allow-local"}, args...)...)
 }
 
 // register a cluster with the hub, by a Secret that says nothing else.
@@ -135,7 +124,7 @@ func (f *fleet) register(ctx context.Context, name string, config []byte) error 
 	if err != nil {
 		return err
 	}
-	if out, err := f.hub.Command(ctx, string(manifest), "kubectl", "apply", "--server-side", "--filename", "-"); err != nil {
+	if out, err := f.hub.Command(ctx, string(manifest), "kubectl", "apply", "--server-side", "--force-conflicts", "--filename", "-"); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	if out, err := f.hub.Command(ctx, "", "kubectl", "patch", "secret", name, "--namespace", releaseSpace, "--patch", `{"data": {"status": null}}`); err != nil {

@@ -98,6 +98,25 @@ const (
 	AnnotationAcceptGeneration = GroupName + "/accept-generation"
 )
 
+// Registrations of clusters: Secrets, or ConfigMaps as in the original systems, in the
+// namespace of the clusters on the hub. The name is that of the cluster.
+const (
+	// LabelOwner has the value OwnerLegacy on the Secrets and ConfigMaps that register
+	// clusters, as in the original systems. Their kubeconfig is in KeyKubeconfig.
+	LabelOwner    = "ClusterOwner"
+	OwnerLegacy   = "sym-admin"
+	KeyKubeconfig = "kubeconfig.yaml"
+	// LabelRuntime is "true" on Secrets that follow the convention of multicluster-runtime.
+	// Their kubeconfig is in KeyKubeconfigRuntime.
+	LabelRuntime         = "sigs.k8s.io/multicluster-runtime-kubeconfig"
+	KeyKubeconfigRuntime = "kubeconfig"
+	// KeyStatus is absent, Ready or true, or else Maintaining or false.
+	KeyStatus = "status"
+	// AnnotationClusterUID keeps the identity of a cluster: the UID of its namespace
+	// kube-system.
+	AnnotationClusterUID = GroupName + "/cluster-uid"
+)
+
 // LabelReplacesUID on the registration of a cluster is the UID of the cluster that it took
 // the place of: AppSets that have a part there start anew in it.
 const LabelReplacesUID = GroupName + "/replaces-uid"

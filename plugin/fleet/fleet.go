@@ -1,0 +1,208 @@
+// Package fleet has the commands `kubectl tapp fleet`, which register clusters with a hub.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"tkestack.io/tapp/crd/client"
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/fleet/kubeconfig"
+)
+
+// manager owns the fields that the commands write.
+const manager = "kubectl-tapp"
+
+// Options are what the commands share with others.
+type Options struct {
+	// Kubeconfig is what the common flags lead to.
+	Kubeconfig clientcmd.ClientConfig
+	Streams    genericiooptions.IOStreams
+	// Usage makes an error one of the command line.
+	Usage func(error) error
+}
+
+// common are the flags of all commands.
+type common struct {
+	Options
+	clusterNamespace string
+	allowLocal       bool
+}
+
+// New is the command `fleet`.
+func New(o Options) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "fleet",
+		Short: "Register clusters with the hub of a fleet",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return o.Usage(fmt.Errorf("there is no command %q", args[0]))
+			}
+			return c.Help()
+		},
+	}
+	all := &common{Options: o}
+	c.PersistentFlags().StringVar(&all.clusterNamespace, "cluster-namespace", "tapp-system", "Namespace of the hub that has the registrations")
+	c.PersistentFlags().BoolVar(&all.allowLocal, "allow-local", false, "Take members at loopback and link-local addresses; the hub's controller needs --allow-local-clusters for it")
+	c.AddCommand(newJoin(all), newClusters(all), newSecure(all), newAccept(all))
+	return c
+}
+
+// session is a connection to a cluster.
+type session struct {
+	config *rest.Config
+	kube   kubernetes.Interface
+	// appSets of the hub.
+	appSets client.AppSetsGetter
+}
+
+func connect(config *rest.Config) (*session, error) {
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	appSets, err := client.NewAppSets(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return &session{config, kube, appSets}, nil
+}
+
+// hub is what the common flags lead to.
+func (c *common) hub() (*session, error) { return connectBy(c.Kubeconfig) }
+
+func connectBy(by clientcmd.ClientConfig) (*session, error) {
+	config, err := by.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	return connect(config)
+}
+
+// uid of a cluster: that of its namespace kube-system.
+func (s *session) uid(ctx context.Context) (types.UID, error) {
+	system, err := s.kube.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("asking for the UID of namespace %s: %w", metav1.NamespaceSystem, err)
+	}
+	return system.UID, nil
+}
+
+// registration of a cluster.
+type registration struct {
+	// name is folded, and object is that of the Secret or ConfigMap.
+	name, object string
+	secret       *corev1.Secret
+	configMap    *corev1.ConfigMap
+}
+
+func (r *registration) meta() metav1.Object {
+	if r.secret != nil {
+		return r.secret
+	}
+	return r.configMap
+}
+
+// uid of the cluster that it was registered with; empty: nobody has been there yet.
+func (r *registration) uid() types.UID {
+	return types.UID(r.meta().GetAnnotations()[v1beta1.AnnotationClusterUID])
+}
+
+func (r *registration) kind() string {
+	if r.secret != nil {
+		return "Secret"
+	}
+	return "ConfigMap"
+}
+
+func (r *registration) value(key string) string {
+	if r.secret != nil {
+		return string(r.secret.Data[key])
+	}
+	return r.configMap.Data[key]
+}
+
+// kubeconfig as the hub's controller finds it.
+func (r *registration) kubeconfig() []byte {
+	text := r.value(v1beta1.KeyKubeconfig)
+	if text == "" && r.meta().GetLabels()[v1beta1.LabelRuntime] == "true" {
+		text = r.value(v1beta1.KeyKubeconfigRuntime)
+	}
+	return []byte(text)
+}
+
+// registrations of the hub, those that count before others of the same name.
+func (c *common) registrations(ctx context.Context, hub *session) ([]registration, error) {
+	var out []registration
+	known := map[types.UID]bool{}
+	owned, runtime := v1beta1.LabelOwner+"="+v1beta1.OwnerLegacy, v1beta1.LabelRuntime+"=true"
+	for _, label := range []string{owned, runtime} {
+		secrets, err := hub.kube.CoreV1().Secrets(c.clusterNamespace).List(ctx, metav1.ListOptions{LabelSelector: label})
+		if err != nil {
+			return nil, fmt.Errorf("listing the registrations: %w", err)
+		}
+		for i := range secrets.Items {
+			if s := &secrets.Items[i]; !known[s.UID] {
+				known[s.UID] = true
+				out = append(out, registration{name: v1beta1.FoldClusterName(s.Name), object: s.Name, secret: s})
+			}
+		}
+	}
+	configMaps, err := hub.kube.CoreV1().ConfigMaps(c.clusterNamespace).List(ctx, metav1.ListOptions{LabelSelector: owned})
+	if err != nil {
+		return nil, fmt.Errorf("listing the registrations: %w", err)
+	}
+	for i := range configMaps.Items {
+		m := &configMaps.Items[i]
+		out = append(out, registration{name: v1beta1.FoldClusterName(m.Name), object: m.Name, configMap: m})
+	}
+	return out, nil
+}
+
+// find the registration of a cluster; nil: there is none.
+func find(all []registration, cluster string) *registration {
+	for i := range all {
+		if all[i].name == v1beta1.FoldClusterName(cluster) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// member connects to a registered cluster as the hub's controller does.
+func (c *common) member(r *registration) (*session, error) {
+	config, err := kubeconfig.Judge(r.kubeconfig(), c.allowLocal)
+	if err != nil {
+		return nil, fmt.Errorf("the kubeconfig of cluster %s is not used: %w", r.name, err)
+	}
+	return connect(config)
+}
+
+func (c *common) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(c.Streams.Out, format+"\n", args...)
+}
+
+// one requires the name of a cluster.
+func (c *common) one(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return c.Usage(errors.New("the name of a cluster is missing"))
+	case len(args) > 1:
+		return c.Usage(fmt.Errorf("%q is one argument too many", args[1]))
+	case strings.TrimSpace(args[0]) == "":
+		return c.Usage(errors.New("the name of the cluster is empty"))
+	}
+	return nil
+}
