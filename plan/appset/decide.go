@@ -52,7 +52,7 @@ func (s *site) trouble() (reason, why string) {
 			why = "is not registered, and may still have a part"
 		}
 	case v1beta1.ClusterMistaken:
-		reason, why = ReasonMistaken, "is another one than it was; nothing is written there"
+		reason, why = ReasonMistaken, "is mistaken for another one; nothing is written there"
 	case v1beta1.ClusterUnfit:
 		reason, why = ReasonUnfit, "cannot be used"
 	case v1beta1.ClusterMaintaining:

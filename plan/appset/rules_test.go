@@ -22,6 +22,17 @@ func newVersion(a *v1beta1.AppSet) {
 	}
 }
 
+// TestTwice: one cluster under two names has one part, and the second name is told.
+func TestTwice(t *testing.T) {
+	w := newWorld(t, web, "one", "two")
+	w.clusters["two"].UID = w.clusters["one"].UID
+	w.settle().work().settle()
+	if w.clusters["two"].Part != nil {
+		t.Error("it has two parts")
+	}
+	w.says(v1beta1.PhaseUnknown, "6/3/3 v1", "ClusterMistaken: cluster two is mistaken for another one; nothing is written there: it is cluster One, by the UID uid-one: name it once")
+}
+
 // TestStates: what is written to clusters in each state, and what the status says of them.
 func TestStates(t *testing.T) {
 	for state, c := range map[v1beta1.ClusterState]struct {
@@ -34,7 +45,7 @@ func TestStates(t *testing.T) {
 		v1beta1.ClusterOffline:     {[]string{"Apply one"}, v1beta1.PhaseUnknown, "6/3/3 v1/v2", ""},
 		v1beta1.ClusterMaintaining: {[]string{"Apply one"}, v1beta1.PhaseUnknown, "6/3/3 v1/v2", ""},
 		v1beta1.ClusterMistaken: {[]string{"Apply one"}, v1beta1.PhaseUnknown, "6/3/3 v1/v2",
-			"ClusterMistaken: cluster two is another one than it was; nothing is written there"},
+			"ClusterMistaken: cluster two is mistaken for another one; nothing is written there"},
 		v1beta1.ClusterUnfit: {[]string{"Apply one"}, v1beta1.PhaseUnknown, "6/3/3 v1/v2", "ClusterUnfit: cluster two cannot be used: install tapp there"},
 		v1beta1.ClusterUnregistered: {[]string{"Apply one"}, v1beta1.PhaseUnknown, "6/3/3 v1/v2",
 			"ClusterUnregistered: cluster two is not registered: register it under this name, or correct the name in spec.clusterTopology"},
@@ -245,7 +256,7 @@ func TestRestored(t *testing.T) {
 func TestSwapped(t *testing.T) {
 	w := newWorld(t, web, "one", "two").install()
 	w.clusters["two"].UID, w.clusters["two"].Part = "another", nil
-	says := "ClusterMistaken: cluster two is another one than it was; nothing is written there: the part is in the one with the UID uid-two; if this one replaces it, label its registration with workload.dmall.com/replaces-uid=uid-two"
+	says := "ClusterMistaken: cluster two is mistaken for another one; nothing is written there: the part is in the one with the UID uid-two; if this one replaces it, label its registration with workload.dmall.com/replaces-uid=uid-two"
 	w.settle().expect().says(v1beta1.PhaseUnknown, "6/3/3 v1", says)
 	w.deleteAppSet()
 	w.settle().expect("Delete one").work().settle().expect()

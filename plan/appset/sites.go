@@ -112,6 +112,7 @@ func newComputation(in Input) *computation {
 			s.spec, s.revision = &spec, podset.Revision(s.units)
 		}
 	}
+	c.twice()
 	for _, name := range others(memory, seen) {
 		cluster, ok := seen[name]
 		if c.find(name) != nil {
@@ -122,6 +123,24 @@ func newComputation(in Input) *computation {
 		}
 	}
 	return c
+}
+
+// twice takes a cluster that is listed under two names for the first one only: both parts
+// would be one object there.
+func (c *computation) twice() {
+	first := map[types.UID]*site{}
+	for _, s := range c.sites {
+		before := first[s.UID]
+		if s.UID == "" || s.State == v1beta1.ClusterMistaken {
+			continue
+		}
+		if before == nil {
+			first[s.UID] = s
+			continue
+		}
+		s.State, s.Certain, s.Part, s.ours = v1beta1.ClusterMistaken, false, nil, false
+		s.Message = fmt.Sprintf("it is cluster %s, by the UID %s: name it once", before.title, s.UID)
+	}
 }
 
 func others(memory map[string]types.UID, seen map[string]Cluster) []string {
