@@ -58,7 +58,11 @@ func problemsOfSelector(s *metav1.LabelSelector, units []Unit) (out []Problem) {
 	}
 	for i := range units {
 		if t := units[i].Content.Template; t != nil && !selector.Matches(labels.Set(t.Labels)) {
-			out = append(out, Problem{path, fmt.Sprintf("it does not select the pods of podSet %s in cluster %s, whose labels are %s", units[i].PodSet.Name, units[i].Cluster, labels.Set(t.Labels))})
+			of := "podSet " + units[i].PodSet.Name
+			if units[i].Cluster != "" { // an AdvDeployment has none
+				of += " in cluster " + units[i].Cluster
+			}
+			out = append(out, Problem{path, fmt.Sprintf("it does not select the pods of %s, whose labels are %s", of, labels.Set(t.Labels))})
 		}
 	}
 	return out

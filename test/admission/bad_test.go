@@ -19,7 +19,7 @@ const badManifests = "../../webhook/%s/testdata/bad/*.yaml"
 
 // TestBadManifests: what users see, word for word.
 func TestBadManifests(t *testing.T) {
-	for kind, least := range map[string]int{"tapp": 60, "appset": 40} {
+	for kind, least := range map[string]int{"tapp": 60, "appset": 40, "advdeployment": 20} {
 		t.Run(kind, func(t *testing.T) { testBadManifests(t, fmt.Sprintf(badManifests, kind), least) })
 	}
 }

@@ -152,6 +152,9 @@ func (s suite) register(ctx context.Context, url string, authority []byte) error
 		}, {
 			Name: "validate.appset.tkestack.io", ClientConfig: at("/validate/appset"), Rules: rule(v1beta1.SchemeGroupVersion, "appsets"), FailurePolicy: &fail, MatchPolicy: &equivalent,
 			NamespaceSelector: where, SideEffects: &none, TimeoutSeconds: &seconds, AdmissionReviewVersions: versions,
+		}, {
+			Name: "validate.advdeployment.tkestack.io", ClientConfig: at("/validate/advdeployment"), Rules: rule(v1beta1.SchemeGroupVersion, "advdeployments"), FailurePolicy: &fail, MatchPolicy: &equivalent,
+			NamespaceSelector: where, SideEffects: &none, TimeoutSeconds: &seconds, AdmissionReviewVersions: versions,
 		}},
 	}
 	s.unregister(ctx)
