@@ -41,7 +41,7 @@ func newGauges() gauges {
 		clusters:     desc("clusters", "Clusters that are registered, or were and have parts, by state.", "state"),
 		inConfigMaps: desc("credentials_in_configmaps", "Registered clusters whose credentials are in a ConfigMap."),
 		state:        desc("cluster_state", "Always 1; the label says in which state the cluster is.", "cluster", "state"),
-		fresh:        desc("cluster_fresh", "1 if the cluster is Ready and what is known of it is current.", "cluster"),
+		fresh:        desc("cluster_fresh", "1 if the cluster answers and what is known of it is current.", "cluster"),
 		asOf:         desc("cluster_as_of_seconds", "Until when what is known of the cluster is known to be true, in seconds since 1970.", "cluster"),
 		parts:        desc("cluster_parts", "AdvDeployments of this fleet that are known in the cluster.", "cluster"),
 	}
