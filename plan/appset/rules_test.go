@@ -33,6 +33,56 @@ func TestTwice(t *testing.T) {
 	w.says(v1beta1.PhaseUnknown, "6/3/3 v1", "ClusterMistaken: cluster two is mistaken for another one; nothing is written there: it is cluster One, by the UID uid-one: name it once")
 }
 
+// TestRenamed: a cluster that is registered and listed under another name keeps its part:
+// taking the old name out is no departure. The old registration may be there still, or gone.
+func TestRenamed(t *testing.T) {
+	for name, old := range map[string]Cluster{
+		"both registered": {Name: "two", UID: "uid-two", State: v1beta1.ClusterReady, Certain: true, AsOf: start},
+		"one registered":  {Name: "two", State: v1beta1.ClusterUnregistered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, web, "one", "two").install()
+			zwei := *w.clusters["two"]
+			zwei.Name = "zwei"
+			if old.Certain {
+				old.Part = zwei.Part
+			}
+			w.clusters["zwei"], w.clusters["two"] = &zwei, &old
+			w.edit(func(a *v1beta1.AppSet) { a.Spec.ClusterTopology.Clusters[1].Name = "zwei" })
+			w.settle().expect("Own", "Apply zwei") // its instances are told another name of their cluster
+			if got := w.app.Annotations[v1beta1.AnnotationClusters]; got != "one=uid-one,zwei=uid-two" {
+				t.Errorf("remembered are %s", got)
+			}
+			w.work().settle().expect().says(v1beta1.PhaseRunning, "6/6/0 v1/v2", "")
+			w.silence("zwei", v1beta1.ClusterOffline)
+			w.deleteAppSet()
+			w.settle().expect("Delete one")
+			w.workIn("one")
+			if w.settle().expect(); w.app == nil {
+				t.Error("it is gone, and its part is not")
+			}
+		})
+	}
+}
+
+// TestRenamedAndSilent: what was remembered under the old name holds a deletion, though
+// nothing was ever heard under the new one.
+func TestRenamedAndSilent(t *testing.T) {
+	w := newWorld(t, web, "one", "two").install()
+	w.clusters["zwei"] = &Cluster{Name: "zwei", UID: "uid-two", State: v1beta1.ClusterOffline}
+	w.clusters["two"] = &Cluster{Name: "two", State: v1beta1.ClusterUnregistered}
+	w.edit(func(a *v1beta1.AppSet) { a.Spec.ClusterTopology.Clusters[1].Name = "zwei" })
+	w.deleteAppSet()
+	w.settle().expect("Delete one")
+	w.workIn("one")
+	if w.settle().expect(); w.app == nil {
+		t.Fatal("it is gone, and its part is not")
+	}
+	if stalled := w.condition(v1beta1.ConditionStalled); stalled.Reason != ReasonUnreachable || !strings.Contains(stalled.Message, "the deletion waits for cluster zwei") {
+		t.Errorf("%s: %s", stalled.Reason, stalled.Message)
+	}
+}
+
 // TestStates: what is written to clusters in each state, and what the status says of them.
 func TestStates(t *testing.T) {
 	for state, c := range map[v1beta1.ClusterState]struct {

@@ -1,6 +1,7 @@
 package appset
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -112,7 +113,6 @@ func newComputation(in Input) *computation {
 			s.spec, s.revision = &spec, podset.Revision(s.units)
 		}
 	}
-	c.twice()
 	for _, name := range others(memory, seen) {
 		cluster, ok := seen[name]
 		if c.find(name) != nil {
@@ -122,25 +122,30 @@ func newComputation(in Input) *computation {
 			add(name, name)
 		}
 	}
+	c.unite()
 	return c
 }
 
-// twice takes a cluster that is listed under two names for the first one only: both parts
-// would be one object there.
-func (c *computation) twice() {
+// unite has one site for each cluster, whatever its names: two parts would be one object
+// there. The first name counts, and what is remembered under another one is remembered
+// under that. A second name that is listed is told, and one that is not is no departure.
+func (c *computation) unite() {
 	first := map[types.UID]*site{}
-	for _, s := range c.sites {
-		before := first[s.UID]
-		if s.UID == "" || s.State == v1beta1.ClusterMistaken {
-			continue
+	c.sites = slices.DeleteFunc(c.sites, func(s *site) bool {
+		identity := cmp.Or(s.was, s.UID)
+		one, known := first[identity]
+		if identity == "" || !known {
+			first[identity] = s
+			return false
 		}
-		if before == nil {
-			first[s.UID] = s
-			continue
+		if s.remembered {
+			one.remembered, one.was = true, identity
 		}
-		s.State, s.Certain, s.Part, s.ours = v1beta1.ClusterMistaken, false, nil, false
-		s.Message = fmt.Sprintf("it is cluster %s, by the UID %s: name it once", before.title, s.UID)
-	}
+		s.remembered, s.was, s.ours = false, "", false
+		s.State, s.Certain, s.Part = v1beta1.ClusterMistaken, false, nil
+		s.Message = fmt.Sprintf("it is cluster %s, by the UID %s: name it once", one.title, identity)
+		return !s.listed
+	})
 }
 
 func others(memory map[string]types.UID, seen map[string]Cluster) []string {
