@@ -16,7 +16,7 @@ func TestCommands(t *testing.T) {
 	hub, m, other := r.on(r.hub), r.members[0], r.members[1]
 	run := func(s *site, input string, args ...string) string {
 		t.Helper()
-		out, err := r.plugin(t.Context(), s, input, args...)
+		out, err := s.plugin(t.Context(), input, args...)
 		if err != nil {
 			out += "(failed)"
 		}

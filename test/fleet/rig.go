@@ -93,7 +93,7 @@ func (s *site) work(ctx context.Context) error {
 // join a member by the plugin: its account there, and its registration with the hub, by
 // way of its wire.
 func (f *fleet) join(ctx context.Context, m *site, flags ...string) error {
-	if out, err := f.plugin(ctx, m, "", append([]string{"join", m.name, "--hub-kubeconfig", f.hub.Kubeconfig, "--server-address", "https://" + m.wire.Addr().String()}, flags...)...); err != nil {
+	if out, err := m.plugin(ctx, "", append([]string{"join", m.name, "--hub-kubeconfig", f.hub.Kubeconfig, "--server-address", "https://" + m.wire.Addr().String()}, flags...)...); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	secret, err := f.hub.Kube.CoreV1().Secrets(releaseSpace).Get(ctx, m.name, metav1.GetOptions{})
@@ -101,19 +101,15 @@ func (f *fleet) join(ctx context.Context, m *site, flags ...string) error {
 		return err
 	}
 	m.registration = secret.Data["kubeconfig.yaml"]
-	return f.register(ctx, m.name, m.registration)
+	return nil
 }
 
 // plugin runs `kubectl tapp fleet` on a cluster, with an input.
-func (f *fleet) plugin(ctx context.Context, s *site, input string, args ...string) (string, error) {
-	path := filepath.Join(filepath.Dir(f.hub.Kubeconfig), "bin", "kubectl-tapp")
-	if err := os.Symlink(s.Program("tapp"), path); err != nil && !errors.Is(err, os.ErrExist) {
-		return "", err
-	}
-	return s.Command(ctx, input, "../../hub/bin/kubectl-tapp", append([]string{"fleet", "--allow-local"}, args...)...)
+func (s *site) plugin(ctx context.Context, input string, args ...string) (string, error) {
+	return s.Command(ctx, input, "kubectl-tapp", append([]string{"fleet", "--allow-local"}, args...)...)
 }
 
-// register a cluster with the hub, by a Secret that says nothing else.
+// register a cluster with the hub, by a Secret.
 func (f *fleet) register(ctx context.Context, name string, config []byte) error {
 	secret := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -125,9 +121,6 @@ func (f *fleet) register(ctx context.Context, name string, config []byte) error 
 		return err
 	}
 	if out, err := f.hub.Command(ctx, string(manifest), "kubectl", "apply", "--server-side", "--force-conflicts", "--filename", "-"); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
-	if out, err := f.hub.Command(ctx, "", "kubectl", "patch", "secret", name, "--namespace", releaseSpace, "--patch", `{"data": {"status": null}}`); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	return nil
@@ -145,8 +138,12 @@ func (f *fleet) end(context.Context) error {
 	return errors.Join(errs...)
 }
 
-// install applies what the chart has, but its pods and webhooks.
+// install the plugin, and what the chart has but its pods and webhooks.
 func (s *site) install(ctx context.Context, values ...string) error {
+	plugin := s.Program("kubectl-tapp")
+	if err := errors.Join(os.RemoveAll(plugin), os.Symlink(s.Program("tapp"), plugin)); err != nil {
+		return err
+	}
 	template := []string{"template", "tapp", "../../chart", "--namespace", releaseSpace,
 		"--show-only", "templates/crds.yaml", "--show-only", "templates/rbac.yaml", "--show-only", "templates/serviceaccount.yaml"}
 	manifests, err := s.Command(ctx, "", "helm", append(template, values...)...)
