@@ -49,7 +49,7 @@ func different(path string, want, have any) []string {
 		return nil
 	case have == nil:
 		return []string{path + " is missing"}
-	case !reflect.DeepEqual(want, have):
+	case !same(path, want, have):
 		return []string{fmt.Sprintf("%s is %v instead of %v", path, have, want)}
 	}
 	return nil

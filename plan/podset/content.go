@@ -21,12 +21,13 @@ type Content struct {
 	// affinity of the podSet are in the template.
 	Template             *corev1.PodTemplateSpec        `json:"template,omitempty"`
 	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
-	// Chart, values (later ones are merged over earlier ones), image and version, for
-	// helm.
-	Chart   *v1beta1.ChartSpec `json:"chart,omitempty"`
-	Values  []string           `json:"values,omitempty"`
-	Image   string             `json:"image,omitempty"`
-	Version string             `json:"version,omitempty"`
+	// Chart, values (later ones are merged over earlier ones), image, version and nodes,
+	// for helm.
+	Chart   *Chart                   `json:"chart,omitempty"`
+	Values  []string                 `json:"values,omitempty"`
+	Image   string                   `json:"image,omitempty"`
+	Version string                   `json:"version,omitempty"`
+	Nodes   *corev1.NodeSelectorTerm `json:"nodes,omitempty"`
 
 	Selector    *metav1.LabelSelector `json:"selector,omitempty"`
 	ServiceName string                `json:"serviceName,omitempty"`
@@ -93,9 +94,14 @@ func (b *builder) build(u *Unit) {
 		}
 	}
 	if b.deployType == v1beta1.DeployHelm {
-		c.Chart, c.Image, c.Version = b.podSet.Chart, b.podSet.Image, b.podSet.Version
-		if c.Chart == nil {
-			c.Chart = spec.Chart
+		c.Image, c.Version, c.Nodes = b.podSet.Image, b.podSet.Version, b.podSet.NodeSelectorTerm
+		chart := b.podSet.Chart
+		if chart == nil {
+			chart = spec.Chart
+		}
+		c.Chart = chartOf(chart)
+		if u.Version == "" && chart.ChartURL != nil {
+			u.Version = chart.ChartURL.ChartVersion
 		}
 		for _, values := range []string{spec.RawValues, b.podSet.RawValues} {
 			if values != "" {
@@ -131,13 +137,13 @@ func (b *builder) template(u *Unit, labels, annotations map[string]string) *core
 		}
 	}
 	container := &t.Spec.Containers[main]
-	image, labelOnly := imageOf(b.podSet.Image, container.Image, b.podSet.Version)
+	image, labelOnly := ImageOf(b.podSet.Image, container.Image, b.podSet.Version)
 	if labelOnly && b.podSet.Image == "" {
 		b.note(b.path+".version", "version %s labels the pods; their image stays %s; leave out its tag to have the version there", b.podSet.Version, image)
 	}
 	container.Image = image
 	if u.Version == "" {
-		u.Version = versionOf(image)
+		u.Version = VersionOf(image)
 	}
 	t.Labels, t.Annotations = over(t.Labels, labels), over(t.Annotations, annotations)
 	if term := b.podSet.NodeSelectorTerm; term != nil {

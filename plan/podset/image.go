@@ -35,14 +35,14 @@ func MainContainer(t *corev1.PodTemplateSpec, app string) int {
 	return -1
 }
 
-// imageOf the main container.
+// ImageOf the main container. labelOnly says that the version is no tag of it.
 //
 // | image of the podSet, or else of the template | version | image | version is |
 // |---|---|---|---|
 // | has a tag or digest | any | as it is | a label |
 // | has none | given | with the version as its tag | a label, and the tag |
 // | has none | absent | as it is | absent |
-func imageOf(podSet, template, version string) (image string, labelOnly bool) {
+func ImageOf(podSet, template, version string) (image string, labelOnly bool) {
 	image = podSet
 	if image == "" {
 		image = template
@@ -71,8 +71,8 @@ func isImage(image string) bool {
 	return err == nil
 }
 
-// versionOf an image for people.
-func versionOf(image string) string {
+// VersionOf an image for people.
+func VersionOf(image string) string {
 	const digits = 12
 	tag := tagOf(image)
 	switch algorithm, digest, pinned := strings.Cut(tag, ":"); {

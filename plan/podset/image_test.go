@@ -21,7 +21,7 @@ func TestImageOf(t *testing.T) {
 		{"httpd", "nginx:1.25", "", "httpd", false},
 		{"", "", "v4", "", false},
 	} {
-		if got, labelOnly := imageOf(c.podSet, c.template, c.version); got != c.want || labelOnly != c.labelOnly {
+		if got, labelOnly := ImageOf(c.podSet, c.template, c.version); got != c.want || labelOnly != c.labelOnly {
 			t.Errorf("%+v: %s, %t", c, got, labelOnly)
 		}
 	}
@@ -32,7 +32,7 @@ func TestVersionOf(t *testing.T) {
 		"nginx": "latest", "nginx:1.25": "1.25", "r.example:5000/nginx": "latest", "r.example:5000/nginx:2": "2",
 		"nginx@sha256:0123456789abcdef": "sha256-0123456789ab", "nginx:3@sha256:0123456789abcdef": "3",
 	} {
-		if got := versionOf(image); got != want {
+		if got := VersionOf(image); got != want {
 			t.Errorf("%s: %s, want %s", image, got, want)
 		}
 	}

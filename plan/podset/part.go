@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -26,6 +27,10 @@ func Part(a *v1beta1.AppSet, units []Unit) v1beta1.AdvDeploymentSpec {
 	if limit := a.Spec.RevisionHistoryLimit; limit != nil {
 		spec.RevisionHistoryLimit = new(*limit)
 	}
+	if deployType, _ := v1beta1.DeployTypeOf(&a.Spec.PodSpec); deployType == v1beta1.DeployHelm {
+		// Each podSet has its chart, by digest: an archive is in no object twice.
+		spec.PodSpec.DeployType, spec.PodSpec.Chart = deployType, nil
+	}
 	for i := range units {
 		spec.Topology.PodSets = append(spec.Topology.PodSets, placed(a, &units[i]))
 	}
@@ -36,10 +41,27 @@ func placed(a *v1beta1.AppSet, u *Unit) v1beta1.PlacedPodSet {
 	p := v1beta1.PlacedPodSet{PodSetSpec: *u.PodSet.PodSetSpec.DeepCopy()}
 	p.Replicas = new(intstr.FromInt32(u.Replicas))
 	p.Meta = metaOf(a, u)
-	if chart := u.PodSet.Chart.DeepCopy(); chart != nil {
-		p.Chart = &v1beta1.PlacedChart{RawChart: chart.RawChart, ChartURL: chart.ChartURL}
+	if chart := u.Content.Chart; chart != nil {
+		p.Chart = placedChart(a, u)
 	}
 	return p
+}
+
+// placedChart is the Secret with the archive, and for people where it comes from. A chart
+// that nobody has fetched has no Secret.
+func placedChart(a *v1beta1.AppSet, u *Unit) *v1beta1.PlacedChart {
+	chart := u.PodSet.Chart
+	if chart == nil {
+		chart = a.Spec.PodSpec.Chart
+	}
+	out := &v1beta1.PlacedChart{}
+	if chart != nil && len(chart.RawChart) == 0 {
+		out.ChartURL = chart.ChartURL.DeepCopy()
+	}
+	if u.Content.Chart.Digest != "" {
+		out.SecretRef = &corev1.LocalObjectReference{Name: u.Content.Chart.SecretName()}
+	}
+	return out
 }
 
 // metaOf a unit: all that is said of its metadata, in the order of builder.metadata. What

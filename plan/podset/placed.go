@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"tkestack.io/tapp/crd/workload/v1beta1"
 )
 
@@ -31,6 +33,11 @@ func Placed(d *v1beta1.AdvDeployment) ([]Unit, []Note, []Problem) {
 		return nil, notes, problems
 	}
 	for i := range units {
+		if chart := d.Spec.Topology.PodSets[i].Chart; chart != nil && chart.SecretRef != nil {
+			if why := units[i].pinTo(chart.SecretRef); why != "" {
+				problems = append(problems, Problem{path("", units[i].PodSet.Name) + ".chart.secretRef", why})
+			}
+		}
 		if name := d.Spec.Topology.PodSets[i].Revision; name != "" {
 			if why := units[i].holdBack(d.Spec.Revisions, name); why != "" {
 				problems = append(problems, Problem{path("", units[i].PodSet.Name) + ".revision", why})
@@ -41,6 +48,21 @@ func Placed(d *v1beta1.AdvDeployment) ([]Unit, []Note, []Problem) {
 		return nil, notes, problems
 	}
 	return units, notes, nil
+}
+
+// pinTo gives a unit the chart in a Secret. Why it cannot; empty: it could.
+func (u *Unit) pinTo(ref *corev1.LocalObjectReference) string {
+	if u.Content.DeployType != v1beta1.DeployHelm {
+		return ""
+	}
+	digest := digestIn(ref)
+	if digest == "" {
+		return fmt.Sprintf("%q is no name of a chart's Secret: that is %s, and the SHA-256 of its archive", ref.Name, v1beta1.ChartSecretPrefix)
+	}
+	if err := u.Pin(digest); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // holdBack gives a unit the content of a revision. Why it cannot; empty: it could.
@@ -72,7 +94,7 @@ func (c *Content) versionOr(otherwise string) string {
 		return c.Labels[v1beta1.LabelVersion]
 	case c.Template != nil:
 		if main := MainContainer(c.Template, c.Labels[v1beta1.LabelApp]); main >= 0 {
-			return versionOf(c.Template.Spec.Containers[main].Image)
+			return VersionOf(c.Template.Spec.Containers[main].Image)
 		}
 	}
 	return otherwise

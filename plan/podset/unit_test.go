@@ -160,10 +160,10 @@ spec:
 		t.Fatal(problems)
 	}
 	p, q := units[0].Content, units[1].Content
-	if p.DeployType != v1beta1.DeployHelm || p.Chart.ChartURL.URL != "dmall/a" || !slices.Equal(p.Values, []string{"a: 1"}) || p.Version != "v1" || p.Labels["release"] != "p" {
+	if p.DeployType != v1beta1.DeployHelm || p.Chart.URL != "dmall/a" || p.Chart.Version != "1" || !slices.Equal(p.Values, []string{"a: 1"}) || p.Version != "v1" || p.Labels["release"] != "p" {
 		t.Errorf("%+v", p)
 	}
-	if string(q.Chart.RawChart) != "hello" || !slices.Equal(q.Values, []string{"a: 1", "a: 2"}) || q.Image != "x:2" {
+	if q.Chart.Digest != DigestOf([]byte("hello")) || !slices.Equal(q.Values, []string{"a: 1", "a: 2"}) || q.Image != "x:2" {
 		t.Errorf("%+v", q)
 	}
 }

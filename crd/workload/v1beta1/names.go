@@ -121,6 +121,20 @@ const (
 // the place of: AppSets that have a part there start anew in it.
 const LabelReplacesUID = GroupName + "/replaces-uid"
 
+// ChartSecretPrefix begins the names of the immutable Secrets that hold charts' archives,
+// below KeyChart. The SHA-256 of the archive follows. They are in one namespace of the hub
+// and of each member, DefaultChartNamespace unless an operator chose another one.
+const (
+	ChartSecretPrefix     = "tapp-chart-"
+	KeyChart              = "chart.tgz"
+	DefaultChartNamespace = "tapp-charts"
+	// LabelChart is on these Secrets.
+	LabelChart = GroupName + "/chart"
+	// AnnotationChartSources are the places that the archive came from, as a JSON list of
+	// URL and version.
+	AnnotationChartSources = GroupName + "/chart-sources"
+)
+
 // LabelTombstone is on the ConfigMaps of the hub that tell of parts which were given up.
 const LabelTombstone = GroupName + "/tombstone"
 
