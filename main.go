@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tkestack.io/tapp/controller"
+	"tkestack.io/tapp/helm/engine"
 	"tkestack.io/tapp/plugin"
 	"tkestack.io/tapp/webhook"
 )
@@ -37,7 +38,7 @@ func main() {
 		Usage:           "run applications whose instances have templates of their own on Kubernetes",
 		Version:         programVersion(),
 		HideHelpCommand: true,
-		Commands:        []*cli.Command{runCommand(programVersion()), controller.Command(programVersion()), webhook.Command(programVersion())},
+		Commands:        []*cli.Command{runCommand(programVersion()), controller.Command(programVersion()), webhook.Command(programVersion()), engine.Command()},
 	}
 	if err := app.RunContext(ctx, commandLine(os.Args)); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)

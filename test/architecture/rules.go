@@ -23,7 +23,7 @@ type room struct {
 }
 
 var rooms = []room{
-	{name: ".", may: []string{"controller", "webhook", "plugin", "process", "crd/tapp/v1", "crd/app/v1"}},
+	{name: ".", may: []string{"controller", "helm/engine", "webhook", "plugin", "process", "crd/tapp/v1", "crd/app/v1"}},
 
 	// Command lines, logs, metrics and health over HTTP: it knows none of the work.
 	{name: "process"},
@@ -65,6 +65,11 @@ var rooms = []room{
 	// Pure: what is made of a kubeconfig, and of what probes said.
 	{name: "fleet/kubeconfig", only: []string{"k8s.io/client-go"}},
 	{name: "fleet/health", only: []string{}},
+
+	// Charts and releases: it knows no kind, and talks to no cluster. Nothing else
+	// imports helm.sh.
+	{name: "helm", only: []string{"helm.sh/helm/v4", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/yaml"}},
+	{name: "helm/engine", may: []string{"helm"}, only: []string{"helm.sh/helm/v4", "github.com/urfave/cli/v2"}},
 
 	// Admission may only preview, by the planner. The kinds never import each other.
 	{name: "webhook", may: []string{"webhook/...", "crd/...", "certs", "process"}},
