@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // completionScript is what kubectl starts for `kubectl tapp <TAB>`.
@@ -77,7 +79,7 @@ func (e *environment) completeInstances(c *cobra.Command, args []string, word st
 			return nil
 		}
 		var out []string
-		for id := range replicasOf(t) {
+		for id := range plan.IDsOf(&t.Spec).All() {
 			out = append(out, cobra.CompletionWithDesc(strconv.Itoa(id), string(t.Status.Statuses[strconv.Itoa(id)])))
 		}
 		return out

@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -73,7 +72,7 @@ func (e *environment) explain(ctx context.Context, name, id, output string) erro
 	if !ok {
 		return fmt.Errorf("%q is not an instance id; ids are whole numbers from 0", id)
 	}
-	i := o.instance(num) // it may be one that is about to go, above replicas
+	i := o.instance(num) // it may be one that is about to go, out of range
 	if i == nil {
 		if _, err := parseIDs(o.tapp, []string{id}); err != nil {
 			return err
@@ -122,8 +121,8 @@ func (o *observed) desiredState(i *plan.Instance) string {
 	switch {
 	case i.Desired:
 		return "running"
-	case i.Num >= replicasOf(o.tapp):
-		return "gone: spec.replicas is " + strconv.Itoa(replicasOf(o.tapp))
+	case !plan.IDsOf(&o.tapp.Spec).Has(i.Num):
+		return "gone: " + plan.IDsOf(&o.tapp.Spec).Why()
 	case o.tapp.Spec.Statuses[i.ID] == tappv1.InstanceKilled:
 		return "stopped: spec.statuses says Killed"
 	}

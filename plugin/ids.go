@@ -12,7 +12,7 @@ import (
 )
 
 // parseIDs reads ids and ranges of ids, such as "0-3,7", and returns the ids in
-// ascending order, each once. It fails for ids that are not below replicas.
+// ascending order, each once. It fails for ids that the TApp does not have.
 func parseIDs(t *tappv1.TApp, args []string) ([]int, error) {
 	found := map[int]struct{}{}
 	for word := range strings.SplitSeq(strings.Join(args, ","), ",") {
@@ -43,28 +43,13 @@ func parseID(t *tappv1.TApp, word, id string) (int, error) {
 	if !ok {
 		return 0, fmt.Errorf("%q is neither an instance id nor a range of ids; give for example 0-3,7", word)
 	}
-	if replicas := replicasOf(t); num >= replicas {
-		if replicas == 0 {
-			return 0, fmt.Errorf("there is no instance %s of %s: spec.replicas is 0", id, t.Name)
+	if ids := plan.IDsOf(&t.Spec); !ids.Has(num) {
+		if ids.Count <= 0 {
+			return 0, fmt.Errorf("there is no instance %s of %s: spec.replicas is %d", id, t.Name, ids.Count)
 		}
-		return 0, fmt.Errorf("there is no instance %s of %s: its instances are %s", id, t.Name, plan.Ranges(idsBelow(replicas)))
+		return 0, fmt.Errorf("there is no instance %s of %s: its instances are %s", id, t.Name, plan.Ranges(ids.All()))
 	}
 	return num, nil
-}
-
-func replicasOf(t *tappv1.TApp) int {
-	if t.Spec.Replicas == nil {
-		return 1
-	}
-	return int(*t.Spec.Replicas)
-}
-
-func idsBelow(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
 }
 
 // instances names instances in a sentence.

@@ -28,7 +28,7 @@ func (s *selection) ids(t *tappv1.TApp, args []string) ([]int, error) {
 	case s.all && len(args) > 0:
 		return nil, usageError{errors.New("give IDS or --all, not both")}
 	case s.all:
-		return idsBelow(replicasOf(t)), nil
+		return plan.IDsOf(&t.Spec).All(), nil
 	case len(args) == 0:
 		return nil, usageError{errors.New("IDS are missing: give ids and ranges such as 0-3,7, or --all")}
 	}

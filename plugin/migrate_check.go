@@ -158,7 +158,11 @@ func (v *migration) notRolledOut(pods []*corev1.Pod) []string {
 	for _, pod := range pods {
 		byName[pod.Name] = pod
 	}
-	for id := range int(replicasOfSet(set)) {
+	first := 0
+	if o := set.Spec.Ordinals; o != nil {
+		first = int(o.Start)
+	}
+	for id := first; id < first+int(replicasOfSet(set)); id++ {
 		name := set.Name + "-" + strconv.Itoa(id)
 		pod := byName[name]
 		delete(byName, name)

@@ -116,6 +116,7 @@ func TestMigrate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	behind := &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(3))}
 	foreign := webTApp(2)
 	foreign.SetGroupVersionKind(tappv1.GroupVersionKind())
 	for _, c := range []struct {
@@ -167,11 +168,11 @@ func TestMigrate(t *testing.T) {
 			err: "error: there is a TApp web already, and it was not made from this StatefulSet\n"},
 		{name: "nothing there", set: rolledOut(), more: map[string]any{setsPath + "/web": nil}, code: 1,
 			err: "error: statefulsets.apps \"web\" not found\n"},
-		{name: "one reason", set: rolledOut(func(s *appsv1.StatefulSet) { s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 3} }), code: 1,
-			err: "error: StatefulSet web is not migrated: spec.ordinals.start is 3, and the ids of a TApp begin with 0\n"},
-		{name: "several reasons", set: rolledOut(func(s *appsv1.StatefulSet) { s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 3} }), code: 1,
+		{name: "one reason", set: rolledOut(func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.RollingUpdate = behind }), code: 1,
+			err: "error: StatefulSet web is not migrated: spec.updateStrategy.rollingUpdate.partition is 3, which a TApp has not (it has spec.templates); set it to 0\n"},
+		{name: "several reasons", set: rolledOut(func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.RollingUpdate = behind }), code: 1,
 			pod: func(p *corev1.Pod) { p.Status.Conditions = nil },
-			err: "error: StatefulSet web is not migrated:\n  spec.ordinals.start is 3, and the ids of a TApp begin with 0\n  pod web-0 is not ready\n  pod web-1 is not ready\n"},
+			err: "error: StatefulSet web is not migrated:\n  spec.updateStrategy.rollingUpdate.partition is 3, which a TApp has not (it has spec.templates); set it to 0\n  pod web-0 is not ready\n  pod web-1 is not ready\n"},
 		{name: "pods would restart", set: rolledOut(), pod: func(p *corev1.Pod) { p.Spec.Containers[0].Image = "web:0" }, code: 1,
 			err: "error: StatefulSet web is not migrated: 2 instances are updated in place (0-1): image of web from web:0 to web:1; rolling, at most 1 at a time\n"},
 		{name: "pods would restart, by force", set: rolledOut(), pod: func(p *corev1.Pod) { p.Spec.Containers[0].Image = "web:0" }, args: []string{"--force"},

@@ -39,6 +39,9 @@ func convert(set *appsv1.StatefulSet) (*tappv1.TApp, error) {
 		MinReadySeconds: in.MinReadySeconds, RevisionHistoryLimit: in.RevisionHistoryLimit, Paused: true,
 		UpdateStrategy: tappv1.TAppUpdateStrategy{MaxUnavailable: &one},
 	}
+	if o := in.Ordinals; o != nil {
+		t.Spec.Ordinals = &tappv1.Ordinals{Start: o.Start}
+	}
 	if r := in.UpdateStrategy.RollingUpdate; r != nil && r.MaxUnavailable != nil {
 		t.Spec.UpdateStrategy.MaxUnavailable = r.MaxUnavailable
 	}
@@ -103,9 +106,6 @@ func replicasOfSet(set *appsv1.StatefulSet) int32 {
 // unsupported says which fields a TApp has no counterpart for.
 func unsupported(set *appsv1.StatefulSet) []string {
 	var out []string
-	if o := set.Spec.Ordinals; o != nil && o.Start != 0 {
-		out = append(out, fmt.Sprintf("spec.ordinals.start is %d, and the ids of a TApp begin with 0", o.Start))
-	}
 	if r := set.Spec.UpdateStrategy.RollingUpdate; r != nil && r.Partition != nil && *r.Partition != 0 {
 		out = append(out, fmt.Sprintf("spec.updateStrategy.rollingUpdate.partition is %d, which a TApp has not (it has spec.templates); set it to 0", *r.Partition))
 	}

@@ -16,10 +16,11 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // unlabelled returns the pods and claims without the label of their instance, by which
-// the TApp finds them. Claims of ids from replicas on are among them.
+// the TApp finds them. Claims of ids that the set has no more are among them.
 func (v *migration) unlabelled(ctx context.Context) (pods []*corev1.Pod, claims []*corev1.PersistentVolumeClaim, err error) {
 	all, err := v.pods(ctx)
 	if err != nil {
@@ -223,7 +224,7 @@ func notAdopted(o *observed) []string {
 		own[pod.Name] = metav1.IsControlledBy(pod, o.tapp)
 	}
 	var out []string
-	for id := range replicasOf(o.tapp) {
+	for id := range plan.IDsOf(&o.tapp.Spec).All() {
 		if name := o.tapp.Name + "-" + strconv.Itoa(id); !own[name] {
 			out = append(out, name)
 		}

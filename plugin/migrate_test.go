@@ -45,6 +45,7 @@ func TestConvert(t *testing.T) {
 	set := setOf(func(s *appsv1.StatefulSet) {
 		s.Spec.Replicas, s.Spec.RevisionHistoryLimit, s.Spec.ServiceName, s.Spec.MinReadySeconds = &replicas, &limit, "svc", 9
 		s.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: &two}
+		s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 5}
 		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"},
 			Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}}}
 		s.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
@@ -58,13 +59,13 @@ func TestConvert(t *testing.T) {
 		`"spec":{"replicas":4,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{},"spec":{"containers":null}},` +
 		`"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"resources":{}},"status":{}}],"serviceName":"svc",` +
 		`"podManagementPolicy":"Parallel","updateStrategy":{"rollingUpdate":{"maxUnavailable":"50%"}},"revisionHistoryLimit":3,` +
-		`"minReadySeconds":9,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Retain"}},` +
+		`"minReadySeconds":9,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Retain"},"ordinals":{"start":5}},` +
 		`"status":{"replicas":0,"availableReplicas":0}}`
 	want := &tappv1.TApp{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop",
 		Annotations: map[string]string{"team": "shop", annotationMigrated: manifest, annotationMigratedUID: "set"}}}
 	want.SetGroupVersionKind(tappv1.GroupVersionKind())
 	want.Spec = tappv1.TAppSpec{Replicas: &replicas, Selector: set.Spec.Selector, ServiceName: "svc", MinReadySeconds: 9,
-		RevisionHistoryLimit: &limit, Paused: true, UpdateStrategy: tappv1.TAppUpdateStrategy{MaxUnavailable: &two},
+		Ordinals: &tappv1.Ordinals{Start: 5}, RevisionHistoryLimit: &limit, Paused: true, UpdateStrategy: tappv1.TAppUpdateStrategy{MaxUnavailable: &two},
 		VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}},
 		PersistentVolumeClaimRetentionPolicy: &tappv1.PersistentVolumeClaimRetentionPolicy{
 			WhenDeleted: tappv1.DeletePersistentVolumeClaim, WhenScaled: tappv1.RetainPersistentVolumeClaim}}
@@ -92,10 +93,8 @@ func TestWhatATAppCannotSay(t *testing.T) {
 			"spec.updateStrategy.type is OnDelete: a TApp updates by itself, unless spec.paused is true",
 		}},
 		{func(s *appsv1.StatefulSet) {
-			s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 1}
 			s.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(2))}
 		}, []string{
-			"spec.ordinals.start is 1, and the ids of a TApp begin with 0",
 			"spec.updateStrategy.rollingUpdate.partition is 2, which a TApp has not (it has spec.templates); set it to 0",
 		}, nil},
 	} {

@@ -171,7 +171,7 @@ func (s *spec) areLeft(i *instance) bool {
 
 // claimsFollow says whether the claims of instances that are scaled down go with them.
 func (s *spec) claimsFollow() bool {
-	return s.replicas >= 0 && s.tapp.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled == tappv1.DeletePersistentVolumeClaim
+	return !s.idsInvalid && s.tapp.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled == tappv1.DeletePersistentVolumeClaim
 }
 
 // followClaims deletes the claims of instances that a scale-down removed, makes the TApp
@@ -192,14 +192,14 @@ func followClaims(s *spec, now *clock, l *claims, all []*instance) (growing []cl
 		}
 		if i.claimsLeft {
 			i.act(Action{Op: OpDeleteClaim, Claim: c.PersistentVolumeClaim, Reason: "ScaledDown",
-				Why: fmt.Sprintf("spec.replicas is %d, and spec.persistentVolumeClaimRetentionPolicy.whenScaled is Delete", s.replicas)})
+				Why: s.ids.Why() + ", and spec.persistentVolumeClaimRetentionPolicy.whenScaled is Delete"})
 			continue
 		}
 		if c.Labels[tappv1.LabelInstanceID] != i.name || s.frozen != "" {
 			continue
 		}
 		s.followOwner(i, c)
-		if i.belowReplicas && grow(i, c) {
+		if i.inRange && grow(i, c) {
 			growing = append(growing, c)
 		}
 	}

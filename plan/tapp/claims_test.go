@@ -85,7 +85,7 @@ func (c *cluster) assertClaims() {
 			if has == nil && status != tappv1.InstanceKilled && !isEnd(status) {
 				c.t.Fatalf("instance %s has no claim", id)
 			}
-			if has == nil || num >= int(*spec.Replicas) {
+			if has == nil || !asksFor(spec, num) {
 				continue
 			}
 			if size := has.Status.Capacity[corev1.ResourceStorage]; size.Cmp(want) < 0 {

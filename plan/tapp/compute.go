@@ -102,7 +102,7 @@ func heldProblems(held []int) []Problem {
 func report(s *spec, all []*instance) []Instance {
 	out := make([]Instance, 0, len(all))
 	for _, i := range all {
-		if !i.belowReplicas && i.pod == nil && !i.claimsLeft {
+		if !i.inRange && i.pod == nil && !i.claimsLeft {
 			continue // only claims that are kept are left of it
 		}
 		out = append(out, Instance{

@@ -46,10 +46,10 @@ func (s *spec) isFinal(pod *corev1.Pod) bool {
 	return false
 }
 
-// isCompleted says whether an instance below replicas ended and stays so. After its pod
+// isCompleted says whether an instance in range ended and stays so. After its pod
 // is gone the stored status is what tells.
 func (s *spec) isCompleted(i *instance) bool {
-	if !i.belowReplicas || i.stopped {
+	if !i.inRange || i.stopped {
 		return false
 	}
 	switch i.state {
@@ -92,11 +92,11 @@ func endIntent(pod *corev1.Pod) intent {
 // that are not, when it is their time.
 func followEnds(s *spec, c *clock, claims *claims, all []*instance) {
 	allEnded := !slices.ContainsFunc(all, func(i *instance) bool {
-		return i.belowReplicas && !i.completed && (!i.stopped || i.pod != nil)
+		return i.inRange && !i.completed && (!i.stopped || i.pod != nil)
 	})
 	for _, i := range all {
 		switch {
-		case i.state != ended || !i.belowReplicas || i.stopped:
+		case i.state != ended || !i.inRange || i.stopped:
 		case s.runsAgain(i):
 			s.replace(c, claims, i)
 		case !i.completed || i.template == nil: // the template may come back

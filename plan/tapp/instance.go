@@ -33,12 +33,12 @@ type instance struct {
 	id   int
 	name string // the id as maps and labels have it
 
-	belowReplicas bool
-	stopped       bool // by spec.statuses
-	completed     bool // ended, and stays as it ended
-	claimsLeft    bool // scaled down, its pod is gone, and its claims are to follow
-	templateName  string
-	template      *podTemplate // nil: cannot be used, reason says why
+	inRange      bool // one of the ids that the spec asks for
+	stopped      bool // by spec.statuses
+	completed    bool // ended, and stays as it ended
+	claimsLeft   bool // scaled down, its pod is gone, and its claims are to follow
+	templateName string
+	template     *podTemplate // nil: cannot be used, reason says why
 
 	pod       *corev1.Pod
 	state     state
@@ -63,7 +63,7 @@ type instance struct {
 }
 
 // desired says whether the instance is to have a running pod.
-func (i *instance) desired() bool { return i.belowReplicas && !i.stopped && !i.completed }
+func (i *instance) desired() bool { return i.inRange && !i.stopped && !i.completed }
 
 // isDrained says whether the pod is out of its Services for an update: that has
 // begun.
@@ -84,16 +84,16 @@ func (i *instance) act(a Action) {
 // wants it.
 func (i *instance) wait(reason, why string) { i.reason, i.why = reason, message.Bound(why) }
 
-// observe makes an instance of every id below replicas, of every pod and of every
+// observe makes an instance of every id in range, of every pod and of every
 // claim that is to go, in ascending order, and puts each in its state.
 func observe(s *spec, c *clock, in Input, claims *claims) []*instance {
-	ids := s.ids(in.Pods)
+	ids := s.idsNow(in.Pods)
 	byID := make(map[int]*instance, max(len(ids), len(in.Pods)))
 	all := make([]*instance, 0, max(len(ids), len(in.Pods)))
 	pool := make([]instance, len(ids))
 	for k, id := range ids {
 		i := &pool[k]
-		i.id, i.name, i.belowReplicas = id, strconv.Itoa(id), true
+		i.id, i.name, i.inRange = id, strconv.Itoa(id), true
 		i.stopped = s.tapp.Spec.Statuses[i.name] == tappv1.InstanceKilled
 		byID[id] = i
 		all = append(all, i)
@@ -126,7 +126,7 @@ func observe(s *spec, c *clock, in Input, claims *claims) []*instance {
 	}
 	return slices.DeleteFunc(all, func(i *instance) bool {
 		// A pod that is not ours, under a name that we do not need.
-		return !i.belowReplicas && i.state == foreign
+		return !i.inRange && i.state == foreign
 	})
 }
 

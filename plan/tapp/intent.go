@@ -29,7 +29,7 @@ const (
 
 	keep      // nothing is to be done
 	create    // the instance gets a pod
-	scaleDown // the pod goes, its id is not below replicas
+	scaleDown // the pod goes, its id is out of range
 	stop      // the pod goes, spec.statuses stops the instance
 	replace   // the pod ended, and the next one follows
 
@@ -67,8 +67,8 @@ func (s *spec) decide(i *instance) intent {
 		return intent{create, "PodMissing", "the instance has no pod"}
 	case i.state != alive && i.state != ended:
 		return intent{kind: keep}
-	case !i.belowReplicas:
-		return intent{scaleDown, "ScaledDown", fmt.Sprintf("spec.replicas is %d", s.replicas)}
+	case !i.inRange:
+		return intent{scaleDown, "ScaledDown", s.ids.Why()}
 	case i.stopped:
 		return intent{stop, "Killed", "spec.statuses says Killed"}
 	case i.template == nil || i.completed:

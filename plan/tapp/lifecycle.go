@@ -16,7 +16,7 @@ func settleOwnership(s *spec, all []*instance) {
 	for _, i := range all {
 		switch i.state {
 		case orphan:
-			// Also above replicas: what an earlier TApp of this name left is ours to remove.
+			// Also out of range: what an earlier TApp of this name left is ours to remove.
 			i.act(Action{Op: OpAdopt, Pod: i.pod, Patch: ownerPatch(string(i.pod.UID), controllerRef(s.tapp)), Reason: "PodWithoutController",
 				Why: "the pod has no controller, and has the name and the labels of the instance"})
 		case unmatched:
@@ -69,11 +69,11 @@ func ownerPatch(uid string, ref map[string]any) []byte {
 	return b
 }
 
-// removeUndesired deletes the pods of ids that are not below replicas, and of
+// removeUndesired deletes the pods of ids out of range, and of
 // stopped ones. That spends no budget.
 func removeUndesired(s *spec, c *clock, all []*instance) {
 	for _, i := range all {
-		if i.belowReplicas && !i.stopped {
+		if i.inRange && !i.stopped {
 			continue
 		}
 		if n := s.intentOf(i); n.kind == scaleDown || n.kind == stop {
@@ -109,7 +109,7 @@ func (s *spec) nodeUnrecorded(c *clock, i *instance) bool {
 // that is scaled down and whose claims are to follow: they are found by it. A TApp that
 // is scaled up and down faster than statuses are written gets there.
 func (s *spec) claimsUnrecorded(c *clock, i *instance) bool {
-	if i.belowReplicas || !s.claimsFollow() || len(s.tapp.Spec.VolumeClaimTemplates) == 0 {
+	if i.inRange || !s.claimsFollow() || len(s.tapp.Spec.VolumeClaimTemplates) == 0 {
 		return false
 	}
 	if _, listed := s.tapp.Status.Statuses[i.name]; listed {

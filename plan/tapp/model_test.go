@@ -29,6 +29,7 @@ func drawSpec(t *rapid.T) tappv1.TAppSpec {
 		RevisionHistoryLimit: pick(t, "revisionHistoryLimit", nil, new(int32(0)), new(int32(2))),
 		NeverMigrate:         sometimes(t, "neverMigrate", 5),
 		ForceDeletePod:       sometimes(t, "forceDeletePod", 3),
+		Ordinals:             drawOrdinals(t),
 	}
 	s.Template.Spec.Containers = append(s.Template.Spec.Containers, corev1.Container{Name: "log", Image: "log:1"})
 	s.Template.Spec.RestartPolicy = pick(t, "restartPolicy", corev1.RestartPolicyAlways, "", corev1.RestartPolicyOnFailure)
@@ -51,6 +52,23 @@ func drawSpec(t *rapid.T) tappv1.TAppSpec {
 	u.InPlaceUpdate.GracePeriodSeconds = pick(t, "grace", int32(0), 0, 7)
 	u.InPlaceUpdate.Policy = pick(t, "policy", "", "", tappv1.ReCreate)
 	return s
+}
+
+// mostIDs are more than any drawn spec asks for.
+const mostIDs = 16
+
+// asksFor says whether the spec asks for the id. It is written apart from IDs.
+func asksFor(s *tappv1.TAppSpec, id int) bool {
+	start := 0
+	if s.Ordinals != nil {
+		start = int(s.Ordinals.Start)
+	}
+	return start <= id && id <= start+int(*s.Replicas)-1
+}
+
+// drawOrdinals draws where ids begin.
+func drawOrdinals(t *rapid.T) *tappv1.Ordinals {
+	return pick(t, "ordinals", nil, nil, &tappv1.Ordinals{}, &tappv1.Ordinals{Start: 1}, &tappv1.Ordinals{Start: 3})
 }
 
 // edit draws one thing that a user changes.
@@ -83,6 +101,7 @@ func drawEdit(t *rapid.T) (string, func(*tappv1.TAppSpec)) {
 			s.Template.Annotations = map[string]string{"team": value, "note" + value: ""}
 		},
 		"replicas":  func(s *tappv1.TAppSpec) { s.Replicas = new(int32(rapid.IntRange(0, 6).Draw(t, "to"))) },
+		"ordinals":  func(s *tappv1.TAppSpec) { s.Ordinals = drawOrdinals(t) },
 		"kill":      func(s *tappv1.TAppSpec) { s.Statuses[id] = tappv1.InstanceKilled },
 		"start":     func(s *tappv1.TAppSpec) { delete(s.Statuses, id) },
 		"start all": func(s *tappv1.TAppSpec) { clear(s.Statuses) },
@@ -212,7 +231,10 @@ func (c *cluster) assertSettled(p Plan) {
 	t.Helper()
 	spec := &defaulted(c.tapp).Spec
 	pods := 0
-	for num := range int(*spec.Replicas) {
+	for num := range mostIDs {
+		if !asksFor(spec, num) {
+			continue
+		}
 		id := strconv.Itoa(num)
 		pod := c.pods["web-"+id]
 		if spec.Statuses[id] == tappv1.InstanceKilled {

@@ -86,7 +86,7 @@ func (o *oracle) order() {
 	}
 }
 
-// mayRun: neither what is stopped, nor what is not below replicas, nor anything of
+// mayRun: neither what is stopped, nor what is out of range, nor anything of
 // a TApp that is being deleted gets a pod or a claim.
 func (o *oracle) mayRun(a Action) {
 	o.t.Helper()
@@ -96,8 +96,8 @@ func (o *oracle) mayRun(a Action) {
 		o.fail(a, "the TApp is being deleted")
 	case o.spec.Statuses[a.ID] == tappv1.InstanceKilled:
 		o.fail(a, "the instance is stopped")
-	case num >= int(*o.spec.Replicas):
-		o.fail(a, "replicas are %d", *o.spec.Replicas)
+	case !asksFor(o.spec, num):
+		o.fail(a, "replicas are %d from %v", *o.spec.Replicas, o.spec.Ordinals)
 	}
 }
 
@@ -181,7 +181,7 @@ func (o *oracle) touchClaim(a Action) {
 	case a.Op == OpUpdateClaim:
 	case o.spec.PersistentVolumeClaimRetentionPolicy.WhenScaled != tappv1.DeletePersistentVolumeClaim:
 		o.fail(a, "S3: the claims are to be retained")
-	case num < int(*o.spec.Replicas) || o.pods[o.in.TApp.Name+"-"+a.ID] != nil || !listed:
+	case asksFor(o.spec, num) || o.pods[o.in.TApp.Name+"-"+a.ID] != nil || !listed:
 		o.fail(a, "S3: replicas are %d, the status lists it: %t", *o.spec.Replicas, listed)
 	}
 }
@@ -206,7 +206,10 @@ func (o *oracle) budgets() {
 	o.t.Helper()
 	wanted, available := 0, 0
 	is := map[string]bool{}
-	for num := range int(*o.spec.Replicas) {
+	for num := range mostIDs {
+		if !asksFor(o.spec, num) {
+			continue
+		}
 		id := strconv.Itoa(num)
 		if o.spec.Statuses[id] == tappv1.InstanceKilled || isEnd(o.plan.Status.Statuses[id]) {
 			continue
@@ -271,7 +274,7 @@ func (o *oracle) explained() {
 	}
 	for _, i := range o.plan.Instances {
 		num, _ := strconv.Atoi(i.ID)
-		runs := num < int(*o.spec.Replicas) && o.spec.Statuses[i.ID] != tappv1.InstanceKilled && !isEnd(i.Status)
+		runs := asksFor(o.spec, num) && o.spec.Statuses[i.ID] != tappv1.InstanceKilled && !isEnd(i.Status)
 		if o.in.TApp.DeletionTimestamp == nil && runs && !(i.Available && i.Current) && !acted[i.ID] && i.Reason == "" && !o.spec.NeverMigrate {
 			o.t.Fatalf("instance %s is %s, available %t, current %t: neither an action nor a reason", i.ID, i.Status, i.Available, i.Current)
 		}

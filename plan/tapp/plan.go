@@ -14,7 +14,7 @@
 //	alive        its pod is none of these
 //
 // and the spec asks one of three things of it: to run, to be stopped (by
-// spec.statuses, or because its id is not below replicas), or to stay as it ended.
+// spec.statuses, or because its id is out of range), or to stay as it ended.
 //
 // A plan is made in steps: the spec is read, the instances are observed, and one
 // intent is decided for each of them (intentOf). The steps of Compute carry intents

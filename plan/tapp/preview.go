@@ -29,7 +29,7 @@ const (
 	EffectRelabel Effect = "Relabel"
 	// EffectKill: the pod goes because spec.statuses stops the instance.
 	EffectKill Effect = "Kill"
-	// EffectScaleDown: the pod goes because its id is not below replicas.
+	// EffectScaleDown: the pod goes because its id is out of range.
 	EffectScaleDown Effect = "ScaleDown"
 	// EffectCreate: the instance gets a pod.
 	EffectCreate Effect = "Create"

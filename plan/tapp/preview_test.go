@@ -142,6 +142,7 @@ func drawHarmless(t *rapid.T) func(*tappv1.TAppSpec) {
 		func(s *tappv1.TAppSpec) { put(s.Templates, id, "blue") },
 		func(s *tappv1.TAppSpec) { s.Statuses[id] = tappv1.InstanceKilled },
 		func(s *tappv1.TAppSpec) { s.Replicas = new(int32(rapid.IntRange(0, 6).Draw(t, "to"))) },
+		func(s *tappv1.TAppSpec) { s.Ordinals = drawOrdinals(t) },
 		func(s *tappv1.TAppSpec) {
 			s.UpdateStrategy.InPlaceUpdate.Policy = pick(t, "policy", tappv1.InPlaceOnly, tappv1.ReCreate, "")
 		},

@@ -62,6 +62,7 @@ func drawTApp(t *rapid.T) *tappv1.TApp {
 		MinReadySeconds:     pick(t, "minReadySeconds", int32(0), 0, 60),
 		ForceDeletePod:      sometimes(t, "forceDeletePod", 2),
 		NeverMigrate:        sometimes(t, "neverMigrate", 4),
+		Ordinals:            drawOrdinals(t),
 	}
 	if sometimes(t, "bad selector", 8) {
 		spec.Selector = &metav1.LabelSelector{MatchLabels: pick(t, "selector", nil, map[string]string{"app": "missed"})}

@@ -105,6 +105,7 @@ func TestVersionHash(t *testing.T) {
 	}
 	for name, change := range map[string]func(*tappv1.TAppSpec){
 		"replicas":  func(s *tappv1.TAppSpec) { s.Replicas = new(int32(9)) },
+		"ordinals":  func(s *tappv1.TAppSpec) { s.Ordinals = &tappv1.Ordinals{Start: 5} },
 		"killed":    func(s *tappv1.TAppSpec) { s.Statuses = map[string]tappv1.InstanceStatus{"0": tappv1.InstanceKilled} },
 		"default":   func(s *tappv1.TAppSpec) { s.DefaultTemplateName = "default" },
 		"stamped":   func(s *tappv1.TAppSpec) { s.Template.Labels[tappv1.LabelTemplateHash] = "v1-0123456789abcdef" },

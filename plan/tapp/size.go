@@ -28,7 +28,7 @@ const (
 // stored whatever becomes of them. The largest number is MaxReplicas.
 func MostStored(t *tappv1.TApp) int {
 	replicas := int(*t.Spec.Replicas)
-	each := sizeOfInstance(t, max(0, replicas-1))
+	each := sizeOfInstance(t, IDsOf(&t.Spec).Last())
 	if replicas <= 0 || replicas*each <= leastForInstances {
 		return MaxReplicas // without a look at the spec, which costs most
 	}

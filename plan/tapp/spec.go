@@ -33,9 +33,10 @@ type spec struct {
 	stored *tappv1.TApp // as it was given
 	policy Policy
 
-	// replicas is -1 where the spec's number cannot be met.
-	replicas int
-	selector labels.Selector // nil: invalid
+	ids IDs
+	// idsInvalid: the spec asks for ids that cannot be. Those that exist stay.
+	idsInvalid bool
+	selector   labels.Selector // nil: invalid
 	// frozen is why no pod may be created or changed: the spec is invalid as a
 	// whole. Stopped instances still go.
 	frozen string
@@ -52,7 +53,7 @@ type spec struct {
 // problems.
 func readSpec(in Input) *spec {
 	s := &spec{tapp: defaulted(in.TApp), stored: in.TApp, policy: in.Policy, noCreationUntil: in.NoCreationUntil}
-	s.replicas = s.readReplicas()
+	s.readIDs()
 	s.selector = s.readSelector()
 	s.readTemplates()
 	s.readBudgets()
@@ -65,32 +66,35 @@ func (s *spec) problem(of concern, reason, field, format string, args ...any) {
 	s.problems = append(s.problems, newProblem(of, reason, field, format, args...))
 }
 
-// readReplicas returns the number of ids. With a number that cannot be met the
-// instances that exist are left as they are, see ids.
-func (s *spec) readReplicas() int {
-	n := int(*s.tapp.Spec.Replicas)
+// readIDs reads which ids there are to be. With some that cannot be the instances that
+// exist are left as they are, see idsNow.
+func (s *spec) readIDs() {
+	s.ids = IDsOf(&s.tapp.Spec)
+	n, field, value := s.ids.Count, "spec.replicas", s.ids.Count
 	switch {
+	case s.ids.Start < 0:
+		field, value = "spec.ordinals.start", s.ids.Start
+		s.problem(concernsAll, ReasonInvalidSpec, field, "%d is negative; give 0 or more", s.ids.Start)
 	case n < 0:
 		s.problem(concernsAll, ReasonInvalidSpec, "spec.replicas", "%d is negative; give 0 or more", n)
 	case n > MaxReplicas:
 		s.problem(concernsAll, ReasonInvalidSpec, "spec.replicas", "%d is more than the %d instances that one TApp can have; split it into several", n, MaxReplicas)
+	case s.ids.Last() > MaxID:
+		field, value = "spec.ordinals.start", s.ids.Start
+		s.problem(concernsAll, ReasonInvalidSpec, field, "with %d the last id would be %d, and no id is above %d; begin lower", s.ids.Start, s.ids.Last(), MaxID)
 	default:
-		return n
+		return
 	}
-	s.frozen = fmt.Sprintf("spec.replicas cannot be %d, and every instance stays as it is until that is corrected", n)
-	return -1
+	s.idsInvalid = true
+	s.frozen = fmt.Sprintf("%s cannot be %d, and every instance stays as it is until that is corrected", field, value)
 }
 
-// ids below replicas, in ascending order. While spec.replicas is invalid they are
+// idsNow are those in range, in ascending order. While the spec asks for ids that cannot be, they are
 // those that the stored status or a pod tells of: what has ended must not be
 // forgotten, and what was never there must not appear.
-func (s *spec) ids(pods []*corev1.Pod) []int {
-	if s.replicas >= 0 {
-		out := make([]int, s.replicas)
-		for id := range out {
-			out[id] = id
-		}
-		return out
+func (s *spec) idsNow(pods []*corev1.Pod) []int {
+	if !s.idsInvalid {
+		return s.ids.All()
 	}
 	known := map[int]struct{}{}
 	for name := range s.tapp.Status.Statuses {

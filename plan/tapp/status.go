@@ -53,7 +53,7 @@ func (m *summary) status(revision string) tappv1.TAppStatus {
 	}
 	for _, i := range m.instances {
 		i.status = m.statusOf(i)
-		if i.belowReplicas || i.pod != nil || i.claimsLeft {
+		if i.inRange || i.pod != nil || i.claimsLeft {
 			s.Statuses[i.name] = i.status
 		}
 		m.count(&s, i)
@@ -100,7 +100,7 @@ func (m *summary) statusOf(i *instance) tappv1.InstanceStatus {
 	case ended:
 		end := endOf(i.pod)
 		switch {
-		case !i.belowReplicas || i.stopped:
+		case !i.inRange || i.stopped:
 			// It goes because the spec says so. As an end it would be remembered, and an
 			// instance that is started again at once would stay down.
 			return tappv1.InstanceKilling

@@ -103,6 +103,7 @@ func (s *scenario) at(t rapid.TB, id int, version string, gated bool) *tappv1.TA
 	tapp := s.TApp.DeepCopy()
 	replicas := int32(id + 1)
 	tapp.Spec.Replicas = &replicas
+	tapp.Spec.Ordinals = nil
 	tapp.Spec.Statuses, tapp.Spec.Selector, tapp.Status.ScaleLabelSelector = nil, nil, ""
 	tapp.Spec.UpdateStrategy.InPlaceUpdate.Drain = &gated
 	if spec := s.version(t, version); spec != nil {

@@ -70,7 +70,7 @@ func (s *spec) assignTemplate(i *instance) {
 		name, field = own, "spec.templates["+i.name+"]"
 	}
 	i.templateName = name
-	if !i.belowReplicas || i.stopped {
+	if !i.inRange || i.stopped {
 		return // what is going away needs no template
 	}
 	if s.frozen != "" {

@@ -57,7 +57,7 @@ var planner = []mutant{
 	{"recreate-policy-ignored", "intent.go", "ReCreate updates in place",
 		"	if policy == tappv1.ReCreate {\n		return recreate\n	}\n", ""},
 	{"killed-created-again", "instance.go", "a stopped instance gets its pod back",
-		"return i.belowReplicas && !i.stopped && !i.completed", "return i.belowReplicas && !i.completed"},
+		"return i.inRange && !i.stopped && !i.completed", "return i.inRange && !i.completed"},
 	{"ended-pods-of-killed-stay", "intent.go", "a stopped instance whose pod ended keeps it",
 		"case i.state != alive && i.state != ended:", "case i.state != alive && (i.state != ended || i.stopped):"},
 	{"min-ready-ignored", "instance.go", "a pod is available as soon as it is Ready",

@@ -82,7 +82,7 @@ func (d dryRunner) run(ctx context.Context, c candidate, w *rule.Warnings) []rul
 }
 
 func (d dryRunner) try(ctx context.Context, t *tappv1.TApp, v *verdict) {
-	pod := plan.PodOf(t, v.template.name, max(0, int(*t.Spec.Replicas)-1))
+	pod := plan.PodOf(t, v.template.name, plan.IDsOf(&t.Spec).Last())
 	if pod == nil {
 		v.err = errors.New("the template cannot be hashed")
 		return

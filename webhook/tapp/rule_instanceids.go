@@ -26,22 +26,23 @@ func judgeInstanceIDs(t *tappv1.TApp) field.ErrorList {
 	return errs
 }
 
-// adviseInstanceIDs warns of entries above spec.replicas.
+// adviseInstanceIDs warns of entries of instances that the TApp does not have.
 func adviseInstanceIDs(t, _ *tappv1.TApp) []string {
 	var out []string
+	has := plan.IDsOf(&t.Spec)
 	advise := func(name string, ids []string) {
-		var above []int
+		var beside []int
 		for _, id := range ids {
-			if num, ok := plan.ParseID(id); ok && num >= int(*t.Spec.Replicas) {
-				above = append(above, num)
+			if num, ok := plan.ParseID(id); ok && !has.Has(num) {
+				beside = append(beside, num)
 			}
 		}
-		switch len(above) {
+		switch len(beside) {
 		case 0:
 		case 1:
-			out = append(out, fmt.Sprintf("spec.%s: instance %d has an entry, and does not exist while spec.replicas is %d", name, above[0], *t.Spec.Replicas))
+			out = append(out, fmt.Sprintf("spec.%s: instance %d has an entry, and does not exist while %s", name, beside[0], has.Why()))
 		default:
-			out = append(out, fmt.Sprintf("spec.%s: instances %s have entries, and do not exist while spec.replicas is %d", name, plan.Ranges(above), *t.Spec.Replicas))
+			out = append(out, fmt.Sprintf("spec.%s: instances %s have entries, and do not exist while %s", name, plan.Ranges(beside), has.Why()))
 		}
 	}
 	advise("templates", sortedIDs(t.Spec.Templates))

@@ -17,6 +17,8 @@ func TestName(t *testing.T) {
 		{"one too long", strings.Repeat("a", 61), "replicas: 11", "metadata.name: Invalid value: \"" + strings.Repeat("a", 61) +
 			"\": instance 10 would have a pod name of 64 characters, and 63 are allowed; give the TApp a name of at most 60"},
 		{"no instances yet", strings.Repeat("a", 61), "replicas: 0", ""},
+		{"ids that begin at 100", strings.Repeat("a", 60), "{replicas: 1, ordinals: {start: 100}}", "metadata.name: Invalid value: \"" + strings.Repeat("a", 60) +
+			"\": instance 100 would have a pod name of 64 characters, and 63 are allowed; give the TApp a name of at most 59"},
 		{"dots", "web.shop", "", ""},
 		{"dots in DNS names", "web.shop", "serviceName: web",
 			`metadata.name: Invalid value: "web.shop": with spec.serviceName each pod's name is a DNS label, which has no dots; give the TApp a name without them`},

@@ -11,6 +11,7 @@ func Rules() rule.Rules[tappv1.TApp] {
 		{Name: "Sizes", Judge: judgeSizes, Alone: true},
 		{Name: "Name", Judge: judgeName},
 		{Name: "Replicas", Judge: judgeReplicas},
+		{Name: "Ordinals", Judge: judgeOrdinals},
 		{Name: "Storage", Judge: judgeStorage},
 		{Name: "ServiceName", Judge: judgeServiceName},
 		{Name: "Selector", Judge: judgeSelector},
@@ -26,5 +27,5 @@ func Rules() rule.Rules[tappv1.TApp] {
 
 // scaleRules are those that a change of replicas alone can break.
 func scaleRules() rule.Rules[tappv1.TApp] {
-	return Rules().Named("Name", "Replicas", "Storage", "InstanceIDs")
+	return Rules().Named("Name", "Replicas", "Ordinals", "Storage", "InstanceIDs")
 }

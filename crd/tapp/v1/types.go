@@ -7,8 +7,8 @@ import (
 )
 
 // TApp runs a fixed number of pods, each with an identity of its own: an
-// instance id from "0" to replicas-1, and with it a name, optionally a DNS name
-// and claims. Every instance can have its own template, and can be stopped,
+// instance id, from "0" to replicas-1 unless ordinals says otherwise, and with it a
+// name, optionally a DNS name and claims. Every instance can have its own template, and can be stopped,
 // started and upgraded alone.
 //
 // +genclient
@@ -53,12 +53,16 @@ type TAppList struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.selector) || (has(self.selector) && self.selector == oldSelf.selector)",fieldPath=".selector",message="selector is immutable: instances that it no longer matches would be abandoned. Create a new TApp to change it"
 // +kubebuilder:validation:XValidation:rule="(has(self.volumeClaimTemplates) ? self.volumeClaimTemplates.map(c, c.?metadata.?name) : []) == (has(oldSelf.volumeClaimTemplates) ? oldSelf.volumeClaimTemplates.map(c, c.?metadata.?name) : [])",fieldPath=".volumeClaimTemplates",message="volumeClaimTemplates cannot be added, removed or renamed: instances already own their claims. Create a new TApp to change them"
 type TAppSpec struct {
-	// replicas is the number of instances; their ids are "0" to replicas-1.
-	// Absent means 1.
+	// replicas is the number of instances; their ids are "0" to replicas-1, or
+	// begin at ordinals.start. Absent means 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	Replicas *int32 `json:"replicas,omitempty"`
+
+	// ordinals says which ids the instances have. Absent means "0" to replicas-1.
+	// +optional
+	Ordinals *Ordinals `json:"ordinals,omitempty"`
 
 	// selector says which pods belong to this TApp. Absent: the labels of
 	// template. Immutable once set; the labels of every template must match it.
@@ -77,8 +81,8 @@ type TAppSpec struct {
 	TemplatePool map[string]corev1.PodTemplateSpec `json:"templatePool,omitempty"`
 
 	// templates says which template an instance uses: instance id to template
-	// name. An id that is not listed uses defaultTemplateName. Ids at and above
-	// replicas are allowed, and wait for a scale-up. At most 50,000 entries.
+	// name. An id that is not listed uses defaultTemplateName. Ids that the TApp does
+	// not have are allowed, and wait until it has them. At most 50,000 entries.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=50000
 	Templates map[string]string `json:"templates,omitempty"`
@@ -161,6 +165,17 @@ type TAppSpec struct {
 	// templates, defaultTemplateName nor updateStrategy.template names.
 	// +optional
 	AutoDeleteUnusedTemplate bool `json:"autoDeleteUnusedTemplate,omitempty"`
+}
+
+// Ordinals are the ids of the instances, as in a StatefulSet (KEP-3335).
+type Ordinals struct {
+	// start is the first id; the last one is start+replicas-1, at most 2147483647.
+	// When it changes, instances whose ids the TApp has no more are removed as by a
+	// scale-down, and those that it has now are created; the others are left alone.
+	// Absent means 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Start int32 `json:"start,omitempty"`
 }
 
 // TAppUpdateStrategy says how instances get to a changed template.
