@@ -85,7 +85,6 @@ func (c *computation) converge(units []podset.Unit) {
 
 // converged decides about the child of one podSet.
 func (c *computation) converged(u *unit, service string, asked map[Child]bool) {
-	path := fmt.Sprintf("spec.topology.podSets[%s]", u.PodSet.Name)
 	kind, known := kindOf(u.Content.DeployType)
 	if !known {
 		c.notYet("spec.podSpec.deployType", fmt.Sprintf("%s: not yet supported", u.Content.DeployType))
@@ -93,12 +92,7 @@ func (c *computation) converged(u *unit, service string, asked map[Child]bool) {
 	}
 	u.child = Child{kind, u.PodSet.Name}
 	asked[u.child] = true
-	if u.PodSet.Ordinals != nil && u.PodSet.Ordinals.Start > 0 && kind == TApp {
-		c.notYet(path+".ordinals.start", "not yet supported for InPlaceSet: ids begin at 0")
-		u.have = c.own(u.child)
-	} else {
-		u.have, u.settled = c.present(u.child, c.workloadManifest(u, service))
-	}
+	u.have, u.settled = c.present(u.child, c.workloadManifest(u, service))
 	u.numbers = c.numbersOf(u)
 }
 

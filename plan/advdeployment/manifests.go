@@ -90,6 +90,9 @@ func (c *computation) workloadManifest(u *unit, service string) map[string]any {
 	if claims := claimsOf(u.Content.VolumeClaimTemplates); len(claims) > 0 && u.child.Kind != Deployment {
 		spec["volumeClaimTemplates"] = claims
 	}
+	if u.PodSet.Ordinals != nil && u.child.Kind != Deployment {
+		spec["ordinals"] = map[string]any{"start": int64(u.PodSet.Ordinals.Start)}
+	}
 	c.budget(u, have, spec)
 	return c.object(u.child, u.Content.Labels, annotations, spec)
 }
@@ -151,7 +154,6 @@ func (c *computation) budget(u *unit, have *unstructured.Unstructured, spec map[
 		start := int64(0)
 		if u.PodSet.Ordinals != nil {
 			start = int64(u.PodSet.Ordinals.Start)
-			spec["ordinals"] = map[string]any{"start": start}
 		}
 		rolling["partition"] = int64(0)
 		if held {

@@ -73,10 +73,13 @@ func TestBudget(t *testing.T) {
 		{"TApp at 0", "", "maxUnavailable: 0", webTApp, "tapp", "spec.paused", "true"},
 		{"TApp at 2", "", "maxUnavailable: 2", webTApp, "tapp", "spec.updateStrategy", `{"maxUnavailable":2}`},
 		{"podSet paused", "", "paused: true", webTApp, "tapp", "spec.paused", "true"},
+		{"TApp whose ids begin at 5", "", "ordinals: {start: 5}", webTApp, "tapp", "spec.ordinals", `{"start":5}`},
+		{"TApp of its own ids", "", "", webTApp, "tapp", "spec.ordinals", "null"},
 		{"StatefulSet", "", "", webSet, "StatefulSet", "spec.updateStrategy.rollingUpdate", `{"partition":0}`},
 		{"StatefulSet at 2", "", "maxUnavailable: 2", webSet, "StatefulSet", "spec.updateStrategy.rollingUpdate", `{"maxUnavailable":2,"partition":0}`},
 		{"StatefulSet paused", "updateStrategy: {paused: true},", "", webSet, "StatefulSet", "spec.updateStrategy.rollingUpdate", `{"partition":2}`},
 		{"StatefulSet whose ids begin at 5", "", "paused: true, ordinals: {start: 5}", webSet, "StatefulSet", "spec.updateStrategy.rollingUpdate", `{"partition":7}`},
+		{"its first id", "", "ordinals: {start: 5}", webSet, "StatefulSet", "spec.ordinals", `{"start":5}`},
 		{"Deployment", "", "maxUnavailable: 1", webDep, "deployment", "spec.strategy", `{"rollingUpdate":{"maxUnavailable":1},"type":"RollingUpdate"}`},
 		{"Deployment paused", "", "paused: true", webDep, "deployment", "spec.paused", "true"},
 	} {
@@ -237,7 +240,6 @@ func TestBadSpecs(t *testing.T) {
 		"percentage":       {spec("tapp", "", "{name: web, replicas: 10%}"), "Invalid", "spec.topology.podSets[web].replicas: it is a part of spec.replicas, which is absent: give that, or a number here"},
 		"unknown revision": {spec("tapp", "", "{name: web, replicas: 1, revision: r}"), "Invalid", "spec.topology.podSets[web].revision: spec.revisions has no revision r"},
 		"helm":             {`{podSpec: {chart: {rawChart: YQ==}}, topology: {podSets: [{name: web, replicas: 1}]}}`, "NotYet", "spec.podSpec.deployType: helm: not yet supported"},
-		"ids of a TApp":    {spec("tapp", "", "{name: web, replicas: 1, ordinals: {start: 3}}"), "NotYet", "spec.topology.podSets[web].ordinals.start: not yet supported for InPlaceSet: ids begin at 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, spec("tapp", "", web))
