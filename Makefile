@@ -172,6 +172,10 @@ app-nodes-test: need-go bin/devcluster ## Run the examples of the kind App on re
 plugin-test: build bin/devcluster ## Test kubectl tapp against a real API server and the controller, on simulated nodes.
 	@$(call on_cluster,plugin,--nodes sim --sim 5,./test/plugin/...)
 
+.PHONY: page-test
+page-test: need-chromium build bin/devcluster ## Test the web page in a real browser, on simulated nodes. Its pictures are in dist/page.
+	@$(call on_cluster,page,--nodes sim --sim 5,./test/page/...)
+
 .PHONY: e2e
 e2e: build bin/devcluster ## Test TApp on a cluster of its own, with real nodes, which is taken down at the end.
 	@$(call on_cluster,e2e,$(SIZE),./test/e2e/...)
@@ -245,6 +249,16 @@ need-cc:
 	  fi; \
 	  echo 'Installing gcc, which the race detector needs'; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends gcc libc6-dev
+
+# The tests of the page run in it.
+.PHONY: need-chromium
+need-chromium:
+	@if command -v chromium >/dev/null; then exit 0; fi; \
+	  if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
+	    echo 'Chromium is missing, in which the page is tested: install it (Debian: apt-get install chromium)' >&2; exit 1; \
+	  fi; \
+	  echo 'Installing chromium, in which the page is tested'; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium >/dev/null
 
 .PHONY: help
 help: ## List the targets.

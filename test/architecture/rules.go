@@ -79,6 +79,8 @@ var rooms = []room{
 	{name: "webhook/advdeployment", may: []string{"plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/appset", may: []string{"plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/app", may: []string{"crd/app/v1", "crd/client", "webhook/review", "webhook/rule"}},
+	// The web page: files, and the handler that serves them.
+	{name: "api/page", only: []string{}},
 	{name: "plugin/...", may: []string{"plugin/...", "crd/...", "plan/...", "fleet/kubeconfig"}},
 	// Certificates are cert-manager's business, and only this room talks to its packages.
 	{name: "certs/...", may: []string{"certs/...", "process"}, only: []string{
@@ -89,7 +91,7 @@ var rooms = []room{
 	// What tests on a real cluster share.
 	{name: "test/cluster", may: []string{"controller", "crd/...", "test/audit", "test/gen"}},
 	// Nothing of the product imports its tests: no other room may name test.
-	{name: "test/...", may: []string{"test/...", "plan/...", "controller/...", "crd/...", "webhook/...", "certs/...", "plugin/...", "fleet/...", "process"}},
+	{name: "test/...", may: []string{"test/...", "plan/...", "controller/...", "crd/...", "webhook/...", "certs/...", "plugin/...", "fleet/...", "api/...", "process"}},
 }
 
 // check judges the imports of every package: import path to the paths it imports.

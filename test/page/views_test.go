@@ -1,0 +1,202 @@
+//go:build cluster
+
+package page
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"tkestack.io/tapp/api/page"
+)
+
+// pictures is where the tests put what they have seen.
+var pictures = filepath.Join("..", "..", "dist", "page")
+
+func TestPictures(t *testing.T) {
+	f := newFake(t, page.Options{Actions: true})
+	fleetScene(f)
+	tappScene(f, "default", "worker", 60, true)
+	for name, l := range map[string]look{"light": desk, "dark": night, "phone": phone, "wall": wall} {
+		t.Run(name, func(t *testing.T) {
+			b := open(t, l, f.url("/"))
+			b.shows("h1", "things need you")
+			b.shows(".row", "worker")
+			b.shoot(filepath.Join(pictures, "overview-"+name+".png"))
+			b.visit(f.url("/#/tapps/default/worker"))
+			b.shows(".legend", "failed")
+			b.shows(".history", "Revision 2")
+			b.point("15")
+			b.shows(".inspector", "Instance 15")
+			b.shoot(filepath.Join(pictures, "tapp-"+name+".png"))
+			b.visit(f.url("/#/appsets/shop/search"))
+			b.shows(".matrix", "bj-2")
+			b.shows(".history", "Revision 2")
+			b.shoot(filepath.Join(pictures, "appset-"+name+".png"))
+		})
+	}
+}
+
+// TestKeyboard walks through the page without a mouse.
+func TestKeyboard(t *testing.T) {
+	f := newFake(t, page.Options{Actions: true})
+	fleetScene(f)
+	tappScene(f, "default", "worker", 60, true)
+	b := open(t, desk, f.url("/"))
+	b.shows("h1", "things need you")
+	for _, want := range []string{"Skip to the content", "TApp, overview", "Overview", "Clusters", "Preview", "Namespace", "✕ 1 halted"} {
+		b.key("Tab")
+		if got := b.focused(); got != want {
+			t.Fatalf("Tab goes to %q, want %q", got, want)
+		}
+	}
+	b.key("Enter") // only what is halted
+	b.until("one is left", "document.querySelectorAll('.attention .need').length === 1")
+	b.visit(f.url("/#/tapps/default/worker"))
+	b.shows(".legend", "failed")
+	b.until("the view has the focus", "document.activeElement.id === 'main'")
+	b.focus(".grid")
+	for _, k := range []string{"ArrowRight", "ArrowRight", "ArrowDown"} {
+		b.key(k)
+	}
+	columns := eval[int](b, "window.tappGrid.columns")
+	b.shows(".inspector", "Instance "+strconv.Itoa(columns+2))
+	if got, want := b.text("#cell"), fmt.Sprintf("Instance %d, ", columns+2); !strings.HasPrefix(got, want) {
+		t.Errorf("a screen reader is told %q, want %q...", got, want)
+	}
+	b.key("Home")
+	b.key(" ")
+	b.key("ArrowRight")
+	b.key(" ")
+	b.until("two are picked", "window.tappGrid.picked.size === 2")
+	b.key("Tab")
+	if got := b.focused(); got != "Copy: kubectl tapp restart -n default worker 0-1" {
+		t.Errorf("after the grid comes %q", got)
+	}
+	for _, name := range []string{"state", "version", "why"} {
+		if h := eval[bool](b, fmt.Sprintf("[...document.querySelectorAll('th')].some((e) => e.textContent.toLowerCase() === %q)", name)); !h {
+			t.Errorf("the table has no column %s", name)
+		}
+	}
+	b.focus(".tools > button")
+	b.key("Enter")
+	b.shows("tbody", "ErrImagePull")
+}
+
+// TestNames: whatever can be used has a name, and every input a label.
+func TestNames(t *testing.T) {
+	f := newFake(t, page.Options{Actions: true})
+	fleetScene(f)
+	tappScene(f, "default", "worker", 60, true)
+	b := open(t, desk, f.url("/"))
+	for view, shown := range views {
+		b.visit(f.url(view))
+		b.shows("main", shown)
+		for _, bad := range eval[[]string](b, `[...document.querySelectorAll('a, button, input, textarea, [role=listbox], [role=img], [role=table], table, section, dialog')]
+			.filter((e) => e.offsetParent !== null && !(e.innerText || e.getAttribute('aria-label') || e.getAttribute('aria-labelledby') || (e.id && document.querySelector('label[for="' + e.id + '"]'))))
+			.map((e) => e.outerHTML.slice(0, 120))`) {
+			t.Errorf("%s: no name: %s", view, bad)
+		}
+		if n := eval[int](b, "document.querySelectorAll('h1').length"); n != 1 {
+			t.Errorf("%s has %d headings of the first level", view, n)
+		}
+	}
+}
+
+// views of the scenes, and a text that is there when a view is complete.
+var views = map[string]string{
+	"/#/": "things need you", "/#/clusters": "sh-1", "/#/preview": "Nothing is written",
+	"/#/tapps/default/worker": "Revision 2", "/#/appsets/shop/search": "Revision 2",
+}
+
+// TestContrast computes the contrast of every text with its ground, in light and dark:
+// 4.5 at least, as WCAG 2.2 AA asks for, or 3 where the text is large.
+func TestContrast(t *testing.T) {
+	f := newFake(t, page.Options{Actions: true})
+	fleetScene(f)
+	tappScene(f, "default", "worker", 60, true)
+	for name, l := range map[string]look{"light": desk, "dark": night} {
+		t.Run(name, func(t *testing.T) {
+			b := open(t, l, f.url("/"))
+			for view, shown := range views {
+				b.visit(f.url(view))
+				b.shows("main", shown)
+				type text struct {
+					Count int
+					Bad   []string
+				}
+				got := eval[text](b, contrast)
+				if got.Count < 10 {
+					t.Errorf("%s: only %d texts were looked at", view, got.Count)
+				}
+				for _, bad := range got.Bad {
+					t.Errorf("%s: %s", view, bad)
+				}
+			}
+		})
+	}
+}
+
+// TestFits: no view is wider than a small screen, and nothing on it overlaps the edge.
+func TestFits(t *testing.T) {
+	f := newFake(t, page.Options{Actions: true})
+	fleetScene(f)
+	tappScene(f, "default", "worker", 60, true)
+	for name, l := range map[string]look{"phone": phone, "desk": desk, "wall": wall} {
+		t.Run(name, func(t *testing.T) {
+			b := open(t, l, f.url("/"))
+			for view, shown := range views {
+				b.visit(f.url(view))
+				b.shows("main", shown)
+				if w := eval[int64](b, "document.documentElement.scrollWidth"); w > l.width {
+					t.Errorf("%s is %d pixels wide on a screen of %d", view, w, l.width)
+				}
+			}
+		})
+	}
+}
+
+// TestNoJumps: updates move nothing, as the browser's own count of layout shifts has it.
+func TestNoJumps(t *testing.T) {
+	f := newFake(t, page.Options{})
+	fleetScene(f)
+	tappScene(f, "default", "worker", 600, true)
+	b := open(t, desk, f.url("/#/tapps/default/worker"))
+	b.shows(".legend", "failed")
+	b.shows("main", "Revision 2")
+	eval[bool](b, `window.shift = 0; new PerformanceObserver((l) => { for (const e of l.getEntries()) window.shift += e.value; }).observe({type: 'layout-shift'}); true`)
+	for i := range 50 {
+		o := instance(i, "w4")
+		o["state"], o["available"] = "PodFailed", false
+		f.put("/api/v1/namespaces/default/tapps/worker/instances", entry{strconv.Itoa(i), o})
+	}
+	b.until("all are there", "window.tappGrid.list.slice(0, 50).every((i) => i.state === 'PodFailed')")
+	b.shows(".legend", "failed 59")
+	f.drop("/api/v1/namespaces/default/tapps/worker/instances", "599", "598")
+	b.until("two are gone", "window.tappGrid.list.length === 598")
+	if shift := eval[float64](b, "window.shift"); shift > 0.01 {
+		t.Errorf("the layout shifted by %f", shift)
+	}
+}
+
+const contrast = `(() => {
+	const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+	const rgb = (colour) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); const d = canvas.getImageData(0, 0, 1, 1).data; return [d[0], d[1], d[2], d[3] / 255]; };
+	const light = (c) => { const [r, g, b] = c.map((v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+	const over = (a, b) => a.slice(0, 3).map((v, i) => v * a[3] + b[i] * (1 - a[3]));
+	const ground = (e) => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c[3] === 1) return c; } return [255, 255, 255, 1]; };
+	const out = {Count: 0, Bad: []};
+	const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	for (let n; (n = walk.nextNode());) {
+		const e = n.parentElement;
+		if (!n.data.trim() || e.closest('[aria-hidden=true], .hide, .said, .cell, .label, .skip, option, noscript') || !e.checkVisibility()) continue;
+		const s = getComputedStyle(e), back = ground(e), front = over(rgb(s.color), back);
+		const [a, b] = [light(front), light(back)].sort((x, y) => y - x), ratio = (a + 0.05) / (b + 0.05);
+		const large = parseFloat(s.fontSize) >= 24 || (parseFloat(s.fontSize) >= 18.66 && Number(s.fontWeight) >= 700);
+		out.Count++;
+		if (ratio < (large ? 3 : 4.5)) out.Bad.push(ratio.toFixed(2) + ' ' + s.color + ' on ' + back + ': ' + n.data.trim().slice(0, 40));
+	}
+	return out;
+})()`
