@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/template"
 )
 
@@ -22,7 +23,8 @@ var someHashes = template.Hashes{Template: "v1-aaaaaaaaaaaaaaaa", Uniq: "v1-bbbb
 // podWith has containers "app", ... with these images, running and ready, as a
 // kubelet of 1.33 or later reports them.
 func podWith(images ...string) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "tapp-0", UID: "uid-1", Generation: 1}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "tapp-0", UID: "uid-1", Generation: 1,
+		Labels: map[string]string{tappv1.LabelTemplateHash: "v1-0000000000000000"}}}
 	pod.Status.ObservedGeneration = 1
 	for i, image := range images {
 		name := []string{"app", "helper", "third"}[i]

@@ -11,31 +11,75 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// TestLegacyUpdate finishes what tkestack/tapp began, which recorded image ids.
-func TestLegacyUpdate(t *testing.T) {
-	legacy := func(imageID string) *corev1.Pod {
-		pod := podWith("a:2")
-		pod.Annotations = map[string]string{tappv1.AnnotationInPlaceState: `{"revision":"2473541281","updateTimestamp":"2026-01-02T03:04:05Z","lastContainerStatuses":{"app":{"imageID":"` + imageID + `"}}}`}
-		return pod
-	}
+// originals is a pod of tkestack/tapp whose gate was closed at patchTime, and whose spec
+// was patched then from a:1 to the image.
+func originals(image string) *corev1.Pod {
+	pod := podWith(image)
+	pod.Generation = 2
+	pod.Status.ObservedGeneration = 0
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{running("app", "a:1", "1")}
+	pod.Labels[tappv1.LabelTemplateHash] = "2473541281"
+	pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: tappv1.GateInPlaceUpdate}}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: tappv1.GateInPlaceUpdate, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(patchTime)}}
+	return pod
+}
+
+// TestUpdateOfTheOriginal: tkestack/tapp records nothing of its updates but "true", and up to
+// version 1.1.1 not even that.
+func TestUpdateOfTheOriginal(t *testing.T) {
 	old := running("app", "a:1", "1")
-	expect(t, with(legacy(old.ImageID), old), "ContainerNotRestarted")
-	expect(t, legacy(old.ImageID), "")
-	// Another id, whatever its name.
-	expect(t, with(legacy(old.ImageID), reported("sha256:12", "sha256:12", old)), "")
-	// The same id: only the time tells.
 	late := old
 	late.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(patchTime.Add(time.Second))}
-	expect(t, with(legacy(old.ImageID), late), "")
-	// It had no container yet.
-	expect(t, with(legacy(""), corev1.ContainerStatus{Name: "app"}), "ContainerNotStarted")
-	// Updates that follow before it is done.
-	next, _ := upgraded(t, with(legacy(old.ImageID), old), "a:3")
-	expect(t, seen(next), "ContainerNotRestarted")
-	expect(t, with(seen(next), starts(1, running("app", "a:3", "2"))), "")
-	back, _ := upgraded(t, with(legacy(old.ImageID), old), "a:1")
-	expectTime(t, seen(back))
-	expectTime(t, with(seen(back), starts(1, running("app", "a:2", "2"))))
+	pulling := corev1.ContainerStatus{Name: "app", Image: "a:2", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}
+	for _, marked := range []bool{false, true} {
+		pod := func(change ...func(*corev1.Pod)) *corev1.Pod {
+			p := originals("a:2")
+			if marked {
+				p.Annotations = map[string]string{tappv1.AnnotationInPlaceState: "true"}
+			}
+			for _, c := range change {
+				c(p)
+			}
+			return p
+		}
+		open := func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionTrue }
+		tells := func(p *corev1.Pod) { p.Status.ObservedGeneration = 2 }
+		behind := func(p *corev1.Pod) { p.Status.ObservedGeneration = 1 }
+		expect(t, pod(), "ContainerNotRestarted")
+		expect(t, pod(behind), "NotObserved")
+		expect(t, pod(tells), "ContainerNotRestarted")
+		expect(t, with(pod(), pulling), "ImagePullBackOff")
+		expect(t, with(pod(), running("app", "a:2", "2")), "")
+		expect(t, with(pod(), late), "")
+		expect(t, with(pod(tells), late), "")
+		gateless := pod(func(p *corev1.Pod) { p.Spec.ReadinessGates, p.Status.Conditions = nil, nil })
+		expect(t, gateless, "ContainerNotRestarted")
+		// The gate is opened after the update; only the mark says that one is under way.
+		want := ""
+		if marked {
+			want = "ContainerNotRestarted"
+		}
+		expect(t, pod(open), want)
+		// It has a hash of ours, or none: it is not the original's.
+		for _, hash := range []string{"v1-aaaaaaaaaaaaaaaa", ""} {
+			expect(t, pod(func(p *corev1.Pod) {
+				if p.Labels[tappv1.LabelTemplateHash] = hash; hash == "" {
+					delete(p.Labels, tappv1.LabelTemplateHash)
+				}
+			}), "")
+		}
+	}
+}
+
+// TestUpdateAmidOneOfTheOriginal: the record tells of both.
+func TestUpdateAmidOneOfTheOriginal(t *testing.T) {
+	next, _ := upgraded(t, originals("a:2"), "a:3")
+	next.Labels[tappv1.LabelTemplateHash] = someHashes.Template
+	expect(t, next, "ContainerNotRestarted")
+	expect(t, with(next, starts(1, running("app", "a:3", "2"))), "")
+	back, _ := upgraded(t, originals("a:2"), "a:1")
+	expectTime(t, back)
+	expectTime(t, with(back, starts(1, running("app", "a:2", "2"))))
 }
 
 // TestKubeletWithoutGenerations: the API server counts them, the kubelet is older.

@@ -3,12 +3,24 @@ package inplace
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/template"
 )
+
+// StampPatch is a strategic merge patch that writes only our labels and annotations: the
+// pod is what want is otherwise, or what others made of that.
+func StampPatch(pod, want *corev1.Pod, h template.Hashes) ([]byte, error) {
+	bare := *want
+	bare.Labels, bare.Annotations = maps.Clone(want.Labels), maps.Clone(want.Annotations)
+	for _, m := range [2]map[string]string{bare.Labels, bare.Annotations} {
+		maps.DeleteFunc(m, func(key, _ string) bool { return !template.IsOurKey(key) })
+	}
+	return RelabelPatch(pod, &bare, h)
+}
 
 // RelabelPatch is a strategic merge patch that brings a pod's labels, annotations
 // and hashes to want's; nil when they are. It changes nothing that runs.
@@ -24,21 +36,14 @@ func RelabelPatch(pod, want *corev1.Pod, h template.Hashes) ([]byte, error) {
 	return patch, nil
 }
 
-// metadataChanges sets what want has, and removes what the pod has from its last
-// template and want has not. want carries everything that must stay.
+// metadataChanges sets what want has and the last template had not, and removes what the
+// last template had and want has not. want carries all of ours that must stay.
 func metadataChanges(pod, want *corev1.Pod, h template.Hashes) metaPatch {
-	var last template.Keys
-	text, recorded := pod.Annotations[tappv1.AnnotationTemplateKeys]
-	if json.Unmarshal([]byte(text), &last) != nil {
-		last = template.Keys{} // malformed: nothing is known, so nothing is removed
-	}
+	last := template.RecordOf(pod)
 	m := metaPatch{
 		Target:      Target{UID: pod.UID},
-		Labels:      mapChanges(pod.Labels, want.Labels, last.Labels),
-		Annotations: mapChanges(pod.Annotations, want.Annotations, last.Annotations),
-	}
-	if _, ok := want.Annotations[tappv1.AnnotationTemplateKeys]; recorded && !ok {
-		m.Annotations[tappv1.AnnotationTemplateKeys] = nil
+		Labels:      mapChanges(pod.Labels, want.Labels, last.Labels, last.HasLabel),
+		Annotations: mapChanges(pod.Annotations, want.Annotations, last.Annotations, last.HasAnnotation),
 	}
 	// The update writes its own record; one in a template is somebody's mistake.
 	delete(m.Annotations, tappv1.AnnotationInPlaceState)
@@ -51,17 +56,21 @@ func metadataChanges(pod, want *corev1.Pod, h template.Hashes) metaPatch {
 	return m
 }
 
-func mapChanges(have, want map[string]string, fromTemplate []string) map[string]*string {
+// mapChanges leaves alone what the last template had with the same value, whatever the
+// pod has now.
+func mapChanges(have, want map[string]string, fromTemplate []string, had func(key, value string) bool) map[string]*string {
 	changes := map[string]*string{}
 	for key, value := range want {
-		if old, ok := have[key]; !ok || old != value {
-			changes[key] = &value
+		old, ok := have[key]
+		if ok && (old == value || template.IsNodeKey(key)) || !template.IsOurKey(key) && had(key, value) {
+			continue
 		}
+		changes[key] = &value
 	}
 	for _, key := range fromTemplate {
 		_, has := have[key]
 		_, wanted := want[key]
-		if has && !wanted && !template.IsOurKey(key) {
+		if has && !wanted && !template.IsOurKey(key) && !template.IsNodeKey(key) {
 			changes[key] = nil
 		}
 	}

@@ -43,23 +43,25 @@ func TestRemovedKeys(t *testing.T) {
 	}
 }
 
-// TestKeysOfATemplateThatLostAll: then the list of them goes too.
+// TestKeysOfATemplateThatLostAll: then the record says so.
 func TestKeysOfATemplateThatLostAll(t *testing.T) {
 	pod := podWith("a:1")
 	pod.Annotations = map[string]string{"a": "1", tappv1.AnnotationTemplateKeys: `{"annotations":["a"]}`}
-	patch, err := RelabelPatch(pod, podWith("a:1"), someHashes)
+	want := podWith("a:1")
+	want.Annotations = map[string]string{tappv1.AnnotationTemplateKeys: "{}"}
+	patch, err := RelabelPatch(pod, want, someHashes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if next := applyPatch(t, pod, patch); len(next.Annotations) != 0 {
+	if next := applyPatch(t, pod, patch); len(next.Annotations) != 1 || next.Annotations[tappv1.AnnotationTemplateKeys] != "{}" {
 		t.Errorf("%v", next.Annotations)
 	}
 	// Nothing is known of what a malformed list said.
 	pod.Annotations[tappv1.AnnotationTemplateKeys] = "{"
-	if patch, err = RelabelPatch(pod, podWith("a:1"), someHashes); err != nil {
+	if patch, err = RelabelPatch(pod, want, someHashes); err != nil {
 		t.Fatal(err)
 	}
-	if next := applyPatch(t, pod, patch); len(next.Annotations) != 1 || next.Annotations["a"] != "1" {
+	if next := applyPatch(t, pod, patch); len(next.Annotations) != 2 || next.Annotations["a"] != "1" {
 		t.Errorf("%v", next.Annotations)
 	}
 }

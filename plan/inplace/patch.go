@@ -54,9 +54,10 @@ type Update struct {
 }
 
 // Patch is the one strategic merge patch that brings the pod to Want, as far as that
-// goes in place: the images of containers and initContainers, labels and annotations,
-// and the record of what to wait for. Containers are matched by name; one that only the
-// pod has, such as an injected sidecar, is left alone.
+// goes in place: the images of containers and initContainers, labels and annotations
+// that the template changed (see template.Record), and the record of what to wait for.
+// Containers are matched by name; one that only the pod has, such as an injected sidecar,
+// is left alone.
 //
 // Hashes, images and record change in one write: whoever sees the new images
 // sees the record too.
@@ -126,28 +127,28 @@ func indexOf(list []corev1.Container, name string) int {
 	return -1
 }
 
-// imagesPatch holds the images that differ. They are compared as text: that is
-// how the kubelet compares them.
+// imagesPatch holds the images that the template changed.
 func imagesPatch(pod *corev1.Pod, want *corev1.PodSpec) (*specPatch, error) {
 	var p specPatch
 	var err error
-	if p.InitContainers, err = imagePatches("initContainers", pod.Spec.InitContainers, want.InitContainers); err != nil {
+	last := template.RecordOf(pod)
+	if p.InitContainers, err = imagePatches(last, "initContainers", pod.Spec.InitContainers, want.InitContainers); err != nil {
 		return nil, err
 	}
-	if p.Containers, err = imagePatches("containers", pod.Spec.Containers, want.Containers); err != nil {
+	if p.Containers, err = imagePatches(last, "containers", pod.Spec.Containers, want.Containers); err != nil {
 		return nil, err
 	}
 	return &p, nil
 }
 
-func imagePatches(field string, have, want []corev1.Container) ([]imagePatch, error) {
+func imagePatches(last *template.Record, field string, have, want []corev1.Container) ([]imagePatch, error) {
 	var patches []imagePatch
 	for i := range want {
 		at := indexOf(have, want[i].Name)
 		if at < 0 {
 			return nil, missingContainer(field, want[i].Name)
 		}
-		if have[at].Image != want[i].Image {
+		if last.ChangesImage(&have[at], &want[i]) {
 			patches = append(patches, imagePatch{want[i].Name, want[i].Image})
 		}
 	}

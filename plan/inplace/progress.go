@@ -109,8 +109,8 @@ const (
 // | container in the status | what else is known | restart |
 // |---|---|---|
 // | none | | notStarted |
-// | any, recorded by tkestack/tapp | it runs the wanted image, another digest, or started after the patch | restarted |
-// | | none of these | notRestarted |
+// | any, updated by tkestack/tapp | it runs the wanted image, or started after the gate was closed | restarted |
+// | | neither | notRestarted |
 // | another than recorded | its name or digest is the wanted image's | restarted |
 // | | it goes by the name of an image of Via, has another digest than before, and started at most once for each image of Via | mayRestart |
 // | | none of these: the kubelet starts only what the spec names | restarted |
@@ -134,7 +134,7 @@ func (c container) restart(last LastContainerStatus, state *State) restart {
 	proven, otherwise := false, notRestarted
 	switch {
 	case last.legacy():
-		proven = template.RunsImage(status, c.Image) || last.ImageID != "" && last.ImageID != status.ImageID || startedSince(status, state)
+		proven = template.RunsImage(status, c.Image) || startedSince(status, state)
 	case status.ContainerID != last.ContainerID:
 		proven, otherwise = template.RunsImage(status, c.Image) || !c.overtook(last), mayRestart
 	case last.Image != "":
@@ -215,7 +215,7 @@ func WaitingContainer(pod *corev1.Pod) (reason, why string) {
 func CertainlyDone(pod *corev1.Pod) bool {
 	record, ok := pod.Annotations[tappv1.AnnotationInPlaceState]
 	if !ok {
-		return true
+		return !mayBeUpdating(pod)
 	}
 	if pod.Generation == 0 || pod.Status.ObservedGeneration < pod.Generation {
 		return false

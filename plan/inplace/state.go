@@ -15,9 +15,8 @@ import (
 
 // State is what the last in-place update of a pod waits for. It is kept
 // in the pod's annotation AnnotationInPlaceState, which the update's patch
-// writes, so that a new leader goes on from there. revision, updateTimestamp and
-// lastContainerStatuses.imageID are what tkestack/tapp writes too; it records
-// nothing else.
+// writes, so that a new leader goes on from there. What an update of tkestack/tapp waits
+// for is made of the pod, see originalState.
 type State struct {
 	// Revision is the template hash that the pod was brought to.
 	Revision string `json:"revision"`
@@ -45,7 +44,7 @@ type LastContainerStatus struct {
 	Via []string `json:"via,omitempty"`
 }
 
-// legacy is true for what tkestack/tapp recorded.
+// legacy is true where nothing was recorded: the update is tkestack/tapp's.
 func (l LastContainerStatus) legacy() bool {
 	return l.ContainerID == "" && l.Image == "" && len(l.Via) == 0
 }
@@ -53,6 +52,9 @@ func (l LastContainerStatus) legacy() bool {
 // ReadState of a pod. A malformed annotation is as good as none: what it
 // said cannot be known.
 func ReadState(pod *corev1.Pod) (*State, bool) {
+	if IsOriginals(pod) {
+		return originalState(pod)
+	}
 	text, ok := pod.Annotations[tappv1.AnnotationInPlaceState]
 	if !ok {
 		return nil, false

@@ -188,10 +188,10 @@ func collectedSince(pod *corev1.Pod) (time.Time, bool) {
 }
 
 // isSettled says whether no in-place update of the pod is under way. With the
-// readiness gate, the gate says so; it opens only after the update. Without it,
-// the recorded state does.
+// readiness gate, the gate says so; it opens only after the update. Without it, and
+// where tkestack/tapp marked an update, the recorded state does.
 func (c *clock) isSettled(i *instance) bool {
-	if inplace.HasGate(i.pod) {
+	if inplace.HasGate(i.pod) && (!inplace.GateOpen(i.pod) || !inplace.IsMarkedByOriginal(i.pod)) {
 		return inplace.GateOpen(i.pod)
 	}
 	return c.progressOf(i).Done

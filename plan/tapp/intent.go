@@ -120,7 +120,7 @@ func (s *spec) why(i *instance) string {
 		}
 		return "only labels and annotations of the template changed"
 	case updateInPlace:
-		return strings.Join(append(template.ImageChanges(i.pod, i.template.Spec), s.resourcesOf(i)...), ", ")
+		return strings.Join(append(s.recordOf(i.pod).ImageChanges(i.pod, i.template.Spec), s.resourcesOf(i)...), ", ")
 	case awaitResize:
 		_, why := inplace.ResizeUnderWay(i.pod)
 		return why
@@ -148,14 +148,14 @@ func (s *spec) updateOf(i *instance) kind {
 		switch diff := template.Compare(pod, s.podFor(i)); {
 		case diff.None:
 			return stamp
-		case diff.ImagesOnly && !template.ChangesImage(pod, want.Spec, s.sameImage):
+		case diff.ImagesOnly && !s.changesImages(i):
 			return relabel
 		case !diff.ImagesOnly:
 			return recreate
 		}
 	case pod.Labels[tappv1.LabelUniqHash] != want.Hashes.Uniq:
 		return s.resizeToBegin(i)
-	case !template.ChangesImage(pod, want.Spec, func(a, b string) bool { return a == b }) && policy != tappv1.ReCreate:
+	case !s.changesImages(i) && policy != tappv1.ReCreate:
 		return relabel
 	}
 	if policy == tappv1.ReCreate {
@@ -171,7 +171,12 @@ func (s *spec) updateOf(i *instance) kind {
 func (s *spec) surelyDisrupts(i *instance) bool {
 	u := &s.tapp.Spec.UpdateStrategy.InPlaceUpdate
 	return i.available && !i.updated && i.template != nil && !s.tapp.Spec.Paused && u.Policy == tappv1.InPlaceIfPossible &&
-		isForeignHash(i.pod) && template.ChangesImage(i.pod, i.template.Spec, s.sameImage)
+		isForeignHash(i.pod) && s.changesImages(i)
+}
+
+// changesImages says whether the template changes an image of the pod.
+func (s *spec) changesImages(i *instance) bool {
+	return s.recordOf(i.pod).ChangesImages(i.pod, i.template.Spec)
 }
 
 // isForeignHash says whether the pod's hash was written by another program than

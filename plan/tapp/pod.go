@@ -38,9 +38,7 @@ func (s *spec) podFor(i *instance) *corev1.Pod {
 		setAnnotation(pod, tappv1.AnnotationShapeHash, shape)
 	}
 	delete(pod.Annotations, tappv1.AnnotationRestart) // one in a template would restart it for ever
-	if t.Keys != "" {
-		setAnnotation(pod, tappv1.AnnotationTemplateKeys, t.Keys)
-	}
+	setAnnotation(pod, tappv1.AnnotationTemplateKeys, t.Record)
 
 	if service := s.tapp.Spec.ServiceName; service != "" {
 		pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, service

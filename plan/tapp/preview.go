@@ -169,7 +169,7 @@ func PodOf(t *tappv1.TApp, name string, id int) *corev1.Pod {
 		}
 	}
 	pod := s.podFor(&instance{id: id, name: strconv.Itoa(id), template: &podTemplate{
-		Name: name, Spec: spec, Hashes: hashes, Keys: template.MarshalKeys(spec),
+		Name: name, Spec: spec, Hashes: hashes, Record: template.MarshalRecord(spec),
 		knownShape: hashes.Uniq, // an annotation less
 	}})
 	pod.OwnerReferences = nil

@@ -7,7 +7,6 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/inplace"
-	"tkestack.io/tapp/plan/template"
 )
 
 // An update that changes resources in place is two writes: one patch as for an
@@ -34,7 +33,7 @@ func (s *spec) resizeToBegin(i *instance) kind {
 	switch r := inplace.ResizeTo(i.pod, i.template.Spec); {
 	case r.Blocked != "":
 		return recreate
-	case r.Restarts || template.ChangesImage(i.pod, i.template.Spec, func(a, b string) bool { return a == b }):
+	case r.Restarts || s.changesImages(i):
 		return updateInPlace
 	}
 	return relabel

@@ -125,6 +125,10 @@ func (r *rollout) advance(i *instance, version string) {
 	case resize, resizeAndRestart:
 		r.resize(i, version)
 	case stamp, relabel:
+		if inplace.IsOriginals(i.pod) && !r.clock.progressOf(i).Done {
+			r.awaitUpdate(i, false) // nothing else would tell of it any more
+			return
+		}
 		r.relabel(i)
 		if i.updating {
 			r.awaitUpdate(i, false)
@@ -226,7 +230,11 @@ func (r *rollout) awaitUpdate(i *instance, explained bool) {
 
 func (r *rollout) relabel(i *instance) {
 	n, resources := r.intentOf(i), r.resourcesOf(i)
-	patch, err := inplace.RelabelPatch(i.pod, r.wantedPod(i, resources), i.template.Hashes)
+	write := inplace.RelabelPatch
+	if n.kind == stamp {
+		write = inplace.StampPatch
+	}
+	patch, err := write(i.pod, r.wantedPod(i, resources), i.template.Hashes)
 	if err != nil {
 		i.wait("RelabelFailed", err.Error())
 		return

@@ -58,12 +58,16 @@ type podStory struct {
 	// Collected: Kubernetes is about to remove it, since its node is gone.
 	Collected bool `json:"collected"`
 	// Tied to this node, while it was made with neverMigrate.
-	Tied    string             `json:"tied"`
-	Owner   string             `json:"owner"` // none, other; "older" is a TApp of the same name
-	Labels  map[string]*string `json:"labels"`
-	Images  map[string]string  `json:"images"`
-	Sidecar string             `json:"sidecar"` // image of a container that something injected in front
-	Hash    string             `json:"hash"`    // of tkestack/tapp, in place of ours
+	Tied   string             `json:"tied"`
+	Owner  string             `json:"owner"` // none, other; "older" is a TApp of the same name
+	Labels map[string]*string `json:"labels"`
+	// Annotations that others wrote; null takes one away.
+	Annotations map[string]*string `json:"annotations"`
+	Images      map[string]string  `json:"images"`
+	// Runs says which images the status reports, where they are others than the spec's.
+	Runs    map[string]string `json:"runs"`
+	Sidecar string            `json:"sidecar"` // image of a container that something injected in front
+	Hash    string            `json:"hash"`    // of tkestack/tapp, in place of ours
 }
 
 // tell makes the pods of a story.
@@ -290,11 +294,21 @@ func (p *podStory) disturb(pod *corev1.Pod) {
 		delete(pod.Labels, tappv1.LabelPodIndex)
 		delete(pod.Annotations, tappv1.AnnotationTemplateKeys)
 	}
-	for k, v := range p.Labels {
-		if v == nil {
-			delete(pod.Labels, k)
-			continue
+	for i := range pod.Status.ContainerStatuses {
+		c := &pod.Status.ContainerStatuses[i]
+		if image, ok := p.Runs[c.Name]; ok {
+			c.Image, c.ImageID = image, "sha256:"+image
 		}
-		pod.Labels[k] = *v
 	}
+	write := func(to map[string]string, change map[string]*string) {
+		for k, v := range change {
+			if v == nil {
+				delete(to, k)
+				continue
+			}
+			to[k] = *v
+		}
+	}
+	write(pod.Labels, p.Labels)
+	write(pod.Annotations, p.Annotations)
 }

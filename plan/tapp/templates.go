@@ -13,8 +13,8 @@ type podTemplate struct {
 	Name   string
 	Spec   *corev1.PodTemplateSpec
 	Hashes template.Hashes
-	// Keys is the value of the annotation AnnotationTemplateKeys.
-	Keys string
+	// Record is the value of the annotation AnnotationTemplateKeys.
+	Record string
 	// knownShape is the shape hash, once it was asked for.
 	knownShape string
 	// model is what the pods of this template share.
@@ -41,9 +41,13 @@ type templates struct {
 	usable map[string]*podTemplate
 	// unusable templates: name to the problem that instances which name it have.
 	unusable map[string]Problem
-	// images says of pairs of references whether they mean the same image: parsing
-	// them takes longer than all else that a plan does with a pod.
+	// images says of pairs of references whether the first is a copy of the second:
+	// parsing them takes longer than all else that a plan does with a pod.
 	images map[[2]string]bool
+	// records of the templates that pods were made from, by the text of their annotation,
+	// which all pods of a template share, and that of pods of other programs.
+	records map[string]*template.Record
+	foreign *template.Record
 }
 
 // readTemplates checks what the spec says of templates as such.
@@ -116,19 +120,39 @@ func (s *spec) use(name, field string) (*podTemplate, Problem) {
 	if err != nil {
 		return nil, newProblem(concernsInstances, ReasonInvalidSpec, path, "the template cannot be hashed: %v", err)
 	}
-	return &podTemplate{Name: name, Spec: spec, Hashes: hashes, Keys: template.MarshalKeys(spec)}, Problem{}
+	return &podTemplate{Name: name, Spec: spec, Hashes: hashes, Record: template.MarshalRecord(spec)}, Problem{}
 }
 
-// sameImage says whether two references mean the same image.
-func (t *templates) sameImage(a, b string) bool {
-	if a == b {
+// recordOf a pod is what its template said, see template.RecordOf.
+func (t *templates) recordOf(pod *corev1.Pod) *template.Record {
+	if isForeignHash(pod) {
+		if t.foreign == nil {
+			t.foreign = template.NoRecord(t.isCopy)
+		}
+		return t.foreign
+	}
+	text := pod.Annotations[tappv1.AnnotationTemplateKeys]
+	r, known := t.records[text]
+	if !known {
+		r = template.ReadRecord(text)
+		if t.records == nil {
+			t.records = map[string]*template.Record{}
+		}
+		t.records[text] = r
+	}
+	return r
+}
+
+// isCopy is template.IsCopy.
+func (t *templates) isCopy(image, of string) bool {
+	if image == of {
 		return true
 	}
-	pair := [2]string{a, b}
-	same, known := t.images[pair]
+	pair := [2]string{image, of}
+	is, known := t.images[pair]
 	if !known {
-		same = template.SameImage(a, b)
-		t.images[pair] = same
+		is = template.IsCopy(image, of)
+		t.images[pair] = is
 	}
-	return same
+	return is
 }

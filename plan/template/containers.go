@@ -27,20 +27,20 @@ func SharedContainers(pod *corev1.Pod, t *corev1.PodTemplateSpec) iter.Seq2[*cor
 }
 
 // ImageChanges tells the images that the template changes, by container.
-func ImageChanges(pod *corev1.Pod, t *corev1.PodTemplateSpec) []string {
+func (r *Record) ImageChanges(pod *corev1.Pod, t *corev1.PodTemplateSpec) []string {
 	var out []string
 	for has, want := range SharedContainers(pod, t) {
-		if has.Image != want.Image {
+		if r.ChangesImage(has, want) {
 			out = append(out, fmt.Sprintf("image of %s from %s to %s", want.Name, has.Image, want.Image))
 		}
 	}
 	return out
 }
 
-// ChangesImage says whether the template changes an image.
-func ChangesImage(pod *corev1.Pod, t *corev1.PodTemplateSpec, same func(a, b string) bool) bool {
+// ChangesImages says whether the template changes an image.
+func (r *Record) ChangesImages(pod *corev1.Pod, t *corev1.PodTemplateSpec) bool {
 	for has, want := range SharedContainers(pod, t) {
-		if !same(has.Image, want.Image) {
+		if r.ChangesImage(has, want) {
 			return true
 		}
 	}

@@ -33,6 +33,40 @@ func SameImage(a, b string) bool {
 	return reference.TagNameOnly(x).String() == reference.TagNameOnly(y).String()
 }
 
+// IsCopy says whether an image is the other one by its text, or a mirror's copy of it,
+// as admission makes of a reference: the same tag or digest, under the same path below
+// another registry or project; also with a digest behind the tag.
+func IsCopy(image, of string) bool {
+	if SameImage(image, of) {
+		return true
+	}
+	if image == "" || of == "" {
+		return false
+	}
+	x, y := parseImage(image), parseImage(of)
+	if x == nil || y == nil || !isCopyOfPath(x, y) {
+		return false
+	}
+	if pinned, ok := y.(reference.Digested); ok {
+		has, ok := x.(reference.Digested)
+		return ok && has.Digest() == pinned.Digest()
+	}
+	has, ok := reference.TagNameOnly(x).(reference.Tagged)
+	return ok && has.Tag() == reference.TagNameOnly(y).(reference.Tagged).Tag()
+}
+
+// isCopyOfPath knows that Docker Hub's own images go by nginx and library/nginx.
+func isCopyOfPath(x, y reference.Named) bool {
+	if x.Name() == y.Name() {
+		return true
+	}
+	has, path := reference.Path(x), reference.Path(y)
+	if reference.Domain(y) == "docker.io" {
+		path = strings.TrimPrefix(path, "library/")
+	}
+	return has == path || strings.HasSuffix(has, "/"+path)
+}
+
 // parseImage reads a reference to an image by name; nil when it is none.
 func parseImage(image string) reference.Named {
 	// A status may carry the scheme under which a docker shim reported images.

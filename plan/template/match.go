@@ -33,19 +33,22 @@ const maxFields = 10
 // greater harm.
 //
 // Not compared are what the pod keeps and a new pod would not (scheduling gates,
-// which are gone once they opened), what a change of must not touch running pods
+// which are gone once they opened), what must not touch running pods when it changes
 // (our readiness gate), and our own labels and annotations, which a relabel
-// writes.
+// writes. Nor is what admission is known to rewrite (see match_admission.go).
 func Compare(pod, want *corev1.Pod) Difference {
-	c := &comparison{}
+	c := &comparison{pod: pod, template: want}
 	c.metadata("metadata.labels", want.Labels, pod.Labels)
-	c.metadata("metadata.annotations", want.Annotations, pod.Annotations)
+	c.annotations(want.Annotations, pod.Annotations)
 	c.structs("spec", reflect.ValueOf(&want.Spec).Elem(), reflect.ValueOf(&pod.Spec).Elem())
+	c.rewrittenAnnotations()
 	return Difference{None: c.differences == 0, ImagesOnly: c.differences > 0 && !c.beyondInPlace, Fields: c.fields}
 }
 
 // comparison collects what differs.
 type comparison struct {
+	pod, template *corev1.Pod // nil where one element of a list is tried
+	rewritten     []string    // annotations of which the pod has another value
 	fields        []string
 	differences   int
 	beyondInPlace bool
@@ -68,6 +71,31 @@ func (c *comparison) metadata(path string, want, have map[string]string) {
 		if value, ok := have[key]; (!ok || value != want[key]) && !IsOurKey(key) {
 			c.differsInPlace(path + "[" + key + "]")
 		}
+	}
+}
+
+// annotations of which the pod has others are looked at last.
+func (c *comparison) annotations(want, have map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		switch value, ok := have[key]; {
+		case IsOurKey(key):
+		case !ok:
+			c.differsInPlace("metadata.annotations[" + key + "]")
+		case value != want[key] && !IsNodeKey(key):
+			c.rewritten = append(c.rewritten, key)
+		}
+	}
+}
+
+// rewrittenAnnotations count where something else differs, so that the template is not
+// the one that the pod was made of. Otherwise somebody wrote to the pod's, for example
+// a mesh that merges its own into them.
+func (c *comparison) rewrittenAnnotations() {
+	if c.differences == 0 {
+		return
+	}
+	for _, key := range c.rewritten {
+		c.differsInPlace("metadata.annotations[" + key + "]")
 	}
 }
 

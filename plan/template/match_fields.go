@@ -21,9 +21,7 @@ func ruleOf(owner reflect.Type, field string) rule {
 	case corev1.PodSpec:
 		return podSpecRule(field)
 	case corev1.Container:
-		if field == "image" {
-			return compareImages
-		}
+		return containerRule(field)
 	case metav1.LabelSelector:
 		if field == "matchExpressions" {
 			// The API server adds those that matchLabelKeys stand for.
@@ -59,14 +57,6 @@ func podSpecRule(field string) rule {
 func subsetOf(field string) rule {
 	return func(c *comparison, path string, want, have reflect.Value) {
 		c.subset(path, want.FieldByName(field), have.FieldByName(field))
-	}
-}
-
-// compareImages takes two spellings of one reference as equal: a pod that runs
-// what the template says needs no restart for the sake of the text.
-func compareImages(c *comparison, path string, want, have reflect.Value) {
-	if !SameImage(want.FieldByName("Image").String(), have.FieldByName("Image").String()) {
-		c.differsInPlace(path)
 	}
 }
 

@@ -2,6 +2,12 @@ package main
 
 // planner are the mutants of plan/tapp: what is decided.
 var planner = []mutant{
+	{"original-stamped-early", "rollout.go", "a pod amid an update of tkestack/tapp gets our hash, after which nothing tells of the update",
+		"if inplace.IsOriginals(i.pod) && !r.clock.progressOf(i).Done {", "if inplace.IsOriginals(i.pod) && r.clock == nil {"},
+	{"original-open-gate-is-settled", "instance.go", "a pod that tkestack/tapp marked counts as available while its gate is open",
+		"(!inplace.GateOpen(i.pod) || !inplace.IsMarkedByOriginal(i.pod))", "inplace.HasGate(i.pod)"},
+	{"stamp-relabels", "rollout.go", "a pod of tkestack/tapp that gets our hash gets its template's annotations as well",
+		"		write = inplace.StampPatch\n", "		write = inplace.RelabelPatch\n"},
 	{"budget-off-by-one", "rollout.go", "one more than maxUnavailable is taken",
 		"case disrupts && spare <= 0:",
 		"case disrupts && spare < 0:"},

@@ -34,10 +34,13 @@ const (
 	// AnnotationInPlaceState is the pod annotation that records what an in-place
 	// update waits for.
 	AnnotationInPlaceState = "tkestack.io/inplace-update-state"
-	// AnnotationTemplateKeys is the pod annotation that lists the label and
-	// annotation keys that came from the template, so that one that leaves the
-	// template can leave the pod.
+	// AnnotationTemplateKeys is the pod annotation that records what the pod's template
+	// said of its labels, annotations and images, so that an update in place changes what
+	// the template changed, and nothing else.
 	AnnotationTemplateKeys = "tkestack.io/template-keys"
+	// AnnotationPortMapping is the pod annotation with which a template asks Galaxy for
+	// host ports, with an empty value. Galaxy writes those that it allocated into the pod.
+	AnnotationPortMapping = "tkestack.io/portmapping"
 	// AnnotationShapeHash is the pod annotation with the hash of its template's spec
 	// without images, cpu and memory: while it is the template's, resources can
 	// change in place. Absent: it is the label LabelUniqHash.
