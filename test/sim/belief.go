@@ -2,12 +2,12 @@ package sim
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // A process acts on what it has seen, which is never quite what is. What it may be
@@ -39,19 +39,19 @@ func (b *belief) goesOn(step int, issued time.Time) bool {
 	return b.step >= step-1 && !issued.After(b.last)
 }
 
-// appOf a request: the TApp whose sync made it; empty for requests of no TApp.
+// appOf a request: the key of the TApp whose sync made it; empty for requests of no TApp.
 func (w *world) appOf(r *request) string {
-	name := r.name
-	if r.verb == "create" && r.resource != events {
-		if o, err := w.decode(r.resource, r.body); err == nil {
-			name = o.GetName()
+	key := r.Key()
+	if r.Verb == "create" && r.Resource != events {
+		if o, err := w.Decode(r.Resource, r.Body); err == nil {
+			key = apiserver.KeyOf(r.Namespace, o.GetName())
 		}
 	}
-	switch r.resource {
+	switch r.Resource {
 	case tapps:
-		return name
+		return key
 	case pods, claims, revisions:
-		app, _ := stem(strings.TrimPrefix(name, "data-"))
+		app, _ := stem(instanceOf(key))
 		return app
 	}
 	return ""
@@ -81,8 +81,8 @@ func (w *world) attribute(r *request) {
 
 // join notes that a live list may be a part of any chain that is going on.
 func (w *world) join(r *request) {
-	for _, app := range appNames() {
-		if b := r.replica.beliefs[app]; b != nil && r.verb == "list" && (b.waiting > 0 || b.goesOn(w.steps, r.issued)) {
+	for _, app := range appKeys() {
+		if b := r.replica.beliefs[app]; b != nil && r.Verb == "list" && (b.waiting > 0 || b.goesOn(w.steps, r.issued)) {
 			b.waiting++
 			r.joined = append(r.joined, b)
 		}
@@ -112,32 +112,32 @@ func (w *world) answered(r *request) {
 
 // versionsOf an object between the one that was believed in and the write that is
 // judged, the newest last; nil stands for its absence.
-func versionsOf[T object](o *oracle, resource, name string, b *belief) []T {
+func versionsOf[T object](o *oracle, resource, key string, b *belief) []T {
 	var out []T
 	var zero T
 	current, has := zero, false
-	for _, c := range o.w.tables[resource].history {
-		if c.version >= o.judged {
+	for _, c := range o.w.Tables[resource].History {
+		if c.Version >= o.judged {
 			break
 		}
-		if c.object().GetName() != name {
+		if c.Key() != key {
 			continue
 		}
-		if c.version > b.told[resource] {
+		if c.Version > b.told[resource] {
 			out = append(out, current)
 		}
-		current, has = zero, c.after != nil
+		current, has = zero, c.After != nil
 		if has {
-			current = c.after.(T)
+			current = c.After.(T)
 		}
 	}
 	return append(out, current)
 }
 
 // appsSeen are the versions of a TApp that were believed in, but for its absence.
-func (o *oracle) appsSeen(name string, b *belief) []*tappv1.TApp {
+func (o *oracle) appsSeen(key string, b *belief) []*tappv1.TApp {
 	var out []*tappv1.TApp
-	for _, t := range versionsOf[*tappv1.TApp](o, tapps, name, b) {
+	for _, t := range versionsOf[*tappv1.TApp](o, tapps, key, b) {
 		if t != nil {
 			d := *t
 			d.Spec = *t.Spec.DeepCopy()
@@ -151,7 +151,7 @@ func (o *oracle) appsSeen(name string, b *belief) []*tappv1.TApp {
 // podsSeen are the versions of a pod, that very one, that were believed in.
 func (o *oracle) podsSeen(pod *corev1.Pod, b *belief) []*corev1.Pod {
 	var out []*corev1.Pod
-	for _, p := range versionsOf[*corev1.Pod](o, pods, pod.Name, b) {
+	for _, p := range versionsOf[*corev1.Pod](o, pods, keyOf(pod), b) {
 		if p != nil && p.UID == pod.UID {
 			out = append(out, p)
 		}

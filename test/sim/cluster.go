@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // The rest of a cluster: its scheduler, its garbage collectors, and its watch over
@@ -28,40 +30,40 @@ type errand struct {
 // errands of the cluster, by what they are about.
 func (k *kubelets) errands() []errand {
 	var out []errand
-	for _, pod := range all[*corev1.Pod](k.store, pods) {
+	for _, pod := range apiserver.All[*corev1.Pod](k.Store, pods) {
 		if e := k.podErrand(pod); e != nil {
-			out = append(out, errand{"pod " + pod.Name, e})
+			out = append(out, errand{"pod " + keyOf(pod), e})
 		}
 		if e := k.ownerErrand(pods, pod); e != nil {
-			out = append(out, errand{"gc " + pod.Name, e})
+			out = append(out, errand{"gc " + keyOf(pod), e})
 		}
 	}
-	for _, claim := range all[*corev1.PersistentVolumeClaim](k.store, claims) {
+	for _, claim := range apiserver.All[*corev1.PersistentVolumeClaim](k.Store, claims) {
 		if e := k.claimErrand(claim); e != nil {
-			out = append(out, errand{"claim " + claim.Name, e})
+			out = append(out, errand{"claim " + keyOf(claim), e})
 		}
 		if e := k.ownerErrand(claims, claim); e != nil {
-			out = append(out, errand{"gc " + claim.Name, e})
+			out = append(out, errand{"gc " + keyOf(claim), e})
 		}
 	}
-	for _, name := range k.tables[revisions].names() {
-		if e := k.ownerErrand(revisions, k.tables[revisions].objects[name]); e != nil {
+	for _, name := range k.Tables[revisions].Keys() {
+		if e := k.ownerErrand(revisions, k.Tables[revisions].Objects[name]); e != nil {
 			out = append(out, errand{"gc " + name, e})
 		}
 	}
-	for _, name := range k.tables[tapps].names() {
-		if e := k.finalizerErrand(k.tables[tapps].objects[name]); e != nil {
+	for _, name := range k.Tables[tapps].Keys() {
+		if e := k.finalizerErrand(k.Tables[tapps].Objects[name]); e != nil {
 			out = append(out, errand{"gc " + name, e})
 		}
 	}
 	return out
 }
 
-func (k *kubelets) as(name string) actor { return actor{name: name, at: k.now()} }
+func (k *kubelets) as(name string) apiserver.Actor { return apiserver.Actor{By: name, At: k.Now()} }
 
 // podErrand is what the scheduler, or who watches over nodes, does about a pod.
 func (k *kubelets) podErrand(pod *corev1.Pod) func() {
-	node := k.get(nodes, pod.Spec.NodeName)
+	node := k.Get(nodes, pod.Spec.NodeName)
 	switch {
 	case pod.Spec.NodeName == "":
 		if to := k.nodeFor(pod); to != "" && pod.DeletionTimestamp == nil && !isFinished(pod) {
@@ -72,11 +74,11 @@ func (k *kubelets) podErrand(pod *corev1.Pod) func() {
 	case isNodeReady(node.(*corev1.Node)):
 	case isReady(pod):
 		return func() {
-			k.write(pod.Name, pod.UID, "nodes", func(p *corev1.Pod) { setReady(p, false, k.second()) })
+			k.write(keyOf(pod), pod.UID, "nodes", func(p *corev1.Pod) { setReady(p, false, k.Second()) })
 		}
-	case pod.DeletionTimestamp == nil && !isFinished(pod) && k.now().Sub(notReadySince(node.(*corev1.Node))) >= evictAfter:
+	case pod.DeletionTimestamp == nil && !isFinished(pod) && k.Now().Sub(notReadySince(node.(*corev1.Node))) >= evictAfter:
 		return func() {
-			_, _ = k.remove(pods, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}, k.as("eviction"))
+			_, _ = k.Remove(pods, keyOf(pod), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}, k.as("eviction"))
 		}
 	}
 	return nil
@@ -94,7 +96,7 @@ func (k *kubelets) nodeFor(pod *corev1.Pod) string {
 	}
 	for i := range names {
 		name := names[(start+i)%len(names)]
-		if node, ok := find[*corev1.Node](k.store, nodes, name); ok && isNodeReady(node) {
+		if node, ok := apiserver.Find[*corev1.Node](k.Store, nodes, name); ok && isNodeReady(node) {
 			return name
 		}
 	}
@@ -102,7 +104,7 @@ func (k *kubelets) nodeFor(pod *corev1.Pod) string {
 }
 
 func (k *kubelets) bind(pod *corev1.Pod, node string) {
-	_, _ = k.update(pods, pod.Name, "binding", k.as("scheduler"), func(o object) error {
+	_, _ = k.Update(pods, keyOf(pod), "binding", k.as("scheduler"), func(o object) error {
 		o.(*corev1.Pod).Spec.NodeName = node
 		return nil
 	})
@@ -112,33 +114,33 @@ func (k *kubelets) bind(pod *corev1.Pod, node string) {
 // failed first.
 func (k *kubelets) collectPod(pod *corev1.Pod) {
 	if !isFinished(pod) {
-		k.write(pod.Name, pod.UID, "podgc", func(p *corev1.Pod) {
+		k.write(keyOf(pod), pod.UID, "podgc", func(p *corev1.Pod) {
 			p.Status.Phase = corev1.PodFailed
 			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
-				Reason: "DeletionByPodGC", LastTransitionTime: k.second()})
+				Reason: "DeletionByPodGC", LastTransitionTime: k.Second()})
 		})
 		return
 	}
-	_, _ = k.remove(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64), Preconditions: &metav1.Preconditions{UID: &pod.UID}}, k.as("podgc"))
+	_, _ = k.Remove(pods, keyOf(pod), metav1.DeleteOptions{GracePeriodSeconds: new(int64), Preconditions: &metav1.Preconditions{UID: &pod.UID}}, k.as("podgc"))
 }
 
 // claimErrand binds a claim to a volume, lets it grow, and lets go of one that no pod
 // mounts.
 func (k *kubelets) claimErrand(claim *corev1.PersistentVolumeClaim) func() {
-	used := slices.ContainsFunc(all[*corev1.Pod](k.store, pods), func(pod *corev1.Pod) bool {
+	used := slices.ContainsFunc(apiserver.All[*corev1.Pod](k.Store, pods), func(pod *corev1.Pod) bool {
 		return !isFinished(pod) && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name
+			return v.PersistentVolumeClaim != nil && pod.Namespace == claim.Namespace && v.PersistentVolumeClaim.ClaimName == claim.Name
 		})
 	})
 	asked, has := claim.Spec.Resources.Requests[corev1.ResourceStorage], claim.Status.Capacity[corev1.ResourceStorage]
 	switch {
 	case claim.DeletionTimestamp != nil:
-		if slices.Contains(claim.Finalizers, protectClaim) && !used {
-			return func() { k.dropFinalizer(claims, claim, protectClaim) }
+		if slices.Contains(claim.Finalizers, apiserver.ProtectClaim) && !used {
+			return func() { k.dropFinalizer(claims, claim, apiserver.ProtectClaim) }
 		}
 	case claim.Status.Phase != corev1.ClaimBound || asked.Cmp(has) > 0:
 		return func() {
-			_, _ = k.update(claims, claim.Name, "status", k.as("storage"), func(o object) error {
+			_, _ = k.Update(claims, keyOf(claim), "status", k.as("storage"), func(o object) error {
 				c := o.(*corev1.PersistentVolumeClaim)
 				c.Status.Phase, c.Status.Capacity = corev1.ClaimBound, corev1.ResourceList{corev1.ResourceStorage: asked}
 				return nil
@@ -149,7 +151,7 @@ func (k *kubelets) claimErrand(claim *corev1.PersistentVolumeClaim) func() {
 }
 
 func (k *kubelets) dropFinalizer(resource string, o object, finalizer string) {
-	_, _ = k.update(resource, o.GetName(), "", k.as("gc"), func(o object) error {
+	_, _ = k.Update(resource, keyOf(o), "", k.as("gc"), func(o object) error {
 		o.SetFinalizers(slices.DeleteFunc(o.GetFinalizers(), func(f string) bool { return f == finalizer }))
 		return nil
 	})
@@ -157,11 +159,11 @@ func (k *kubelets) dropFinalizer(resource string, o object, finalizer string) {
 
 // isAlive says whether an owner exists. Owners that are no TApps are those of foreign
 // controllers, and exist.
-func (k *kubelets) owner(ref metav1.OwnerReference) (object, bool) {
+func (k *kubelets) owner(namespace string, ref metav1.OwnerReference) (object, bool) {
 	if !isTApp(&ref) {
 		return nil, true
 	}
-	o := k.get(tapps, ref.Name)
+	o := k.Get(tapps, apiserver.KeyOf(namespace, ref.Name))
 	if o == nil || o.GetUID() != ref.UID {
 		return nil, false
 	}
@@ -178,11 +180,11 @@ func (k *kubelets) ownerErrand(resource string, o object) func() {
 	var gone []types.UID
 	waited := false
 	for _, ref := range refs {
-		owner, exists := k.owner(ref)
+		owner, exists := k.owner(o.GetNamespace(), ref)
 		switch {
 		case !exists:
 			gone = append(gone, ref.UID)
-		case owner != nil && owner.GetDeletionTimestamp() != nil && slices.Contains(owner.GetFinalizers(), foreground):
+		case owner != nil && owner.GetDeletionTimestamp() != nil && slices.Contains(owner.GetFinalizers(), apiserver.Foreground):
 			waited = true
 		}
 	}
@@ -190,22 +192,22 @@ func (k *kubelets) ownerErrand(resource string, o object) func() {
 	switch {
 	case len(gone) == len(refs), waited && len(refs) == 1+len(gone):
 		return func() {
-			_, _ = k.remove(resource, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: ptr.To(o.GetResourceVersion())}}, k.as("gc"))
+			_, _ = k.Remove(resource, keyOf(o), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: ptr.To(o.GetResourceVersion())}}, k.as("gc"))
 		}
 	case len(gone) > 0:
-		return func() { k.disown(resource, o.GetName(), gone...) }
+		return func() { k.disown(resource, keyOf(o), gone...) }
 	}
 	return nil
 }
 
-func (k *kubelets) disown(resource, name string, owners ...types.UID) {
-	_, _ = k.update(resource, name, "", k.as("gc"), func(o object) error {
+func (k *kubelets) disown(resource, key string, owners ...types.UID) {
+	_, _ = k.Update(resource, key, "", k.as("gc"), func(o object) error {
 		o.SetOwnerReferences(slices.DeleteFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return slices.Contains(owners, r.UID) }))
 		return nil
 	})
 }
 
-// finalizerErrand ends a deletion in the foreground, or one that orphans.
+// finalizerErrand ends a deletion in the apiserver.Foreground, or one that orphans.
 func (k *kubelets) finalizerErrand(o object) func() {
 	if o.GetDeletionTimestamp() == nil {
 		return nil
@@ -213,19 +215,19 @@ func (k *kubelets) finalizerErrand(o object) func() {
 	for _, finalizer := range o.GetFinalizers() {
 		blocked := false
 		for _, resource := range []string{claims, revisions, pods} {
-			for _, name := range k.tables[resource].names() {
-				d := k.tables[resource].objects[name]
+			for _, name := range k.Tables[resource].Keys() {
+				d := k.Tables[resource].Objects[name]
 				i := slices.IndexFunc(d.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == o.GetUID() })
 				if i < 0 {
 					continue
 				}
-				if finalizer == orphan {
+				if finalizer == apiserver.Orphan {
 					return func() { k.disown(resource, name, o.GetUID()) }
 				}
 				blocked = blocked || ptr.Deref(d.GetOwnerReferences()[i].BlockOwnerDeletion, false)
 			}
 		}
-		if !blocked && (finalizer == orphan || finalizer == foreground) {
+		if !blocked && (finalizer == apiserver.Orphan || finalizer == apiserver.Foreground) {
 			return func() { k.dropFinalizer(tapps, o, finalizer) }
 		}
 	}

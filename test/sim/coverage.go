@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // Coverage counts how often a write site was visited, and with which fault.
@@ -31,23 +32,23 @@ func (c Coverage) Add(other Coverage) {
 
 // site is the place of the controller that a write comes from, as far as the write
 // and what it is about tell.
-func site(s *store, r *request) string {
-	what := r.resource
-	if r.sub != "" {
-		what += "/" + r.sub
+func site(s *apiserver.Store, r *request) string {
+	what := r.Resource
+	if r.Sub != "" {
+		what += "/" + r.Sub
 	}
 	why := ""
 	switch what {
 	case "pods":
 		why = podSite(s, r)
 	case "pods/status":
-		why = gateSite(r.body)
+		why = gateSite(r.Body)
 	case claims:
-		if r.verb == "patch" {
-			why = claimSite(r.body)
+		if r.Verb == "patch" {
+			why = claimSite(r.Body)
 		}
 	}
-	return strings.TrimSpace(r.verb + " " + what + " " + why)
+	return strings.TrimSpace(r.Verb + " " + what + " " + why)
 }
 
 func gateSite(body []byte) string {
@@ -72,16 +73,16 @@ func claimSite(body []byte) string {
 	return ""
 }
 
-func podSite(s *store, r *request) string {
-	switch r.verb {
+func podSite(s *apiserver.Store, r *request) string {
+	switch r.Verb {
 	case "patch":
-		return patchSite(r.body)
+		return patchSite(r.Body)
 	case "delete":
-		o, err := decodeDelete(r.body)
+		o, err := apiserver.DecodeDelete(r.Body)
 		if err == nil && o.GracePeriodSeconds != nil {
 			return "by force"
 		}
-		return deleteSite(s, r.name)
+		return deleteSite(s, r.Key())
 	}
 	return ""
 }
@@ -99,10 +100,10 @@ func patchSite(body []byte) string {
 }
 
 // deleteSite is why a pod is deleted, as the TApp has it now.
-func deleteSite(s *store, name string) string {
-	app, id := stem(name)
-	t, ok := find[*tappv1.TApp](s, tapps, app)
-	pod, exists := find[*corev1.Pod](s, pods, name)
+func deleteSite(s *apiserver.Store, key string) string {
+	app, id := stem(key)
+	t, ok := apiserver.Find[*tappv1.TApp](s, tapps, app)
+	pod, exists := apiserver.Find[*corev1.Pod](s, pods, key)
 	num, known := number(id)
 	switch {
 	case !ok || !known:

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // is says whether a fault that lasts is on.
@@ -41,7 +42,7 @@ func (w *world) follow() {
 		if w.down[name] && !w.is(nodeSilent+name) {
 			w.revive(name)
 		}
-		if w.get(nodes, name) == nil && !w.is(nodeGone+name) {
+		if w.Get(nodes, name) == nil && !w.is(nodeGone+name) {
 			w.addNode(name)
 		}
 	}
@@ -71,9 +72,9 @@ func (w *world) strike(f Fault) {
 		w.until[f.Kind] = w.steps + 5
 		for _, x := range w.watches {
 			if f.Kind == watchExpire {
-				x.expire()
+				x.Expire()
 			} else {
-				x.end()
+				x.End()
 			}
 			synctest.Wait() // clients draw how long they wait: one after the other
 		}
@@ -83,7 +84,7 @@ func (w *world) strike(f Fault) {
 		w.cordon(node, f.A)
 	case nodeGone:
 		w.until[f.Kind+node] = w.steps + 20 + f.A
-		_, _ = w.remove(nodes, node, metav1.DeleteOptions{}, w.as("operator"))
+		_, _ = w.Remove(nodes, node, metav1.DeleteOptions{}, w.as("operator"))
 		for _, s := range w.sandboxes { // the machine is gone
 			if s.node == node {
 				s.stopped = true
@@ -93,7 +94,7 @@ func (w *world) strike(f Fault) {
 		w.until[nodeSilent+node] = w.steps + 20 + 2*f.A
 		w.silence(node)
 		w.cordon(node, f.A)
-		_, _ = w.update(nodes, node, "", w.as("operator"), func(o object) error {
+		_, _ = w.Update(nodes, node, "", w.as("operator"), func(o object) error {
 			n := o.(*corev1.Node)
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute})
 			return nil
@@ -115,17 +116,17 @@ func (w *world) silence(node string) {
 
 // cordon is the operator who deletes the pods of a node, sometimes.
 func (w *world) cordon(node string, n int) {
-	for _, pod := range all[*corev1.Pod](w.store, pods) {
+	for _, pod := range apiserver.All[*corev1.Pod](w.Store, pods) {
 		if pod.Spec.NodeName == node && n%2 == 0 {
-			_, _ = w.remove(pods, pod.Name, metav1.DeleteOptions{}, w.as("operator"))
+			_, _ = w.Remove(pods, keyOf(pod), metav1.DeleteOptions{}, w.as("operator"))
 		}
 	}
 }
 
 func (w *world) setNode(name string, is corev1.ConditionStatus) {
-	_, _ = w.update(nodes, name, "status", w.as("nodes"), func(o object) error {
+	_, _ = w.Update(nodes, name, "status", w.as("nodes"), func(o object) error {
 		c := &o.(*corev1.Node).Status.Conditions[0]
-		c.Status, c.LastTransitionTime = is, w.second()
+		c.Status, c.LastTransitionTime = is, w.Second()
 		return nil
 	})
 }
@@ -133,7 +134,7 @@ func (w *world) setNode(name string, is corev1.ConditionStatus) {
 func (w *world) revive(name string) {
 	delete(w.down, name)
 	w.setNode(name, corev1.ConditionTrue)
-	_, _ = w.update(nodes, name, "", w.as("operator"), func(o object) error {
+	_, _ = w.Update(nodes, name, "", w.as("operator"), func(o object) error {
 		o.(*corev1.Node).Spec.Taints = nil
 		return nil
 	})
@@ -147,14 +148,14 @@ func (w *world) revive(name string) {
 
 // strikePod is what goes wrong with a pod.
 func (w *world) strikePod(f Fault) {
-	list := all[*corev1.Pod](w.store, pods)
+	list := apiserver.All[*corev1.Pod](w.Store, pods)
 	if f.Kind == foreignPod {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("web-%d", f.A%mostReplicas)}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("web-%d", f.A%mostReplicas)}}
 		pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "other:v1"}}
 		if f.A%2 == 0 {
 			pod.OwnerReferences = []metav1.OwnerReference{foreignOwner()}
 		}
-		_, _ = w.create(pods, pod, w.as("somebody"))
+		_, _ = w.Create(pods, pod, w.as("somebody"))
 	}
 	if len(list) == 0 {
 		return
@@ -162,7 +163,7 @@ func (w *world) strikePod(f Fault) {
 	pod := list[f.A%len(list)]
 	s := w.sandboxes[pod.UID]
 	edit := func(change func(*corev1.Pod)) {
-		_, _ = w.update(pods, pod.Name, "", w.as("somebody"), func(o object) error {
+		_, _ = w.Update(pods, keyOf(pod), "", w.as("somebody"), func(o object) error {
 			change(o.(*corev1.Pod))
 			return nil
 		})
@@ -185,7 +186,7 @@ func (w *world) strikePod(f Fault) {
 		if f.Kind == foreignForce {
 			o.GracePeriodSeconds = new(int64)
 		}
-		_, _ = w.remove(pods, pod.Name, o, w.as("somebody"))
+		_, _ = w.Remove(pods, keyOf(pod), o, w.as("somebody"))
 	case foreignAdopt:
 		edit(func(p *corev1.Pod) { p.OwnerReferences = []metav1.OwnerReference{foreignOwner()} })
 	case foreignOrphan:
@@ -214,11 +215,11 @@ func foreignOwner() metav1.OwnerReference {
 // write carries out a write with the fault that waits for one.
 func (w *world) write(r *request) {
 	w.done(r)
-	where := site(w.store, r)
+	where := site(w.Store, r)
 	if r.abandoned {
 		if w.rng.IntN(2) == 0 {
 			w.trace.say(w.steps, w.now(), "%s (gone) %s: arrives late", r.replica.name, r)
-			w.serve(r, 0)
+			w.Serve(r.Request, 0, r.actor(w.now()))
 		}
 		return
 	}
@@ -233,57 +234,57 @@ func (w *world) write(r *request) {
 	switch fault {
 	case crashBefore:
 		w.kill(r.replica)
-		r.answer <- &answer{err: errDead}
+		r.answer <- &apiserver.Answer{Err: errDead}
 		return
 	case crashAfter:
-		w.serve(r, 0)
+		w.Serve(r.Request, 0, r.actor(w.now()))
 		w.kill(r.replica)
-		r.answer <- &answer{err: errDead}
+		r.answer <- &apiserver.Answer{Err: errDead}
 		return
 	}
 	if a := w.refuse(fault, r); a != nil {
 		r.answer <- a
 		return
 	}
-	w.breaksOff = fault == halfRemoved
-	a := w.serve(r, 0)
-	w.breaksOff = false
+	w.BreaksOff = fault == halfRemoved
+	a := w.Serve(r.Request, 0, r.actor(w.now()))
+	w.BreaksOff = false
 	w.trace.answer(w.steps, w.now(), r, a)
 	switch fault {
 	case lostAnswer:
-		a = &answer{err: context.DeadlineExceeded}
+		a = &apiserver.Answer{Err: context.DeadlineExceeded}
 	case halfRemoved:
-		a = refusal(apierrors.NewTimeoutError("simulated", 1))
+		a = apiserver.Refusal(apierrors.NewTimeoutError("simulated", 1))
 	}
 	r.answer <- a
 }
 
 // refuse is the answer to a write that is not carried out.
-func (w *world) refuse(fault string, r *request) *answer {
-	gr := w.groupResource(r.resource)
+func (w *world) refuse(fault string, r *request) *apiserver.Answer {
+	gr := w.GroupResource(r.Resource)
 	switch fault {
 	case lostWrite:
-		return &answer{err: context.DeadlineExceeded}
+		return &apiserver.Answer{Err: context.DeadlineExceeded}
 	case lateWrite:
 		late := *r
 		late.abandoned = true
 		w.mu.Lock()
 		w.pending = append(w.pending, &late)
 		w.mu.Unlock()
-		return &answer{err: context.DeadlineExceeded}
+		return &apiserver.Answer{Err: context.DeadlineExceeded}
 	case conflict:
-		return refusal(apierrors.NewConflict(gr, r.name, fmt.Errorf("simulated")))
+		return apiserver.Refusal(apierrors.NewConflict(gr, r.Name, fmt.Errorf("simulated")))
 	case tooMany:
 		w.postponed(r)
-		a := refusal(apierrors.NewTooManyRequests("simulated", 1))
-		a.header = http.Header{"Retry-After": {"1"}}
+		a := apiserver.Refusal(apierrors.NewTooManyRequests("simulated", 1))
+		a.Header = http.Header{"Retry-After": {"1"}}
 		return a
 	case serverError:
-		return refusal(apierrors.NewInternalError(fmt.Errorf("simulated")))
+		return apiserver.Refusal(apierrors.NewInternalError(fmt.Errorf("simulated")))
 	case serverAway:
-		return refusal(apierrors.NewServiceUnavailable("simulated"))
+		return apiserver.Refusal(apierrors.NewServiceUnavailable("simulated"))
 	case writeTimeout:
-		return refusal(apierrors.NewTimeoutError("simulated", 1))
+		return apiserver.Refusal(apierrors.NewTimeoutError("simulated", 1))
 	}
 	return nil
 }

@@ -1,16 +1,15 @@
 package sim
 
 import (
-	"fmt"
+	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // namespace that all of it happens in.
@@ -18,64 +17,77 @@ const namespace = "shop"
 
 // Resources of the API server.
 const (
-	pods      = "pods"
-	claims    = "persistentvolumeclaims"
-	revisions = "controllerrevisions"
+	pods      = apiserver.Pods
+	claims    = apiserver.Claims
+	revisions = apiserver.Revisions
+	nodes     = apiserver.Nodes
+	events    = apiserver.Events
 	tapps     = "tapps"
-	nodes     = "nodes"
-	events    = "events"
 )
 
-// object of the API. What the store holds is never changed: writes make copies.
-type object interface {
-	metav1.Object
-	runtime.Object
-}
+type (
+	object = apiserver.Object
+	change = apiserver.Change
+)
 
-// kind is what the API server knows of a resource.
-type kind struct {
-	gvk     schema.GroupVersionKind
-	newOne  func() object
-	newList func() runtime.Object
-	// cluster is true for what is in no namespace.
-	cluster bool
-}
-
-func kinds() map[string]kind {
-	core := func(name string, one func() object, list func() runtime.Object) kind {
-		return kind{gvk: corev1.SchemeGroupVersion.WithKind(name), newOne: one, newList: list}
+func kinds() map[string]apiserver.Kind {
+	out := apiserver.Core()
+	out[tapps] = apiserver.Kind{
+		GVK: tappv1.GroupVersionKind(), New: func() object { return &tappv1.TApp{} }, NewList: func() runtime.Object { return &tappv1.TAppList{} },
+		Custom: true, Prepare: prepareTApp, Restrict: restrictTApp,
 	}
-	out := map[string]kind{
-		pods: core("Pod", func() object { return &corev1.Pod{} }, func() runtime.Object { return &corev1.PodList{} }),
-		claims: core("PersistentVolumeClaim", func() object { return &corev1.PersistentVolumeClaim{} },
-			func() runtime.Object { return &corev1.PersistentVolumeClaimList{} }),
-		events: core("Event", func() object { return &corev1.Event{} }, func() runtime.Object { return &corev1.EventList{} }),
-		revisions: {gvk: appsv1.SchemeGroupVersion.WithKind("ControllerRevision"), newOne: func() object { return &appsv1.ControllerRevision{} },
-			newList: func() runtime.Object { return &appsv1.ControllerRevisionList{} }},
-		tapps: {gvk: tappv1.GroupVersionKind(), newOne: func() object { return &tappv1.TApp{} },
-			newList: func() runtime.Object { return &tappv1.TAppList{} }},
-	}
-	node := core("Node", func() object { return &corev1.Node{} }, func() runtime.Object { return &corev1.NodeList{} })
-	node.cluster = true
-	out[nodes] = node
 	return out
 }
 
-// clone is a copy that may be written to.
-func clone[T object](o T) T { return o.DeepCopyObject().(T) }
-
-// name of an object for people: "pods/web-0(u7)".
-func nameOf(resource string, o object) string {
-	if o == nil {
-		return resource
-	}
-	return fmt.Sprintf("%s/%s(%s)", resource, o.GetName(), o.GetUID())
+func prepareTApp(o object) {
+	t := o.(*tappv1.TApp)
+	t.Generation = 1
+	t.Status = tappv1.TAppStatus{ObservedGeneration: -1} // the CRD's default
 }
 
-// controllerOf an object: its UID, or none.
-func controllerOf(o object) types.UID {
-	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {
-		return ref.UID
+func restrictTApp(_ *apiserver.Server, sub string, o, before object) error {
+	now, old := o.(*tappv1.TApp), before.(*tappv1.TApp)
+	if sub == "status" {
+		now.ObjectMeta, now.Spec = *old.ObjectMeta.DeepCopy(), *old.Spec.DeepCopy()
+		return nil
 	}
-	return ""
+	now.Status = *old.Status.DeepCopy()
+	if !equality.Semantic.DeepEqual(now.Spec, old.Spec) {
+		now.Generation++
+	}
+	return nil
+}
+
+func clone[T object](o T) T { return apiserver.Clone(o) }
+
+func controllerOf(o object) types.UID { return apiserver.ControllerOf(o) }
+
+func keyOf(o object) string { return apiserver.Key(o) }
+
+// stem is a name or key without the number at its end, and the number.
+func stem(name string) (string, string) {
+	i := strings.LastIndexByte(name, '-')
+	if i < 0 {
+		return name, ""
+	}
+	return name[:i], name[i+1:]
+}
+
+// claimPrefix begins the names of claims.
+const claimPrefix = "data-"
+
+// claimOf an instance, and instanceOf a claim, by key.
+func claimOf(instance string) string {
+	namespace, name, _ := strings.Cut(instance, "/")
+	return namespace + "/" + claimPrefix + name
+}
+
+func instanceOf(claim string) string {
+	namespace, name, _ := strings.Cut(claim, "/")
+	return namespace + "/" + strings.TrimPrefix(name, claimPrefix)
+}
+
+// isTApp says whether a reference is one to a TApp.
+func isTApp(ref *metav1.OwnerReference) bool {
+	return ref != nil && ref.Kind == tappv1.Kind && ref.APIVersion == tappv1.SchemeGroupVersion.String()
 }

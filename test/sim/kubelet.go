@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // An image whose tag begins with one of these is never pulled, never gets ready, or
@@ -27,7 +28,7 @@ const (
 // of their own, so that the status lags behind it, and it behind the spec.
 type sandbox struct {
 	uid  types.UID
-	name string
+	key  string
 	node string
 	seen *corev1.Pod
 	runs map[string]*corev1.ContainerStatus
@@ -44,7 +45,7 @@ type sandbox struct {
 
 // kubelets of all nodes.
 type kubelets struct {
-	*apiServer
+	*apiserver.Server
 	sandboxes map[types.UID]*sandbox
 	// slow kubelets take a step between a container's start and its readiness.
 	slow bool
@@ -52,12 +53,12 @@ type kubelets struct {
 	down map[string]bool
 }
 
-// due lists the pods that a kubelet has something to do about, by name.
+// due lists the pods that a kubelet has something to do about, by key.
 func (k *kubelets) due() []string {
 	var out []string
-	for _, name := range k.tables[pods].names() {
-		pod := k.tables[pods].objects[name].(*corev1.Pod)
-		if pod.Spec.NodeName == "" || k.down[pod.Spec.NodeName] || k.get(nodes, pod.Spec.NodeName) == nil {
+	for _, name := range k.Tables[pods].Keys() {
+		pod := k.Tables[pods].Objects[name].(*corev1.Pod)
+		if pod.Spec.NodeName == "" || k.down[pod.Spec.NodeName] || k.Get(nodes, pod.Spec.NodeName) == nil {
 			continue
 		}
 		s := k.sandboxes[pod.UID]
@@ -70,15 +71,15 @@ func (k *kubelets) due() []string {
 }
 
 // step is the next thing that the kubelet of a pod does.
-func (k *kubelets) step(name string) {
-	pod, ok := find[*corev1.Pod](k.store, pods, name)
+func (k *kubelets) step(key string) {
+	pod, ok := apiserver.Find[*corev1.Pod](k.Store, pods, key)
 	if !ok {
 		return
 	}
 	s := k.sandboxes[pod.UID]
 	switch {
 	case s == nil:
-		s = &sandbox{uid: pod.UID, name: pod.Name, node: pod.Spec.NodeName, runs: map[string]*corev1.ContainerStatus{}}
+		s = &sandbox{uid: pod.UID, key: keyOf(pod), node: pod.Spec.NodeName, runs: map[string]*corev1.ContainerStatus{}}
 		k.sandboxes[pod.UID] = s
 		fallthrough
 	case s.seen.ResourceVersion != pod.ResourceVersion:
@@ -109,7 +110,7 @@ func (k *kubelets) step(name string) {
 // forget kills what runs for pods that are gone.
 func (k *kubelets) forget() {
 	for _, s := range k.sandboxes {
-		if pod, ok := find[*corev1.Pod](k.store, pods, s.name); (!ok || pod.UID != s.uid) && !k.down[s.node] {
+		if pod, ok := apiserver.Find[*corev1.Pod](k.Store, pods, s.key); (!ok || pod.UID != s.uid) && !k.down[s.node] {
 			s.stopped = true
 		}
 	}
@@ -138,7 +139,7 @@ func (k *kubelets) act(s *sandbox) {
 // mounted says whether the claims of a pod are there.
 func (k *kubelets) mounted(pod *corev1.Pod) bool {
 	for _, v := range pod.Spec.Volumes {
-		if v.PersistentVolumeClaim != nil && k.get(claims, v.PersistentVolumeClaim.ClaimName) == nil {
+		if v.PersistentVolumeClaim != nil && k.Get(claims, apiserver.KeyOf(pod.Namespace, v.PersistentVolumeClaim.ClaimName)) == nil {
 			return false
 		}
 	}
@@ -153,7 +154,7 @@ func tagOf(image string) string {
 // start a container. An image that cannot be pulled leaves the container that was
 // there dead.
 func (k *kubelets) start(s *sandbox, c *corev1.Container, init bool) {
-	old, now, tag := s.runs[c.Name], metav1.NewTime(k.now().Truncate(time.Second)), tagOf(c.Image)
+	old, now, tag := s.runs[c.Name], metav1.NewTime(k.Now().Truncate(time.Second)), tagOf(c.Image)
 	status := &corev1.ContainerStatus{Name: c.Name, Image: c.Image, ImageID: "sha256:" + c.Image, Started: ptr.To(true)}
 	if old != nil {
 		status.RestartCount = old.RestartCount + 1
@@ -205,10 +206,10 @@ func (s *sandbox) settle() {
 // kubelet saw them.
 func (k *kubelets) report(s *sandbox, pod *corev1.Pod) {
 	s.unreported = false
-	k.write(pod.Name, pod.UID, "kubelet", func(p *corev1.Pod) {
+	k.write(keyOf(pod), pod.UID, "kubelet", func(p *corev1.Pod) {
 		p.Status.ObservedGeneration = s.seen.Generation
 		if p.Status.StartTime == nil {
-			p.Status.StartTime = ptr.To(k.second())
+			p.Status.StartTime = ptr.To(k.Second())
 		}
 		p.Status.InitContainerStatuses = s.statuses(s.seen.Spec.InitContainers)
 		p.Status.ContainerStatuses = s.statuses(s.seen.Spec.Containers)
@@ -224,7 +225,7 @@ func (k *kubelets) report(s *sandbox, pod *corev1.Pod) {
 			ready = false
 			p.Status.Phase, p.Status.Reason = s.ended, s.reason
 		}
-		setReady(p, ready && gatesOpen(s.seen), k.second())
+		setReady(p, ready && gatesOpen(s.seen), k.Second())
 	})
 }
 
@@ -250,8 +251,8 @@ func gatesOpen(pod *corev1.Pod) bool {
 }
 
 // write changes the status of a pod, if it is still that one.
-func (k *kubelets) write(name string, uid types.UID, who string, edit func(*corev1.Pod)) {
-	pod, ok := find[*corev1.Pod](k.store, pods, name)
+func (k *kubelets) write(key string, uid types.UID, who string, edit func(*corev1.Pod)) {
+	pod, ok := apiserver.Find[*corev1.Pod](k.Store, pods, key)
 	if !ok || pod.UID != uid {
 		return
 	}
@@ -260,7 +261,7 @@ func (k *kubelets) write(name string, uid types.UID, who string, edit func(*core
 	if equality.Semantic.DeepEqual(pod.Status, next.Status) {
 		return
 	}
-	_, _ = k.update(pods, name, "status", actor{name: who, at: k.now()}, func(o object) error { return assign(o, next) })
+	_, _ = k.Update(pods, key, "status", k.as(who), func(o object) error { return apiserver.Assign(o, next) })
 }
 
 func setReady(pod *corev1.Pod, is bool, at metav1.Time) {
@@ -288,18 +289,18 @@ func (k *kubelets) terminate(s *sandbox, pod *corev1.Pod) {
 		return
 	}
 	if len(pod.Finalizers) == 0 || *pod.DeletionGracePeriodSeconds > 0 {
-		_, _ = k.remove(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64),
-			Preconditions: &metav1.Preconditions{UID: &pod.UID}}, actor{name: "kubelet", at: k.now()})
+		_, _ = k.Remove(pods, keyOf(pod), metav1.DeleteOptions{GracePeriodSeconds: new(int64),
+			Preconditions: &metav1.Preconditions{UID: &pod.UID}}, k.as("kubelet"))
 	}
 }
 
 // end is a pod that ends.
 func (k *kubelets) end(s *sandbox, phase corev1.PodPhase, reason string) {
 	s.ended, s.reason, s.unreported = phase, reason, true
-	for _, name := range sortedKeys(s.runs) {
+	for _, name := range apiserver.SortedKeys(s.runs) {
 		c := s.runs[name]
 		c.Ready = false
-		c.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(k.now().Truncate(time.Second)), ContainerID: c.ContainerID}}
+		c.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(k.Now().Truncate(time.Second)), ContainerID: c.ContainerID}}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // oracle says what must hold at every write. It is written from what a TApp promises,
@@ -38,11 +39,11 @@ func number(id string) (int, bool) {
 
 // read is told of what a process read of a node.
 func (o *oracle) read(r *request) {
-	if r.resource != nodes || r.name == "" {
+	if r.Resource != nodes || r.Name == "" {
 		return
 	}
 	said := ""
-	node, ok := find[*corev1.Node](o.w.store, nodes, r.name)
+	node, ok := apiserver.Find[*corev1.Node](o.w.Store, nodes, r.Name)
 	switch {
 	case !ok:
 		said = "gone"
@@ -51,27 +52,27 @@ func (o *oracle) read(r *request) {
 	case !isNodeReady(node) && o.w.now().Sub(notReadySince(node)) >= 5*time.Minute:
 		said = "not ready for 5 minutes"
 	}
-	o.evidence[r.replica.name+" "+r.name] = said
+	o.evidence[r.replica.name+" "+r.Name] = said
 }
 
 // judge is told of every step of every object, and finds what must not be.
 func (o *oracle) judge(c *change) error {
-	o.judged = c.version
-	if pod, ok := c.after.(*corev1.Pod); ok {
+	o.judged = c.Version
+	if pod, ok := c.After.(*corev1.Pod); ok {
 		if err := o.single(pod); err != nil {
 			return err
 		}
 		if !isTApp(metav1.GetControllerOfNoCopy(pod)) {
-			delete(o.owed, pod.Name)
+			delete(o.owed, keyOf(pod))
 		}
 	}
-	if c.resource == tapps {
+	if c.Resource == tapps {
 		o.owe(c)
 	}
-	if c.request == nil || c.request.belief == nil {
+	if causeOf(c) == nil || causeOf(c).belief == nil {
 		return nil
 	}
-	switch c.resource {
+	switch c.Resource {
 	case pods:
 		return o.judgePod(c)
 	case claims:
@@ -88,7 +89,7 @@ func (o *oracle) single(pod *corev1.Pod) error {
 	if id == "" || !isTApp(metav1.GetControllerOfNoCopy(pod)) || isFinished(pod) {
 		return nil
 	}
-	for _, other := range all[*corev1.Pod](o.w.store, pods) {
+	for _, other := range apiserver.All[*corev1.Pod](o.w.Store, pods) {
 		if other.Name != pod.Name && controllerOf(other) == owner && other.Labels[tappv1.LabelInstanceID] == id && !isFinished(other) {
 			return fmt.Errorf("S1: instance %s has the pods %s and %s", id, pod.Name, other.Name)
 		}
@@ -97,25 +98,25 @@ func (o *oracle) single(pod *corev1.Pod) error {
 }
 
 func (o *oracle) judgePod(c *change) error {
-	app, id := stem(c.object().GetName())
-	seen := o.appsSeen(app, c.request.belief)
-	if c.before == nil {
-		return o.create(c.after.(*corev1.Pod), id, seen)
+	app, id := stem(c.Key())
+	seen := o.appsSeen(app, causeOf(c).belief)
+	if c.Before == nil {
+		return o.create(c.After.(*corev1.Pod), id, seen)
 	}
-	before := c.before.(*corev1.Pod)
+	before := c.Before.(*corev1.Pod)
 	if err := o.owned(c, before, app); err != nil {
 		return err
 	}
-	after, _ := c.after.(*corev1.Pod)
+	after, _ := c.After.(*corev1.Pod)
 	switch {
-	case c.request.verb == "delete" && isForced(c.request):
+	case causeOf(c).Verb == "delete" && isForced(causeOf(c)):
 		return o.force(c, before, seen)
-	case c.request.verb == "delete":
+	case causeOf(c).Verb == "delete":
 		if err := o.deletes(c, before, id, seen); err != nil {
 			return err
 		}
 		return o.budget(c, before, id, seen)
-	case c.request.sub == "status":
+	case causeOf(c).Sub == "status":
 		if gateOpen(before) && !gateOpen(after) {
 			return o.budget(c, before, id, seen)
 		}
@@ -134,7 +135,7 @@ func (o *oracle) judgePod(c *change) error {
 }
 
 func isForced(r *request) bool {
-	d, err := decodeDelete(r.body)
+	d, err := apiserver.DecodeDelete(r.Body)
 	return err == nil && d.GracePeriodSeconds != nil && *d.GracePeriodSeconds == 0
 }
 
@@ -169,7 +170,7 @@ func (o *oracle) create(pod *corev1.Pod, id string, seen []*tappv1.TApp) error {
 
 // owned is S7: no pod of another owner is touched.
 func (o *oracle) owned(c *change, pod *corev1.Pod, app string) error {
-	b := c.request.belief
+	b := causeOf(c).belief
 	uids := map[string]bool{"": true} // one without an owner is there to adopt
 	for _, t := range o.appsSeen(app, b) {
 		uids[string(t.UID)] = true
@@ -189,7 +190,7 @@ func (o *oracle) deletes(c *change, pod *corev1.Pod, id string, seen []*tappv1.T
 		return nil
 	}
 	for _, t := range seen {
-		for _, p := range o.podsSeen(pod, c.request.belief) {
+		for _, p := range o.podsSeen(pod, causeOf(c).belief) {
 			// A resize that does not get on, or that the policy no longer allows, ends so.
 			if p.Annotations[tappv1.AnnotationResized] != "" || wanted(t, id) != "" && t.DeletionTimestamp == nil || isFinished(p) || p.Annotations[tappv1.AnnotationRestart] != "" || !follows(p, template(t, id)) {
 				return nil
@@ -210,7 +211,7 @@ func (o *oracle) force(c *change, pod *corev1.Pod, seen []*tappv1.TApp) error {
 		return fmt.Errorf("S4: pod %s goes by force, and nobody opted in, or the status does not tell of it", pod.Name)
 	case pod.DeletionTimestamp == nil || pod.DeletionTimestamp.After(o.w.now()):
 		return fmt.Errorf("S4: pod %s goes by force before its grace period is over", pod.Name)
-	case o.evidence[c.request.replica.name+" "+pod.Spec.NodeName] == "":
+	case o.evidence[causeOf(c).replica.name+" "+pod.Spec.NodeName] == "":
 		return fmt.Errorf("S4: pod %s goes by force without evidence that node %s is lost", pod.Name, pod.Spec.NodeName)
 	}
 	return nil
@@ -221,7 +222,7 @@ func (o *oracle) force(c *change, pod *corev1.Pod, seen []*tappv1.TApp) error {
 func (o *oracle) drained(c *change, pod *corev1.Pod, seen []*tappv1.TApp) error {
 	for _, t := range seen {
 		grace := time.Duration(t.Spec.UpdateStrategy.InPlaceUpdate.GracePeriodSeconds) * time.Second
-		for _, p := range o.podsSeen(pod, c.request.belief) {
+		for _, p := range o.podsSeen(pod, causeOf(c).belief) {
 			gate := conditionOf(p, tappv1.GateInPlaceUpdate)
 			if gate == nil || gate.Status == corev1.ConditionTrue || isReady(p) {
 				continue
@@ -230,7 +231,7 @@ func (o *oracle) drained(c *change, pod *corev1.Pod, seen []*tappv1.TApp) error 
 			if r := conditionOf(p, corev1.PodReady); r != nil && r.LastTransitionTime.After(since) {
 				since = r.LastTransitionTime.Time
 			}
-			if c.at.Sub(since) >= grace {
+			if c.At.Sub(since) >= grace {
 				return nil
 			}
 		}
@@ -239,16 +240,16 @@ func (o *oracle) drained(c *change, pod *corev1.Pod, seen []*tappv1.TApp) error 
 }
 
 func (o *oracle) judgeTApp(c *change) error {
-	if c.before == nil || c.after == nil {
-		return fmt.Errorf("TApp %s is made or deleted by the controller", c.object().GetName())
+	if c.Before == nil || c.After == nil {
+		return fmt.Errorf("TApp %s is made or deleted by the controller", c.Key())
 	}
-	before, after := c.before.(*tappv1.TApp), c.after.(*tappv1.TApp)
+	before, after := c.Before.(*tappv1.TApp), c.After.(*tappv1.TApp)
 	if equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		return nil
 	}
 	spec := *after.Spec.DeepCopy()
 	spec.TemplatePool = before.Spec.TemplatePool
-	pruned := slices.ContainsFunc(o.appsSeen(before.Name, c.request.belief), func(t *tappv1.TApp) bool { return t.Spec.AutoDeleteUnusedTemplate })
+	pruned := slices.ContainsFunc(o.appsSeen(keyOf(before), causeOf(c).belief), func(t *tappv1.TApp) bool { return t.Spec.AutoDeleteUnusedTemplate })
 	if !pruned || !equality.Semantic.DeepEqual(before.Spec, spec) {
 		return fmt.Errorf("the controller changes the spec of TApp %s", before.Name)
 	}

@@ -10,18 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // budget is S2: an available instance is taken out of service only while fewer than
 // the budget are out of it.
 func (o *oracle) budget(c *change, pod *corev1.Pod, id string, seen []*tappv1.TApp) error {
-	b := c.request.belief
+	b := causeOf(c).belief
 	var why []string
 	for _, t := range seen {
 		if wanted(t, id) != "" {
 			return nil // killed, or scaled down: no budget is spent
 		}
-		for _, view := range o.views(c.request) {
+		for _, view := range o.views(causeOf(c)) {
 			said := o.withinBudget(t, view, b, id)
 			if said == "" {
 				return o.took(b, id, nil)
@@ -49,15 +50,15 @@ type view struct {
 // depends on when the plan was made too.
 func (o *oracle) views(r *request) []view {
 	b := r.belief
-	t := o.w.tables[pods]
+	t := o.w.Tables[pods]
 	from := b.told[pods]
-	first := t.at(from)
+	first := t.At(from)
 	out := []view{{first, b.at, from}, {first, r.issued, from}}
-	for _, c := range t.since(from) {
-		if c.version >= o.judged {
+	for _, c := range t.Since(from) {
+		if c.Version >= o.judged {
 			break
 		}
-		out = append(out, view{t.at(c.version), c.at, c.version}, view{t.at(c.version), r.issued, c.version})
+		out = append(out, view{t.At(c.Version), c.At, c.Version}, view{t.At(c.Version), r.issued, c.Version})
 	}
 	return out
 }
@@ -67,7 +68,7 @@ func (o *oracle) withinBudget(t *tappv1.TApp, v view, b *belief, id string) stri
 	wants, out := map[string]bool{}, map[string]bool{}
 	for n := range int(*t.Spec.Replicas) {
 		i := strconv.Itoa(n)
-		pod, _ := v.pods[t.Name+"-"+i].(*corev1.Pod)
+		pod, _ := v.pods[keyOf(t)+"-"+i].(*corev1.Pod)
 		if t.Spec.Statuses[i] == tappv1.InstanceKilled || isCompleted(t, pod, i) {
 			continue
 		}
@@ -93,7 +94,7 @@ func (o *oracle) withinBudget(t *tappv1.TApp, v view, b *belief, id string) stri
 		budget = t.Spec.UpdateStrategy.ForceUpdate.MaxUnavailable
 	}
 	if most := scale(budget, running); len(out) > most {
-		return fmt.Sprintf("%d of %d would be (%s), and %d may", len(out), running, strings.Join(sortedKeys(out), " "), most)
+		return fmt.Sprintf("%d of %d would be (%s), and %d may", len(out), running, strings.Join(apiserver.SortedKeys(out), " "), most)
 	}
 	return ""
 }

@@ -4,34 +4,34 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // judgeClaim is S3: no claim goes unless the policy says so, neither now nor later
 // with the TApp.
 func (o *oracle) judgeClaim(c *change) error {
-	name := c.object().GetName()
-	app, id := stem(strings.TrimPrefix(name, "data-"))
-	seen := o.appsSeen(app, c.request.belief)
-	if c.request.verb == "delete" {
+	name := c.Key()
+	app, id := stem(instanceOf(name))
+	seen := o.appsSeen(app, causeOf(c).belief)
+	if causeOf(c).Verb == "delete" {
 		num, _ := number(id)
 		if !slices.ContainsFunc(seen, func(t *tappv1.TApp) bool {
 			return t.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled == tappv1.DeletePersistentVolumeClaim && num >= int(*t.Spec.Replicas) && !isKilled(t, id)
 		}) {
 			return fmt.Errorf("S3: claim %s is deleted, and its policy does not say so", name)
 		}
-		if o.used(name, c.request.belief) {
+		if o.used(name, causeOf(c).belief) {
 			return fmt.Errorf("S3: claim %s is deleted while a pod mounts it", name)
 		}
 		return nil
 	}
-	after := c.after.(*corev1.PersistentVolumeClaim)
-	if !ownedByTApp(after) || c.before != nil && ownedByTApp(c.before) {
+	after := c.After.(*corev1.PersistentVolumeClaim)
+	if !ownedByTApp(after) || c.Before != nil && ownedByTApp(c.Before) {
 		return nil
 	}
 	if !slices.ContainsFunc(seen, func(t *tappv1.TApp) bool {
@@ -48,9 +48,9 @@ func (o *oracle) judgeClaim(c *change) error {
 // changes that policy, scales up or deletes the TApp takes it back, and so does somebody
 // who takes the pod: it may use the claim.
 func (o *oracle) owe(c *change) {
-	app := c.object().GetName()
-	before, _ := c.before.(*tappv1.TApp)
-	after, _ := c.after.(*tappv1.TApp)
+	app := c.Key()
+	before, _ := c.Before.(*tappv1.TApp)
+	after, _ := c.After.(*tappv1.TApp)
 	for n := range mostReplicas {
 		id := strconv.Itoa(n)
 		switch {
@@ -74,7 +74,7 @@ func isKilled(t *tappv1.TApp, id string) bool {
 
 // knows says whether the controller can know of an instance whatever it has forgotten.
 func (o *oracle) knows(t *tappv1.TApp, id string) bool {
-	if pod, exists := find[*corev1.Pod](o.w.store, pods, t.Name+"-"+id); exists {
+	if pod, exists := apiserver.Find[*corev1.Pod](o.w.Store, pods, keyOf(t)+"-"+id); exists {
 		return controllerOf(pod) == t.UID
 	}
 	_, listed := t.Status.Statuses[id]
@@ -84,8 +84,8 @@ func (o *oracle) knows(t *tappv1.TApp, id string) bool {
 // leftBehind is the end of S3: what the policy deletes is gone at rest.
 func (o *oracle) leftBehind(t *tappv1.TApp) error {
 	for n := range mostReplicas {
-		instance := t.Name + "-" + strconv.Itoa(n)
-		if _, exists := find[*corev1.PersistentVolumeClaim](o.w.store, claims, "data-"+instance); exists && o.owed[instance] {
+		instance := keyOf(t) + "-" + strconv.Itoa(n)
+		if _, exists := apiserver.Find[*corev1.PersistentVolumeClaim](o.w.Store, claims, claimOf(instance)); exists && o.owed[instance] {
 			return fmt.Errorf("S3: instance %d was scaled down, and its claim is there although the policy deletes it", n)
 		}
 	}
@@ -98,9 +98,9 @@ func ownedByTApp(o object) bool {
 
 // used says whether at every version that was believed in some pod mounted the claim.
 func (o *oracle) used(claim string, b *belief) bool {
-	for _, p := range versionsOf[*corev1.Pod](o, pods, strings.TrimPrefix(claim, "data-"), b) {
+	for _, p := range versionsOf[*corev1.Pod](o, pods, instanceOf(claim), b) {
 		if p == nil || !slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
-			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+			return v.PersistentVolumeClaim != nil && apiserver.KeyOf(p.Namespace, v.PersistentVolumeClaim.ClaimName) == claim
 		}) {
 			return false
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // rig is a world in which a process has believed all that is, and then writes.
@@ -23,7 +24,7 @@ type rig struct {
 func newRig(t *testing.T, edit func(*tappv1.TApp)) *rig {
 	t.Helper()
 	r := &rig{world: newWorld(Plan{Seed: 1}), t: t}
-	tapp := &tappv1.TApp{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	tapp := &tappv1.TApp{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
 	tapp.Spec.Replicas = ptr.To[int32](3)
 	tapp.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	tapp.Spec.Template.Labels = map[string]string{"app": "web"}
@@ -31,11 +32,11 @@ func newRig(t *testing.T, edit func(*tappv1.TApp)) *rig {
 	if edit != nil {
 		edit(tapp)
 	}
-	r.must(r.create(tapps, tapp, r.as("user")))
+	r.must(r.Create(tapps, tapp, r.as("user")))
 	for _, id := range []string{"0", "1", "2"} {
-		r.must(r.create(pods, r.pod(id), r.as("user")))
-		r.ready("web-" + id)
-		r.must(r.create(claims, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-web-" + id}}, r.as("user")))
+		r.must(r.Create(pods, r.pod(id), r.as("user")))
+		r.ready("shop/web-" + id)
+		r.must(r.Create(claims, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "data-web-" + id}}, r.as("user")))
 	}
 	return r
 }
@@ -48,8 +49,8 @@ func (r *rig) must(_ object, err error) {
 }
 
 func (r *rig) pod(id string) *corev1.Pod {
-	tapp, _ := find[*tappv1.TApp](r.store, tapps, "web")
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-" + id, Labels: map[string]string{"app": "web", tappv1.LabelInstanceID: id}}}
+	tapp, _ := apiserver.Find[*tappv1.TApp](r.Store, tapps, "shop/web")
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web-" + id, Labels: map[string]string{"app": "web", tappv1.LabelInstanceID: id}}}
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(tapp, tappv1.GroupVersionKind())}
 	pod.Spec = *tapp.Spec.Template.Spec.DeepCopy()
 	pod.Spec.NodeName = "n1"
@@ -58,7 +59,7 @@ func (r *rig) pod(id string) *corev1.Pod {
 }
 
 func (r *rig) ready(name string) {
-	r.must(r.update(pods, name, "status", r.as("kubelet"), func(o object) error {
+	r.must(r.Update(pods, name, "status", r.as("kubelet"), func(o object) error {
 		pod := o.(*corev1.Pod)
 		pod.Status.Phase = corev1.PodRunning
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: tappv1.GateInPlaceUpdate, Status: corev1.ConditionTrue}}
@@ -68,10 +69,11 @@ func (r *rig) ready(name string) {
 
 // ask is a write of the controller, made on a belief that is up to date.
 func (r *rig) ask(verb, resource, name, sub, body string) {
-	c := &replica{name: "ca", world: r.world, told: map[string]int64{tapps: r.version, pods: r.version, claims: r.version}, beliefs: map[string]*belief{}}
-	q := &request{replica: c, verb: verb, resource: resource, name: name, sub: sub, body: []byte(body), issued: r.now(), media: string(types.StrategicMergePatchType)}
+	c := &replica{name: "ca", world: r.world, told: map[string]int64{tapps: r.Version, pods: r.Version, claims: r.Version}, beliefs: map[string]*belief{}}
+	q := &request{replica: c, issued: r.now(), Request: &apiserver.Request{Verb: verb, Resource: resource, Namespace: namespace, Name: name, Sub: sub,
+		Body: []byte(body), Media: string(types.StrategicMergePatchType)}}
 	r.attribute(q)
-	r.serve(q, 0)
+	r.Serve(q.Request, 0, q.actor(r.now()))
 }
 
 const (
@@ -83,18 +85,18 @@ const (
 // fault breaks none.
 func TestOraclesBite(t *testing.T) {
 	toV2 := func(r *rig) {
-		r.must(r.update(tapps, "web", "", r.as("user"), func(o object) error {
+		r.must(r.Update(tapps, "shop/web", "", r.as("user"), func(o object) error {
 			o.(*tappv1.TApp).Spec.Template.Spec.Containers[0].Image = "demo:v2"
 			return nil
 		}))
 	}
 	scaled := func(to int32) func(*rig) {
 		return func(r *rig) {
-			r.must(r.update(tapps, "web", "", r.as("user"), func(o object) error { o.(*tappv1.TApp).Spec.Replicas = &to; return nil }))
+			r.must(r.Update(tapps, "shop/web", "", r.as("user"), func(o object) error { o.(*tappv1.TApp).Spec.Replicas = &to; return nil }))
 		}
 	}
 	adopted := func(r *rig) {
-		r.must(r.update(pods, "web-0", "", r.as("somebody"), func(o object) error {
+		r.must(r.Update(pods, "shop/web-0", "", r.as("somebody"), func(o object) error {
 			o.SetOwnerReferences([]metav1.OwnerReference{foreignOwner()})
 			return nil
 		}))
@@ -107,23 +109,23 @@ func TestOraclesBite(t *testing.T) {
 		"a second pod of an instance": {write: func(r *rig) {
 			pod := r.pod("0")
 			pod.Name = "web-7"
-			r.must(r.create(pods, pod, r.as("ca")))
+			r.must(r.Create(pods, pod, r.as("ca")))
 		}, want: "S1: instance 0 has the pods web-7 and web-0"},
 		"one is drained": {toV2, func(r *rig) { r.ask("patch", pods, "web-0", "status", closeGate) }, ""},
 		"two are drained": {func(r *rig) { toV2(r); r.ask("patch", pods, "web-0", "status", closeGate) }, func(r *rig) { r.ask("patch", pods, "web-1", "status", closeGate) },
 			"S2: pod web-1 goes out of service: 2 of 3 would be (0 1), and 1 may"},
-		"one is recreated beside one that dies": {func(r *rig) { toV2(r); r.must(r.remove(pods, "web-0", metav1.DeleteOptions{}, r.as("user"))) },
+		"one is recreated beside one that dies": {func(r *rig) { toV2(r); r.must(r.Remove(pods, "shop/web-0", metav1.DeleteOptions{}, r.as("user"))) },
 			func(r *rig) { r.ask("delete", pods, "web-1", "", "") }, "S2: pod web-1 goes out of service: 2 of 3 would be (0 1), and 1 may"},
-		"a claim goes": {scaled(1), func(r *rig) { r.ask("delete", claims, "data-web-2", "", "") }, "S3: claim data-web-2 is deleted, and its policy does not say so"},
+		"a claim goes": {scaled(1), func(r *rig) { r.ask("delete", claims, "data-web-2", "", "") }, "S3: claim shop/data-web-2 is deleted, and its policy does not say so"},
 		"a claim is to go with a TApp": {nil, func(r *rig) {
 			r.ask("patch", claims, "data-web-2", "", `{"metadata":{"ownerReferences":[{"apiVersion":"apps.tkestack.io/v1","kind":"TApp","name":"web","uid":"u4"}]}}`)
-		}, "S3: claim data-web-2 is to go with the TApp, and its policy does not say so"},
+		}, "S3: claim shop/data-web-2 is to go with the TApp, and its policy does not say so"},
 		"a pod goes by force":       {nil, func(r *rig) { r.ask("delete", pods, "web-0", "", `{"gracePeriodSeconds":0}`) }, "S4: pod web-0 goes by force, and nobody opted in, or the status does not tell of it"},
 		"an image before the drain": {toV2, func(r *rig) { r.ask("patch", pods, "web-0", "", newImage) }, "S5: the images of pod web-0 change before it is drained"},
 		"an image after the drain": {func(r *rig) {
 			toV2(r)
 			r.ask("patch", pods, "web-0", "status", closeGate)
-			r.must(r.update(pods, "web-0", "status", r.as("kubelet"), func(o object) error { setReady(o.(*corev1.Pod), false, r.second()); return nil }))
+			r.must(r.Update(pods, "shop/web-0", "status", r.as("kubelet"), func(o object) error { setReady(o.(*corev1.Pod), false, r.Second()); return nil }))
 		}, func(r *rig) { r.ask("patch", pods, "web-0", "", newImage) }, ""},
 		"a pod of another owner": {adopted, func(r *rig) { r.ask("patch", pods, "web-0", "", `{"metadata":{"labels":{"a":"b"}}}`) }, `S7: pod web-0 of owner "foreign" is touched`},
 		"a pod goes for nothing": {nil, func(r *rig) { r.ask("delete", pods, "web-0", "", "") }, "pod web-0 is deleted for no reason"},
@@ -154,10 +156,10 @@ func TestOraclesBite(t *testing.T) {
 }
 
 func (r *rig) askTApp(body string) {
-	c := &replica{name: "ca", world: r.world, told: map[string]int64{tapps: r.version}, beliefs: map[string]*belief{}}
-	q := &request{replica: c, verb: "patch", resource: tapps, name: "web", body: []byte(body), issued: time.Now(), media: string(types.MergePatchType)}
+	c := &replica{name: "ca", world: r.world, told: map[string]int64{tapps: r.Version}, beliefs: map[string]*belief{}}
+	q := &request{replica: c, issued: time.Now(), Request: &apiserver.Request{Verb: "patch", Resource: tapps, Namespace: namespace, Name: "web", Body: []byte(body), Media: string(types.MergePatchType)}}
 	r.attribute(q)
-	r.serve(q, 0)
+	r.Serve(q.Request, 0, q.actor(r.now()))
 }
 
 // At rest: what is not as the TApp wants it is found.
@@ -166,20 +168,20 @@ func TestRestBites(t *testing.T) {
 		spoil func(*rig)
 		want  string
 	}{
-		"a pod is missing": {func(r *rig) { r.must(r.remove(pods, "web-1", deleteNow(), r.as("user"))) }, "instance 1 has no pod"},
+		"a pod is missing": {func(r *rig) { r.must(r.Remove(pods, "shop/web-1", apiserver.DeleteNow(), r.as("user"))) }, "instance 1 has no pod"},
 		"a pod is old": {func(r *rig) {
-			r.must(r.update(tapps, "web", "", r.as("user"), func(o object) error { o.(*tappv1.TApp).Spec.Template.Spec.Containers[0].Image = "demo:v2"; return nil }))
+			r.must(r.Update(tapps, "shop/web", "", r.as("user"), func(o object) error { o.(*tappv1.TApp).Spec.Template.Spec.Containers[0].Image = "demo:v2"; return nil }))
 		}, "S6: instance 0 does not follow its template"},
 		"a pod is too much": {func(r *rig) {
-			r.must(r.update(tapps, "web", "", r.as("user"), func(o object) error { o.(*tappv1.TApp).Spec.Replicas = ptr.To[int32](2); return nil }))
+			r.must(r.Update(tapps, "shop/web", "", r.as("user"), func(o object) error { o.(*tappv1.TApp).Spec.Replicas = ptr.To[int32](2); return nil }))
 		}, "instance 2 has a pod, and replicas are 2"},
 		"a claim is left behind": {func(r *rig) {
-			r.must(r.update(tapps, "web", "", r.as("user"), func(o object) error {
+			r.must(r.Update(tapps, "shop/web", "", r.as("user"), func(o object) error {
 				o.(*tappv1.TApp).Spec.PersistentVolumeClaimRetentionPolicy = retention(2)
 				return nil
 			}))
-			r.must(r.update(tapps, "web", "", r.as("user"), func(o object) error { o.(*tappv1.TApp).Spec.Replicas = ptr.To[int32](2); return nil }))
-			r.must(r.remove(pods, "web-2", deleteNow(), r.as("user")))
+			r.must(r.Update(tapps, "shop/web", "", r.as("user"), func(o object) error { o.(*tappv1.TApp).Spec.Replicas = ptr.To[int32](2); return nil }))
+			r.must(r.Remove(pods, "shop/web-2", apiserver.DeleteNow(), r.as("user")))
 		}, "S3: instance 2 was scaled down, and its claim is there although the policy deletes it"},
 		"the status is wrong": {func(*rig) {}, "observedGeneration is -1 of 1"},
 	} {

@@ -84,17 +84,17 @@ func otherFaults() []string {
 		evicted, containerEnds, podEnds, foreignDelete, foreignForce, foreignAdopt, foreignOrphan, foreignLabel, foreignPod}
 }
 
-// appNames of the TApps of a run: the names of the second's pods begin like the
+// appKeys of the TApps of a run: the names of the second's pods begin like the
 // first's.
-func appNames() []string { return []string{"web", "web-1"} }
+func appKeys() []string { return []string{"shop/web", "shop/web-1"} }
 
 // Draw makes the plan of a seed.
 func Draw(seed int64) Plan {
 	rng := rand.New(rand.NewPCG(uint64(seed), 1))
 	p := Plan{Seed: seed, Horizon: 150 + rng.IntN(350)}
-	apps := appNames()[:1]
+	apps := appKeys()[:1]
 	if rng.IntN(6) == 0 {
-		apps = appNames()
+		apps = appKeys()
 	}
 	for _, app := range apps {
 		p.Edits = append(p.Edits, Edit{Step: rng.IntN(10), App: app, Kind: "create"})
@@ -128,8 +128,8 @@ func Draw(seed int64) Plan {
 // drafts are the TApps as users first create them.
 func drafts(seed int64) map[string]*tappv1.TApp {
 	out := map[string]*tappv1.TApp{}
-	for i, name := range appNames() {
-		out[name] = draft(rand.New(rand.NewPCG(uint64(seed), uint64(10+i))), name)
+	for i, key := range appKeys() {
+		out[key] = draft(rand.New(rand.NewPCG(uint64(seed), uint64(10+i))), key)
 	}
 	return out
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"tkestack.io/tapp/controller"
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // errDead is what a process that has crashed gets for its requests. It is none of the
@@ -90,14 +91,15 @@ func (r *replica) RoundTrip(h *http.Request) (*http.Response, error) {
 	if r.isDead() {
 		return nil, errDead
 	}
-	q, err := read(h, r, r.world.now())
+	asked, err := apiserver.Read(h)
 	if err != nil {
 		return nil, err
 	}
+	q := &request{Request: asked, replica: r, issued: r.world.now(), answer: make(chan *apiserver.Answer, 1)}
 	r.world.submit(q)
 	select {
 	case a := <-q.answer:
-		return a.response(h)
+		return a.Response(h)
 	case <-h.Context().Done():
 		r.world.abandon(q)
 		time.Sleep(q.lateness()) //nolint:forbidigo // of virtual time

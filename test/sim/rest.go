@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // heal ends all faults, and has users and operators put right what only they can.
@@ -26,13 +28,13 @@ func (w *world) heal() {
 			w.done(r)
 		}
 	}
-	for _, t := range all[*tappv1.TApp](w.store, tapps) {
-		_, _ = w.update(tapps, t.Name, "", w.as("user"), func(o object) error {
+	for _, t := range apiserver.All[*tappv1.TApp](w.Store, tapps) {
+		_, _ = w.Update(tapps, keyOf(t), "", w.as("user"), func(o object) error {
 			mend(&o.(*tappv1.TApp).Spec)
 			return nil
 		})
 	}
-	for _, pod := range all[*corev1.Pod](w.store, pods) {
+	for _, pod := range apiserver.All[*corev1.Pod](w.Store, pods) {
 		w.mendPod(pod)
 	}
 	if !slices.ContainsFunc(w.alive(), func(r *replica) bool { return !r.stopping }) {
@@ -57,33 +59,33 @@ func mend(s *tappv1.TAppSpec) {
 // mendPod gives back what somebody took from a pod, and removes one that stands in
 // the way of an instance.
 func (w *world) mendPod(pod *corev1.Pod) {
-	app, id := stem(pod.Name)
+	app, id := stem(keyOf(pod))
 	owner := controllerOf(pod)
-	t, ok := find[*tappv1.TApp](w.store, tapps, app)
+	t, ok := apiserver.Find[*tappv1.TApp](w.Store, tapps, app)
 	switch {
 	case owner == "" && (!ok || t.DeletionTimestamp != nil):
-		_, _ = w.remove(pods, pod.Name, deleteNow(), w.as("user"))
+		_, _ = w.Remove(pods, keyOf(pod), apiserver.DeleteNow(), w.as("user"))
 	case ok && owner == t.UID, owner == "" && pod.Labels[tappv1.LabelInstanceID] == id:
-		_, _ = w.update(pods, pod.Name, "", w.as("user"), func(o object) error {
-			set(&o.(*corev1.Pod).Labels, "app", app)
+		_, _ = w.Update(pods, keyOf(pod), "", w.as("user"), func(o object) error {
+			set(&o.(*corev1.Pod).Labels, "app", path.Base(app))
 			return nil
 		})
 	case owner == "" || owner == foreignOwner().UID:
-		_, _ = w.remove(pods, pod.Name, deleteNow(), w.as("user"))
+		_, _ = w.Remove(pods, keyOf(pod), apiserver.DeleteNow(), w.as("user"))
 	}
 }
 
 // atRest checks where a run has ended: L1, and S6.
 func (w *world) atRest() error {
-	for _, t := range all[*tappv1.TApp](w.store, tapps) {
+	for _, t := range apiserver.All[*tappv1.TApp](w.Store, tapps) {
 		if err := w.settled(t); err != nil {
 			return fmt.Errorf("L1: at rest, and TApp %s is not as it should be: %w", t.Name, err)
 		}
 	}
-	for _, pod := range all[*corev1.Pod](w.store, pods) {
+	for _, pod := range apiserver.All[*corev1.Pod](w.Store, pods) {
 		if owner := controllerOf(pod); owner != "" && owner != foreignOwner().UID {
-			app, _ := stem(pod.Name)
-			if t, ok := find[*tappv1.TApp](w.store, tapps, app); !ok || t.UID != owner {
+			app, _ := stem(keyOf(pod))
+			if t, ok := apiserver.Find[*tappv1.TApp](w.Store, tapps, app); !ok || t.UID != owner {
 				return fmt.Errorf("L1: at rest, and pod %s of a TApp that is gone is there", pod.Name)
 			}
 		}
@@ -101,7 +103,7 @@ func (w *world) settled(stored *tappv1.TApp) error {
 	hashes, running, ready := map[string]string{}, int32(0), int32(0)
 	for n := range max(mostReplicas, int(*t.Spec.Replicas)) + 1 {
 		id := strconv.Itoa(n)
-		pod, exists := find[*corev1.Pod](w.store, pods, t.Name+"-"+id)
+		pod, exists := apiserver.Find[*corev1.Pod](w.Store, pods, keyOf(&t)+"-"+id)
 		if exists && controllerOf(pod) != t.UID {
 			exists = false
 		}
@@ -147,7 +149,7 @@ func (w *world) settled(stored *tappv1.TApp) error {
 // and only if that is the policy.
 func (w *world) claimed(t *tappv1.TApp, id string) error {
 	for _, c := range t.Spec.VolumeClaimTemplates {
-		claim, ok := find[*corev1.PersistentVolumeClaim](w.store, claims, c.Name+"-"+t.Name+"-"+id)
+		claim, ok := apiserver.Find[*corev1.PersistentVolumeClaim](w.Store, claims, claimOf(keyOf(t)+"-"+id))
 		asked, wants := claim.Spec.Resources.Requests[corev1.ResourceStorage], c.Spec.Resources.Requests[corev1.ResourceStorage]
 		switch {
 		case !ok:

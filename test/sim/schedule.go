@@ -63,7 +63,7 @@ func (w *world) choices(stormy bool) []choice {
 	for _, r := range w.requests() {
 		out = append(out, choice{w.mood.requests, "request", func() { w.grant(r) }})
 	}
-	w.watches = slices.DeleteFunc(w.watches, func(x *watching) bool { return !x.isOpen() })
+	w.watches = slices.DeleteFunc(w.watches, func(x *watching) bool { return !x.IsOpen() })
 	slices.SortStableFunc(w.watches, func(a, b *watching) int {
 		if a.key() < b.key() {
 			return -1
@@ -71,7 +71,7 @@ func (w *world) choices(stormy bool) []choice {
 		return 1
 	})
 	for _, x := range w.watches {
-		if len(x.pending()) > 0 && !w.is(watchFreeze) {
+		if len(x.Pending()) > 0 && !w.is(watchFreeze) {
 			out = append(out, choice{w.mood.watches, "watch", func() { w.deliver(x) }})
 		}
 	}
@@ -114,16 +114,16 @@ func (w *world) deliver(x *watching) {
 		n = 1 + w.rng.IntN(5)
 	}
 	for range n {
-		x.next()
+		x.Next()
 	}
-	x.replica.told[x.resource] = x.told
-	w.trace.quiet(w.steps, w.now(), "%s sees %s up to %d", x.replica.name, x.resource, x.told)
+	x.replica.told[x.Resource] = x.Told
+	w.trace.quiet(w.steps, w.now(), "%s sees %s up to %d", x.replica.name, x.Resource, x.Told)
 }
 
 // calm lets everything that can happen happen, until nothing does any more.
 func (w *world) calm() error {
 	w.heal()
-	began, last, quiet := w.now(), w.version, w.now()
+	began, last, quiet := w.now(), w.Version, w.now()
 	for ; w.failure == nil; w.steps++ {
 		synctest.Wait()
 		list := w.choices(false)
@@ -132,8 +132,8 @@ func (w *world) calm() error {
 		} else {
 			w.pick(list).do()
 		}
-		if w.version != last {
-			last, quiet = w.version, w.now()
+		if w.Version != last {
+			last, quiet = w.Version, w.now()
 		}
 		if w.wrote.After(quiet) {
 			quiet = w.wrote
@@ -166,20 +166,20 @@ func (w *world) end() {
 
 // grant carries out a request, with what goes wrong about it.
 func (w *world) grant(r *request) {
-	if r.verb == "watch" {
+	if r.Verb == "watch" {
 		w.done(r)
-		x, a := w.serveWatch(r, w.oldest())
+		x, a := w.ServeWatch(r.Request, w.oldest())
 		if x != nil {
-			w.watches = append(w.watches, x)
-			if r.query.Get("sendInitialEvents") == "true" {
-				r.replica.told[r.resource] = x.told
+			w.watches = append(w.watches, &watching{x, r.replica})
+			if r.Query.Get("sendInitialEvents") == "true" {
+				r.replica.told[r.Resource] = x.Told
 			}
 		}
-		w.trace.quiet(w.steps, w.now(), "%s %s from %s", r.replica.name, r, r.query.Get("resourceVersion"))
+		w.trace.quiet(w.steps, w.now(), "%s %s from %s", r.replica.name, r, r.Query.Get("resourceVersion"))
 		r.answer <- a
 		return
 	}
-	if r.isWrite() {
+	if r.IsWrite() {
 		w.write(r)
 		return
 	}
@@ -188,19 +188,19 @@ func (w *world) grant(r *request) {
 	if w.is(staleReads) {
 		lag = int64(w.rng.IntN(20))
 	}
-	a := w.serve(r, lag)
+	a := w.Serve(r.Request, lag, r.actor(w.now()))
 	w.oracle.read(r)
-	if r.verb == "list" && r.query.Get("resourceVersion") != "" {
-		r.replica.told[r.resource] = w.version - lag
+	if r.Verb == "list" && r.Query.Get("resourceVersion") != "" {
+		r.replica.told[r.Resource] = w.Version - lag
 	}
-	w.trace.quiet(w.steps, w.now(), "%s %s: %s", r.replica.name, r, strconv.Itoa(a.status))
+	w.trace.quiet(w.steps, w.now(), "%s %s: %s", r.replica.name, r, strconv.Itoa(a.Status))
 	r.answer <- a
 }
 
 // oldest version that watches may begin from.
 func (w *world) oldest() int64 {
 	if w.is(watchExpire) {
-		return w.version
+		return w.Version
 	}
 	return 0
 }

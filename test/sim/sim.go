@@ -6,8 +6,9 @@
 //	schedule.go   decides what happens next: one thing at a time
 //	world.go      the state of a run
 //	replica.go    a process of the controller, behind a transport of ours
-//	store.go rules.go delete.go patch.go serve.go watch.go   the API server
-//	kubelet.go cluster.go users.go                           who else writes
+//	request.go    its requests to the API server, which is the room apiserver
+//	kinds.go      what that serves
+//	kubelet.go cluster.go users.go   who else writes
 //	faults.go     what goes wrong
 //	oracle.go     what must never happen
 //	coverage.go   where crashes have struck

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // trace is what happened in a run, line by line. Lines that few people want to read
@@ -47,19 +48,19 @@ func (t *trace) write(step int, now time.Time, r *request, site, fault string) {
 	t.say(step, now, "%s %s [%s]%s", r.replica.name, r, site, fault)
 }
 
-func (t *trace) answer(step int, now time.Time, r *request, a *answer) {
-	if a.status >= 300 || a.err != nil {
-		t.say(step, now, "     answered %d %s", a.status, a.body)
+func (t *trace) answer(step int, now time.Time, r *request, a *apiserver.Answer) {
+	if a.Status >= 300 || a.Err != nil {
+		t.say(step, now, "     answered %d %s", a.Status, a.Body)
 	}
 }
 
 // change is a step of an object.
 func (t *trace) change(step int, c *change) {
-	verb := map[bool]string{true: "is made"}[c.before == nil]
-	if c.after == nil {
+	verb := map[bool]string{true: "is made"}[c.Before == nil]
+	if c.After == nil {
 		verb = "is gone"
 	}
-	t.add(c.resource == revisions, step, c.at, fmt.Sprintf("     %d %s %s by %s%s", c.version, nameOf(c.resource, c.object()), verb, c.by, describe(c.object())))
+	t.add(c.Resource == revisions, step, c.At, fmt.Sprintf("     %d %s %s by %s%s", c.Version, apiserver.NameOf(c.Resource, c.Object()), verb, c.By, describe(c.Object())))
 }
 
 // describe an object in a few words.

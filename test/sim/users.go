@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // mostReplicas of a TApp.
@@ -20,7 +22,7 @@ const mostReplicas = 5
 // Edit is something that a user does at a step.
 type Edit struct {
 	Step int
-	// App is the name of the TApp.
+	// App is the key of the TApp.
 	App  string
 	Kind string
 	// A and B say more: an id, a number, an image.
@@ -45,7 +47,8 @@ func spoilt() []string {
 }
 
 // draft is a TApp as a user creates it.
-func draft(rng *rand.Rand, name string) *tappv1.TApp {
+func draft(rng *rand.Rand, key string) *tappv1.TApp {
+	namespace, name, _ := strings.Cut(key, "/")
 	chance := func(percent int) bool { return rng.IntN(100) < percent }
 	t := &tappv1.TApp{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 	t.Spec.Replicas = ptr.To(1 + rng.Int32N(mostReplicas))
@@ -111,20 +114,20 @@ func retention(n int) *tappv1.PersistentVolumeClaimRetentionPolicy {
 
 // edit carries out an edit.
 func (w *world) edit(e Edit) {
-	t, exists := find[*tappv1.TApp](w.store, tapps, e.App)
+	t, exists := apiserver.Find[*tappv1.TApp](w.Store, tapps, e.App)
 	who := w.as("user")
 	switch {
 	case e.Kind == "create":
 		if !exists {
-			_, _ = w.create(tapps, clone(w.drafts[e.App]), who)
+			_, _ = w.Create(tapps, clone(w.drafts[e.App]), who)
 		}
 	case !exists:
 	case e.Kind == "delete":
 		policy := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan}[e.A%3]
-		_, _ = w.remove(tapps, e.App, metav1.DeleteOptions{PropagationPolicy: &policy}, who)
+		_, _ = w.Remove(tapps, e.App, metav1.DeleteOptions{PropagationPolicy: &policy}, who)
 	case e.Kind == "restart":
-		name := e.App + "-" + strconv.Itoa(e.A%mostReplicas)
-		_, _ = w.update(pods, name, "", who, func(o object) error {
+		pod := e.App + "-" + strconv.Itoa(e.A%mostReplicas)
+		_, _ = w.Update(pods, pod, "", who, func(o object) error {
 			annotations := o.GetAnnotations()
 			if annotations == nil {
 				annotations = map[string]string{}
@@ -138,7 +141,7 @@ func (w *world) edit(e Edit) {
 			w.rollBack(t, who)
 			return
 		}
-		_, _ = w.update(tapps, e.App, "", who, func(o object) error {
+		_, _ = w.Update(tapps, e.App, "", who, func(o object) error {
 			rewrite(&o.(*tappv1.TApp).Spec, e)
 			return nil
 		})
@@ -146,9 +149,9 @@ func (w *world) edit(e Edit) {
 }
 
 // rollBack gives a TApp the templates that it had first.
-func (w *world) rollBack(t *tappv1.TApp, who actor) {
-	first := w.drafts[t.Name]
-	_, _ = w.update(tapps, t.Name, "", who, func(o object) error {
+func (w *world) rollBack(t *tappv1.TApp, who apiserver.Actor) {
+	first := w.drafts[keyOf(t)]
+	_, _ = w.Update(tapps, keyOf(t), "", who, func(o object) error {
 		s := &o.(*tappv1.TApp).Spec
 		s.Template = *first.Spec.Template.DeepCopy()
 		for name := range s.TemplatePool {

@@ -9,10 +9,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // world is one run: a cluster, the processes of the controller, and a scheduler that
@@ -25,6 +27,8 @@ type world struct {
 	began  time.Time
 	steps  int
 	mood   mood
+	// quota is how many pods the namespace may have; below 0: any number.
+	quota int
 
 	replicas []*replica
 	started  int
@@ -52,26 +56,35 @@ type mood struct{ requests, watches, kubelets, errands, clock int }
 func newWorld(p Plan) *world {
 	rng := rand.New(rand.NewPCG(uint64(p.Seed), 2))
 	weigh := func() int { return []int{1, 5, 20}[rng.IntN(3)] }
-	w := &world{plan: p, rng: rng, began: time.Now(), activity: make(chan struct{}, 1), until: map[string]int{}, tampered: map[types.UID]bool{}, coverage: Coverage{}}
+	w := &world{plan: p, rng: rng, began: time.Now(), activity: make(chan struct{}, 1), until: map[string]int{}, tampered: map[types.UID]bool{}, coverage: Coverage{}, quota: -1}
 	w.mood = mood{requests: 5 + weigh(), watches: weigh(), kubelets: weigh(), errands: weigh(), clock: 1 + weigh()/4}
-	server := newAPIServer(w.now)
-	w.kubelets = &kubelets{apiServer: server, sandboxes: map[types.UID]*sandbox{}, down: map[string]bool{}, slow: rng.IntN(3) == 0}
+	server := apiserver.New(w.now, kinds())
+	w.kubelets = &kubelets{Server: server, sandboxes: map[types.UID]*sandbox{}, down: map[string]bool{}, slow: rng.IntN(3) == 0}
 	w.drafts = drafts(p.Seed)
 	w.trace = &trace{began: w.began}
 	w.oracle = newOracle(w)
-	server.watchers = append(server.watchers, w.see)
+	server.Watchers = append(server.Watchers, w.see)
+	server.Admit = w.admit
 	for _, name := range nodeNames() {
 		w.addNode(name)
 	}
 	return w
 }
 
+// admit is the namespace's quota.
+func (w *world) admit(resource string, o object) error {
+	if resource == pods && w.quota >= 0 && len(w.Tables[pods].Objects) >= w.quota {
+		return apierrors.NewForbidden(w.GroupResource(pods), o.GetName(), fmt.Errorf("exceeded quota: pods, limited: pods=%d", w.quota))
+	}
+	return nil
+}
+
 func (w *world) now() time.Time { return time.Now() }
 
 func (w *world) addNode(name string) {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: w.second()}}
-	_, _ = w.create(nodes, n, w.as("node"))
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: w.Second()}}
+	_, _ = w.Create(nodes, n, w.as("node"))
 }
 
 // see is told of every step of every object.
@@ -114,7 +127,7 @@ func (w *world) requests() []*request {
 			w.answered(r)
 		}
 	}
-	w.pending = slices.DeleteFunc(w.pending, func(r *request) bool { return r.abandoned && !r.isWrite() })
+	w.pending = slices.DeleteFunc(w.pending, func(r *request) bool { return r.abandoned && !r.IsWrite() })
 	out := slices.Clone(w.pending)
 	slices.SortStableFunc(out, func(a, b *request) int { return cmp.Compare(a.key(), b.key()) })
 	for _, r := range out {
@@ -148,12 +161,12 @@ func (w *world) kill(r *replica) {
 	for _, q := range w.requests() {
 		if q.replica == r && !q.abandoned {
 			w.abandon(q)
-			q.answer <- &answer{err: errDead}
+			q.answer <- &apiserver.Answer{Err: errDead}
 		}
 	}
 	for _, x := range w.watches {
 		if x.replica == r {
-			x.end()
+			x.End()
 		}
 	}
 }

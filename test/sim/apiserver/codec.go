@@ -1,4 +1,4 @@
-package sim
+package apiserver
 
 import (
 	"encoding/binary"
@@ -21,15 +21,15 @@ const (
 )
 
 // mediaOf an answer: protobuf where it is asked for and spoken.
-func mediaOf(resource, accept string) string {
-	if resource != tapps && strings.Contains(accept, inProtobuf) {
+func mediaOf(k Kind, accept string) string {
+	if !k.Custom && strings.Contains(accept, inProtobuf) {
 		return inProtobuf
 	}
 	return inJSON
 }
 
-// assign copies what from points to into what to points to.
-func assign(to, from object) error {
+// Assign copies what from points to into what to points to.
+func Assign(to, from Object) error {
 	a, b := reflect.ValueOf(to), reflect.ValueOf(from)
 	if a.Type() != b.Type() {
 		return fmt.Errorf("%T is no %T", from, to)
@@ -73,24 +73,26 @@ func encodeEvent(kind string, o []byte, media string) ([]byte, error) {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...), nil
 }
 
-// decode a body into a new object of the resource.
-func (s *apiServer) decode(resource string, body []byte) (object, error) {
-	if resource == tapps {
-		o := s.kinds[resource].newOne()
+// Decode a body into a new object of the resource.
+func (s *Server) Decode(resource string, body []byte) (Object, error) {
+	k := s.kinds[resource]
+	if k.Custom {
+		o := k.New()
 		return o, json.Unmarshal(body, o)
 	}
 	o, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	out, ok := o.(object)
-	if !ok || reflect.TypeOf(out) != reflect.TypeOf(s.kinds[resource].newOne()) {
+	out, ok := o.(Object)
+	if !ok || reflect.TypeOf(out) != reflect.TypeOf(k.New()) {
 		return nil, fmt.Errorf("%T is no %s", o, resource)
 	}
 	return out, nil
 }
 
-func decodeDelete(body []byte) (metav1.DeleteOptions, error) {
+// DecodeDelete reads the options of a deletion.
+func DecodeDelete(body []byte) (metav1.DeleteOptions, error) {
 	var out metav1.DeleteOptions
 	if len(body) == 0 {
 		return out, nil
@@ -103,9 +105,9 @@ func decodeDelete(body []byte) (metav1.DeleteOptions, error) {
 }
 
 // list encodes objects as a list.
-func (s *apiServer) list(resource string, objects []runtime.Object, version, media string) ([]byte, error) {
+func (s *Server) list(resource string, objects []runtime.Object, version, media string) ([]byte, error) {
 	k := s.kinds[resource]
-	out := k.newList()
+	out := k.NewList()
 	if err := meta.SetList(out, objects); err != nil {
 		return nil, err
 	}
@@ -114,7 +116,7 @@ func (s *apiServer) list(resource string, objects []runtime.Object, version, med
 		return nil, err
 	}
 	m.SetResourceVersion(version)
-	gvk := k.gvk.GroupVersion().WithKind(k.gvk.Kind + "List")
+	gvk := k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List")
 	out.GetObjectKind().SetGroupVersionKind(gvk)
 	return encode(out, gvk, media)
 }

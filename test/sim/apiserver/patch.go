@@ -1,4 +1,4 @@
-package sim
+package apiserver
 
 import (
 	"encoding/json"
@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// patch is a PATCH of an object or one of its subresources.
-func (s *apiServer) patch(resource, name, sub string, kind types.PatchType, data []byte, who actor) (object, error) {
-	return s.update(resource, name, sub, who, func(o object) error {
+// Patch is a PATCH of an object or one of its subresources.
+func (s *Server) Patch(resource, key, sub string, kind types.PatchType, data []byte, who Actor) (Object, error) {
+	return s.Update(resource, key, sub, who, func(o Object) error {
 		before, err := json.Marshal(o)
 		if err != nil {
 			return err
@@ -21,21 +21,21 @@ func (s *apiServer) patch(resource, name, sub string, kind types.PatchType, data
 		if err != nil {
 			return apierrors.NewBadRequest(err.Error())
 		}
-		empty := s.kinds[resource].newOne()
+		empty := s.kinds[resource].New()
 		if err := json.Unmarshal(after, empty); err != nil {
 			return apierrors.NewBadRequest(err.Error())
 		}
-		return assign(o, empty)
+		return Assign(o, empty)
 	})
 }
 
-func (s *apiServer) applyPatch(resource string, kind types.PatchType, before, data []byte) ([]byte, error) {
+func (s *Server) applyPatch(resource string, kind types.PatchType, before, data []byte) ([]byte, error) {
 	switch kind {
 	case types.StrategicMergePatchType:
-		if resource == tapps {
+		if s.kinds[resource].Custom {
 			return nil, fmt.Errorf("custom resources know no strategic merge patches")
 		}
-		return strategicpatch.StrategicMergePatch(before, data, s.kinds[resource].newOne())
+		return strategicpatch.StrategicMergePatch(before, data, s.kinds[resource].New())
 	case types.MergePatchType:
 		return jsonpatch.MergePatch(before, data)
 	case types.JSONPatchType:

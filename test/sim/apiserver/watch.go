@@ -1,4 +1,4 @@
-package sim
+package apiserver
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 )
@@ -50,11 +49,12 @@ func (s *stream) Read(p []byte) (int, error) {
 
 // Close is what the client does.
 func (s *stream) Close() error {
-	s.end()
+	s.End()
 	return nil
 }
 
-func (s *stream) end() {
+// End of the stream.
+func (s *stream) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
@@ -63,7 +63,8 @@ func (s *stream) end() {
 	}
 }
 
-func (s *stream) isOpen() bool {
+// IsOpen says whether anybody reads it.
+func (s *stream) IsOpen() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.closed && s.ctx.Err() == nil
@@ -77,41 +78,42 @@ func (s *stream) send(frame []byte) {
 	}
 }
 
-// watching is an open watch.
-type watching struct {
+// Watch is an open watch.
+type Watch struct {
 	*stream
-	server   *apiServer
-	replica  *replica
-	resource string
-	selector labels.Selector
+	Resource string
+	// Told is the version that the client knows of.
+	Told int64
+
+	server   *Server
+	selected selection
 	media    string
-	// told is the version that the client knows of.
-	told int64
 }
 
-// key sorts watches.
-func (w *watching) key() string { return w.replica.name + " " + w.resource }
-
-// serveWatch opens a watch. Versions before oldest are forgotten.
-func (s *apiServer) serveWatch(r *request, oldest int64) (*watching, *answer) {
-	selector, err := labels.Parse(r.query.Get("labelSelector"))
-	if err != nil {
-		return nil, refusal(s.invalid(r.resource, "", "labelSelector", err.Error()))
+// ServeWatch opens a watch. Versions before oldest are forgotten.
+func (s *Server) ServeWatch(r *Request, oldest int64) (*Watch, *Answer) {
+	k, known := s.kinds[r.Resource]
+	if !known {
+		return nil, Refusal(s.notFound(r.Resource, ""))
 	}
-	w := &watching{server: s, replica: r.replica, resource: r.resource, selector: selector, media: mediaOf(r.resource, r.accept)}
-	asked, initial := r.query.Get("resourceVersion"), r.query.Get("sendInitialEvents") == "true"
+	selected, err := s.selectionOf(r)
+	if err != nil {
+		return nil, Refusal(err)
+	}
+	w := &Watch{server: s, Resource: r.Resource, selected: selected, media: mediaOf(k, r.Accept)}
+	asked, initial := r.Query.Get("resourceVersion"), r.Query.Get("sendInitialEvents") == "true"
 	from, _ := strconv.ParseInt(asked, 10, 64)
 	switch {
 	case initial:
-		w.told = s.version
+		w.Told = s.Version
 	case asked == "" || asked == "0":
-		w.told = s.version
+		w.Told = s.Version
 	case from < oldest:
-		return nil, refusal(apierrors.NewResourceExpired("too old resource version: " + asked))
+		return nil, Refusal(apierrors.NewResourceExpired("too old resource version: " + asked))
 	default:
-		w.told = from
+		w.Told = from
 	}
-	w.stream = newStream(r.http.Context())
+	w.stream = newStream(r.Context)
 	media := w.media
 	if media == inProtobuf {
 		media += ";stream=watch"
@@ -119,60 +121,63 @@ func (s *apiServer) serveWatch(r *request, oldest int64) (*watching, *answer) {
 	if initial {
 		w.sendInitial()
 	}
-	return w, &answer{status: http.StatusOK, media: media, stream: w.stream}
+	return w, &Answer{Status: http.StatusOK, Media: media, stream: w.stream}
 }
 
 // sendInitial sends what there is, and the bookmark that says that this was all.
-func (w *watching) sendInitial() {
-	t := w.server.tables[w.resource]
-	for _, name := range t.names() {
-		o := t.objects[name]
-		if w.selector.Matches(labels.Set(o.GetLabels())) {
+func (w *Watch) sendInitial() {
+	t := w.server.Tables[w.Resource]
+	for _, key := range t.Keys() {
+		if o := t.Objects[key]; w.selected.has(o) {
 			w.sendObject(apiwatch.Added, o)
 		}
 	}
 	w.bookmark(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 }
 
-func (w *watching) bookmark(annotations map[string]string) {
-	o := w.server.kinds[w.resource].newOne()
-	o.GetObjectKind().SetGroupVersionKind(w.server.kinds[w.resource].gvk)
-	o.SetResourceVersion(strconv.FormatInt(w.told, 10))
+// Bookmark tells the client of the version that it knows of.
+func (w *Watch) Bookmark() { w.bookmark(nil) }
+
+func (w *Watch) bookmark(annotations map[string]string) {
+	k := w.server.kinds[w.Resource]
+	o := k.New()
+	o.GetObjectKind().SetGroupVersionKind(k.GVK)
+	o.SetResourceVersion(strconv.FormatInt(w.Told, 10))
 	o.SetAnnotations(annotations)
 	w.sendObject(apiwatch.Bookmark, o)
 }
 
-func (w *watching) sendObject(kind apiwatch.EventType, o object) {
+func (w *Watch) sendObject(kind apiwatch.EventType, o Object) {
 	frame, err := w.frame(kind, o)
 	if err != nil {
-		w.end()
+		w.End()
 		return
 	}
 	w.send(frame)
 }
 
 // frame is an event as the client gets it.
-func (w *watching) frame(kind apiwatch.EventType, o object) ([]byte, error) {
-	body, err := encode(o, w.server.kinds[w.resource].gvk, w.media)
+func (w *Watch) frame(kind apiwatch.EventType, o Object) ([]byte, error) {
+	body, err := encode(o, w.server.kinds[w.Resource].GVK, w.media)
 	if err != nil {
 		return nil, err
 	}
 	return encodeEvent(string(kind), body, w.media)
 }
 
-// pending are the changes that the client has not been told of.
-func (w *watching) pending() []*change {
-	return w.server.tables[w.resource].since(w.told)
+// Pending are the changes that the client has not been told of.
+func (w *Watch) Pending() []*Change {
+	return w.server.Tables[w.Resource].Since(w.Told)
 }
 
-// next tells the client of one change.
-func (w *watching) next() {
-	list := w.pending()
+// Next tells the client of one change.
+func (w *Watch) Next() {
+	list := w.Pending()
 	if len(list) == 0 {
 		return
 	}
 	c := list[0]
-	w.told = c.version
+	w.Told = c.Version
 	kind, ok := w.kindOf(c)
 	if !ok {
 		return
@@ -181,8 +186,8 @@ func (w *watching) next() {
 	frame, cached := c.wire[id]
 	if !cached {
 		var err error
-		if frame, err = w.frame(kind, c.object()); err != nil {
-			w.end()
+		if frame, err = w.frame(kind, c.Object()); err != nil {
+			w.End()
 			return
 		}
 		if c.wire == nil {
@@ -194,9 +199,8 @@ func (w *watching) next() {
 }
 
 // kindOf a change as the watch's selector makes it.
-func (w *watching) kindOf(c *change) (apiwatch.EventType, bool) {
-	was := c.before != nil && w.selector.Matches(labels.Set(c.before.GetLabels()))
-	is := c.after != nil && w.selector.Matches(labels.Set(c.after.GetLabels()))
+func (w *Watch) kindOf(c *Change) (apiwatch.EventType, bool) {
+	was, is := w.selected.has(c.Before), w.selected.has(c.After)
 	switch {
 	case was && is:
 		return apiwatch.Modified, true
@@ -208,8 +212,8 @@ func (w *watching) kindOf(c *change) (apiwatch.EventType, bool) {
 	return "", false
 }
 
-// expire tells the client that it is too far behind to go on.
-func (w *watching) expire() {
+// Expire tells the client that it is too far behind to go on.
+func (w *Watch) Expire() {
 	s := apierrors.NewResourceExpired("too old resource version").Status()
 	s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	body, err := encode(runtime.Object(&s), metav1.SchemeGroupVersion.WithKind("Status"), w.media)
@@ -219,5 +223,5 @@ func (w *watching) expire() {
 	if err == nil {
 		w.send(body)
 	}
-	w.end()
+	w.End()
 }
