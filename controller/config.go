@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"tkestack.io/tapp/process"
 )
@@ -57,6 +58,8 @@ type Config struct {
 	Registry Registry
 	// Checks of /live and /ready, which the kinds add to and take from; nil: none.
 	Checks *process.Checks
+	// Clock of the kinds; nil: the real one.
+	Clock clock.WithTicker
 	// Wrap is put around the transport of all API requests if not nil.
 	Wrap func(http.RoundTripper) http.RoundTripper
 

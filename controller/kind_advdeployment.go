@@ -37,7 +37,7 @@ func newAdvDeployments(s setup) (kindController, error) {
 	return advdeployment.New(advdeployment.Options{
 		Clients: requests, Watching: watches, Events: events,
 		Namespace: c.Namespace, Workers: c.Workers,
-		Metrics: advdeployment.NewMetrics(c.Registry), Queue: s.queue, Host: s.host,
+		Metrics: advdeployment.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock,
 	})
 }
 

@@ -35,7 +35,7 @@ func newApps(s setup) (kindController, error) {
 	controller, err := app.New(app.Options{
 		Clients: requests, Watching: watches, Events: events,
 		Namespace: c.Namespace, Workers: c.Workers,
-		Metrics: app.NewMetrics(c.Registry), Queue: s.queue, Host: s.host,
+		Metrics: app.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock,
 	})
 	if err != nil {
 		return nil, err

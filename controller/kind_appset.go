@@ -13,7 +13,6 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
 	"tkestack.io/tapp/controller/appset"
 	"tkestack.io/tapp/controller/events"
@@ -52,9 +51,9 @@ func newAppSets(s setup) (kindController, error) {
 	known := &clusters{id: c.Fleet.ID, namespaces: requests.core}
 	known.Options = fleet.Options{
 		HubClient: requests.core, HubWatches: watches.core, Namespace: namespace,
-		Events:      events.NewRecorder(events.Options{Client: core, Component: v1beta1.Component, Host: s.host, Clock: clock.RealClock{}}),
+		Events:      events.NewRecorder(events.Options{Client: core, Component: v1beta1.Component, Host: s.host, Clock: c.Clock}),
 		SelfCluster: c.Fleet.SelfCluster, SelfConfig: s.api.requests, UserAgent: s.api.requests.UserAgent,
-		AllowLocal: c.Fleet.AllowLocal, Leading: known.leading.Load, Metrics: fleet.NewMetrics(c.Registry),
+		AllowLocal: c.Fleet.AllowLocal, Leading: known.leading.Load, Metrics: fleet.NewMetrics(c.Registry), Clock: c.Clock,
 	}
 	if c.Checks != nil {
 		known.Checks = c.Checks
@@ -62,7 +61,7 @@ func newAppSets(s setup) (kindController, error) {
 	controller, err := appset.New(appset.Options{
 		Clients: requests.Clients, Watching: watches.Clients, Events: core,
 		Fleet: known, FleetID: known.ID, Namespace: c.Namespace, Tombstones: namespace, Workers: c.Workers,
-		Metrics: appset.NewMetrics(c.Registry), Queue: s.queue, Host: s.host,
+		Metrics: appset.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock,
 	})
 	if err != nil {
 		return nil, err

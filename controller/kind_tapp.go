@@ -45,7 +45,7 @@ func newTApps(s setup) (kindController, error) {
 		TApps: requests.tapps, Core: requests.core, Apps: requests.revisions, Events: events,
 		Namespace: c.Namespace, Workers: c.Workers,
 		Policy:  tapp.Policy{DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: c.NodeLostAfter, Batch: maxActions},
-		Metrics: tapp.NewMetrics(c.Registry), Queue: s.queue, Host: s.host,
+		Metrics: tapp.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock,
 	}
 	o.Watching.TApps, o.Watching.Core, o.Watching.Apps = watches.tapps, watches.core, watches.revisions
 	controller, err := tapp.New(o)

@@ -17,6 +17,7 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"tkestack.io/tapp/controller/loop"
 	"tkestack.io/tapp/process"
@@ -29,6 +30,9 @@ const watchdogMargin = 20 * time.Second
 // Run looks after the kinds, and serves metrics and health, until ctx ends: then it
 // finishes the writes under way, gives up the lease, and returns nil.
 func Run(ctx context.Context, c Config) error {
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
 	if c.Registry == nil {
 		c.Registry = prometheus.NewRegistry()
 	}

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -27,7 +28,7 @@ func (c Informers) HasSynced() bool {
 	return !slices.ContainsFunc(c, func(i toolscache.SharedIndexInformer) bool { return !i.HasSynced() })
 }
 
-// Keys of all objects in a cache, in no order.
+// Keys of all objects in a cache, in order.
 func Keys[T toolscache.Object](informer toolscache.TypedSharedIndexInformer[T]) []types.NamespacedName {
 	stored := informer.GetStore().List()
 	out := make([]types.NamespacedName, 0, len(stored))
@@ -36,5 +37,8 @@ func Keys[T toolscache.Object](informer toolscache.TypedSharedIndexInformer[T]) 
 			out = append(out, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()})
 		}
 	}
+	slices.SortFunc(out, func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	return out
 }

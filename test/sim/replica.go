@@ -45,6 +45,7 @@ func (w *world) start() error {
 		told: map[string]int64{}, beliefs: map[string]*belief{}}
 	c := controller.Defaults()
 	c.CreateCRD = false
+	c.Clock = w.clock
 	c.Election.Enabled = false
 	c.Workers = 2
 	c.REST = &rest.Config{Host: "http://api", Transport: r}

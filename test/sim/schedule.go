@@ -115,6 +115,7 @@ func (w *world) deliver(x *watching) {
 	}
 	for range n {
 		x.Next()
+		synctest.Wait() // of two keys that come due together, either may come first
 	}
 	x.replica.told[x.Resource] = x.Told
 	w.trace.quiet(w.steps, w.now(), "%s sees %s up to %d", x.replica.name, x.Resource, x.Told)

@@ -15,6 +15,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/sim/apiserver"
+	"tkestack.io/tapp/test/sim/turns"
 )
 
 // world is one run: a cluster, the processes of the controller, and a scheduler that
@@ -25,6 +26,7 @@ type world struct {
 	rng    *rand.Rand
 	drafts map[string]*tappv1.TApp
 	began  time.Time
+	clock  *turns.Clock
 	steps  int
 	mood   mood
 	// quota is how many pods the namespace may have; below 0: any number.
@@ -56,7 +58,7 @@ type mood struct{ requests, watches, kubelets, errands, clock int }
 func newWorld(p Plan) *world {
 	rng := rand.New(rand.NewPCG(uint64(p.Seed), 2))
 	weigh := func() int { return []int{1, 5, 20}[rng.IntN(3)] }
-	w := &world{plan: p, rng: rng, began: time.Now(), activity: make(chan struct{}, 1), until: map[string]int{}, tampered: map[types.UID]bool{}, coverage: Coverage{}, quota: -1}
+	w := &world{plan: p, rng: rng, began: time.Now(), clock: &turns.Clock{}, activity: make(chan struct{}, 1), until: map[string]int{}, tampered: map[types.UID]bool{}, coverage: Coverage{}, quota: -1}
 	w.mood = mood{requests: 5 + weigh(), watches: weigh(), kubelets: weigh(), errands: weigh(), clock: 1 + weigh()/4}
 	server := apiserver.New(w.now, kinds())
 	w.kubelets = &kubelets{Server: server, sandboxes: map[types.UID]*sandbox{}, down: map[string]bool{}, slow: rng.IntN(3) == 0}
@@ -173,18 +175,14 @@ func (w *world) kill(r *replica) {
 
 // advance lets time pass: that much, or until something asks for an answer.
 func (w *world) advance(d time.Duration, whole bool) {
+	until := w.now().Add(d)
 	if whole {
-		<-time.After(d)
+		w.clock.Advance(until, nil)
 		return
 	}
 	select {
 	case <-w.activity:
 	default:
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-w.activity:
-	case <-timer.C:
-	}
+	w.clock.Advance(until, w.activity)
 }
