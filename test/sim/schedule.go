@@ -115,9 +115,10 @@ func (w *world) deliver(x *watching) {
 	}
 	for range n {
 		x.Next()
+		x.replica.told[x.Resource] = x.Told
 		synctest.Wait() // of two keys that come due together, either may come first
+		w.requests()    // what follows was made on this, and not on the next one
 	}
-	x.replica.told[x.Resource] = x.Told
 	w.trace.quiet(w.steps, w.now(), "%s sees %s up to %d", x.replica.name, x.Resource, x.Told)
 }
 
