@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -79,6 +80,7 @@ type Loop struct {
 	limiter workqueue.TypedRateLimiter[Key]
 	pace    pace
 	order   *order
+	busy    atomic.Int32 // workers that have a key
 }
 
 // Enqueue has the key synced soon. It may be called from anywhere, any number of
@@ -89,7 +91,8 @@ func (l *Loop) Enqueue(key Key) {
 	if l.queue == nil {
 		return
 	}
-	if after, ok := l.pace.schedule(key, l.Clock.Now()); ok {
+	backlog := l.queue.Len() > l.Workers-int(l.busy.Load()) // a key that an idle worker is about to take does not wait
+	if after, ok := l.pace.schedule(key, l.Clock.Now(), backlog); ok {
 		l.queue.AddAfter(key, after)
 	}
 }
@@ -112,9 +115,11 @@ func (l *Loop) Run(ctx, work context.Context) {
 				if shutdown {
 					return
 				}
+				l.busy.Add(1)
 				if ctx.Err() == nil { // a queue that shuts down still hands out what it holds
 					l.process(work, queue, key)
 				}
+				l.busy.Add(-1)
 				queue.Done(key)
 			}
 		})

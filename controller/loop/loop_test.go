@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -306,9 +307,88 @@ func TestFirstEventGoesAtOnce(t *testing.T) {
 		}
 		stop()
 		for _, w := range waited {
-			if w > 2*batch {
-				t.Errorf("waited %v, want at most %v", waited, 2*batch)
+			if w > 0 {
+				t.Errorf("waited %v, want nothing", waited)
 			}
+		}
+	})
+}
+
+// A rollout of one instance at a time: each write is echoed by the watch, the kubelet
+// answers soon after, and a container starts. Nothing of it waits for longer than the sync
+// of the echo, however many instances there are.
+func TestFewEventsWaitForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var asked time.Time
+		var worst time.Duration
+		l := &Loop{Sync: func(context.Context, Key) (Result, error) {
+			const look, write = time.Millisecond / 2, 5 * time.Millisecond
+			mu.Lock()
+			isEcho := asked.IsZero()
+			if !isEcho {
+				worst = max(worst, time.Since(asked))
+				asked = time.Time{}
+			}
+			mu.Unlock()
+			if isEcho {
+				time.Sleep(look)
+				return Result{}, nil
+			}
+			time.Sleep(look + write)
+			return Result{Writing: write}, nil
+		}}
+		stop := start(t, l)
+		for range 100 {
+			for _, pause := range []time.Duration{60, 9, 9} { // container back, ready, not ready
+				time.Sleep(pause * time.Millisecond)
+				mu.Lock()
+				asked = time.Now()
+				mu.Unlock()
+				l.Enqueue(key("a"))
+				time.Sleep(5 * time.Millisecond)
+				l.Enqueue(key("a")) // the echo
+			}
+		}
+		stop()
+		if worst > time.Millisecond {
+			t.Errorf("an event waited for %v", worst)
+		}
+	})
+}
+
+// While other keys wait for a worker, events of a key are batched.
+func TestBacklogBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		syncs := map[string]int{}
+		l := &Loop{Sync: func(_ context.Context, k Key) (Result, error) {
+			if k.Name == "slow" {
+				time.Sleep(50 * time.Millisecond)
+			}
+			syncs[k.Name]++
+			return Result{}, nil
+		}}
+		stop := start(t, l)
+		l.Enqueue(key("slow"))
+		synctest.Wait()
+		l.Enqueue(key("waits"))
+		synctest.Wait()
+		for range 45 { // due when batch is over, and until its turn comes
+			l.Enqueue(key("a"))
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		stop()
+		if syncs["a"] != 1 || syncs["waits"] != 1 {
+			t.Errorf("syncs: %v, want one of each", syncs)
+		}
+		p := pace{keys: map[Key]*debounce{}}
+		now := time.Now()
+		if after, ok := p.schedule(key("a"), now, true); !ok || after != batch {
+			t.Errorf("with a backlog it waits for %v, want %v", after, batch)
+		}
+		if after, ok := p.schedule(key("b"), now, false); !ok || after != 0 {
+			t.Errorf("without one it waits for %v, want nothing", after)
 		}
 	})
 }
@@ -363,7 +443,7 @@ func TestPaceForgetsQuietKeys(t *testing.T) {
 	for i := range 10 * sweepEvery {
 		k := key(fmt.Sprint(i))
 		now = now.Add(10 * time.Millisecond)
-		p.schedule(k, now)
+		p.schedule(k, now, false)
 		p.began(k, now)
 		p.ended(k, time.Millisecond, now)
 	}

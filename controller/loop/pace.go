@@ -2,17 +2,27 @@ package loop
 
 import "time"
 
-// Events of one key come in storms: a rollout of 10,000 pods makes some 50,000
-// of them, and each sync looks at all pods of its key. So an event waits for
-// batch, to let others join it, and syncs of a key start no closer to each other
-// than spacing times as long as the last one looked: however many events there are,
-// a key spends at most 1/spacing of the time on looking at them. spacingMax
-// bounds the wait. How long a sync writes does not count: it waits for the API
-// server then, and the next wave of a rollout should not wait for it again.
+// Events of one key come in storms: a rollout of 10,000 pods makes some 50,000 of them,
+// and each sync looks at all pods of its key. So each sync uses up a share of the key's
+// time, counted from its start: batch more than it took, or spacing times as long as it
+// looked, whichever is more. However many events there are, a key spends at most
+// 1/spacing of the time on looking at them. How long a sync writes is not multiplied: it
+// waits for the API server then, and the next wave of a rollout should not wait for it
+// again.
+//
+//	the key                                         its event is handled
+//	used less time up than went by, but for credit  at once
+//	used more up, so there is a storm               when that time is over
+//	any, and others wait for a worker               not before batch is over, and without credit
+//
+// So a user who changes a few instances waits for nothing, and what comes in a storm or
+// to a busy controller is batched.
 const (
 	batch      = 10 * time.Millisecond
 	spacing    = 3
 	spacingMax = 500 * time.Millisecond
+	// credit is some ten small syncs in a row.
+	credit = 200 * time.Millisecond
 	// sweepEvery is after how many syncs keys that need not wait any more are dropped.
 	sweepEvery = 256
 )
@@ -25,21 +35,21 @@ type pace struct {
 
 // debounce of a key: when its next sync may start.
 type debounce struct {
-	start  time.Time     // of the last sync
-	looked time.Duration // by the last sync
-	due    time.Time     // of the next sync; zero: nothing is enqueued
+	start time.Time // of the last sync
+	used  time.Time // until when the syncs have used the time up
+	due   time.Time // of the next sync; zero: nothing is enqueued
 }
 
-// schedule returns after how long to sync the key; false if that is enqueued
-// already.
-func (p *pace) schedule(key Key, now time.Time) (time.Duration, bool) {
+// schedule returns after how long to sync the key; false if that is enqueued already.
+// backlog says whether keys wait for a worker.
+func (p *pace) schedule(key Key, now time.Time, backlog bool) (time.Duration, bool) {
 	t := p.of(key)
 	if !t.due.IsZero() {
 		return 0, false
 	}
-	t.due = now.Add(batch)
-	if next := t.next(); next.After(t.due) {
-		t.due = next
+	t.due = later(now, t.used.Add(-credit))
+	if backlog {
+		t.due = later(now.Add(batch), t.used)
 	}
 	return t.due.Sub(now), true
 }
@@ -50,7 +60,9 @@ func (p *pace) began(key Key, now time.Time) {
 }
 
 func (p *pace) ended(key Key, looked time.Duration, now time.Time) {
-	p.of(key).looked = looked
+	t := p.of(key)
+	took := now.Sub(t.start)
+	t.used = later(t.used, t.start).Add(max(took+batch, min(spacing*looked, spacingMax)))
 	if p.syncs++; p.syncs%sweepEvery == 0 {
 		p.sweep(now)
 	}
@@ -59,7 +71,7 @@ func (p *pace) ended(key Key, looked time.Duration, now time.Time) {
 // sweep drops the keys that would not make anything wait.
 func (p *pace) sweep(now time.Time) {
 	for key, t := range p.keys {
-		if t.start.Add(spacingMax).Before(now) && t.due.Before(now) {
+		if t.used.Before(now) && t.due.Before(now) {
 			delete(p.keys, key)
 		}
 	}
@@ -74,7 +86,9 @@ func (p *pace) of(key Key) *debounce {
 	return t
 }
 
-// next is the earliest start of the next sync.
-func (t *debounce) next() time.Time {
-	return t.start.Add(min(spacing*t.looked, spacingMax))
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
