@@ -141,7 +141,7 @@ SEED       ?=
 sim: need-go ## Simulate the controller under faults: SEEDS runs from SEED_START on; SEED=n replays one, and shows it.
 	@mkdir -p dist; go test -c -o dist/sim.test ./test/sim; \
 	  if [ -n '$(SEED)' ]; then GODEBUG=asyncpreemptoff=1 dist/sim.test -test.run '^TestSeeds$$' -sim.seed '$(SEED)'; \
-	  else GODEBUG=asyncpreemptoff=1 dist/sim.test -test.run '^TestSameAgain$$' && dist/sim.test -sim.workers "$$(nproc)" -sim.seeds '$(SEEDS)' -sim.start '$(SEED_START)'; fi
+	  else GODEBUG=asyncpreemptoff=1 dist/sim.test -test.run '^(TestSameAgain|TestCrashPoints)$$' && dist/sim.test -sim.workers "$$(nproc)" -sim.seeds '$(SEEDS)' -sim.start '$(SEED_START)'; fi
 
 .PHONY: shell-test
 shell-test: build bin/devcluster ## Test the controller against a real API server that fails, on simulated nodes.

@@ -132,18 +132,14 @@ func expected() []string {
 
 // Visited says how many of the expected pairs of a write site and a crash point were
 // visited, and which were not.
-func (c Coverage) Visited() (visited, of int, missing []string) {
-	for _, site := range expected() {
-		for _, point := range []string{crashBefore, crashAfter} {
-			of++
-			if pair := site + " | " + point; c[pair] > 0 {
-				visited++
-			} else {
-				missing = append(missing, pair)
-			}
+func (c Coverage) Visited() (visited, of int, missing []point) {
+	all := points()
+	for _, p := range all {
+		if c[p.String()] == 0 {
+			missing = append(missing, p)
 		}
 	}
-	return visited, of, missing
+	return len(all) - len(missing), len(all), missing
 }
 
 func (c Coverage) String() string {

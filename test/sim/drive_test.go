@@ -56,7 +56,7 @@ func drive(first int64, count, processes int) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			got, err := process(ctx, from, min(chunk, int(first+int64(count)-from)))
+			got, err := process(ctx, "TestSeeds", from, min(chunk, int(first+int64(count)-from)))
 			mu.Lock()
 			defer mu.Unlock()
 			sum.add(got)
@@ -70,9 +70,14 @@ func drive(first int64, count, processes int) error {
 	}
 	err := group.Wait()
 	fmt.Fprintln(os.Stderr)
+	if _, _, missing := sum.Coverage.Visited(); len(missing) > 0 && err == nil {
+		var got outcome
+		got, err = process(context.Background(), "TestCrashPoints", first, len(missing))
+		sum.add(got)
+	}
 	_, _, missing := sum.Coverage.Visited()
-	for _, pair := range missing {
-		fmt.Fprintln(os.Stderr, "never visited: "+pair)
+	for _, p := range missing {
+		err = errors.Join(err, fmt.Errorf("no process crashed at the point %q", p))
 	}
 	for _, seed := range sortedSeeds(sum.Failures) {
 		fmt.Fprintf(os.Stderr, "seed %d: %s\n", seed, sum.Failures[seed])
@@ -83,11 +88,11 @@ func drive(first int64, count, processes int) error {
 	return err
 }
 
-// process runs some seeds in a process.
-func process(ctx context.Context, from int64, count int) (outcome, error) {
+// process runs a test with some seeds in a process.
+func process(ctx context.Context, test string, from int64, count int) (outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, chunkMost)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestSeeds$", "-test.timeout=0", "-sim.tell",
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+test+"$", "-test.timeout=0", "-sim.tell",
 		fmt.Sprintf("-sim.start=%d", from), fmt.Sprintf("-sim.seeds=%d", count))
 	cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1", "GOGC=400")
 	out, err := cmd.Output()

@@ -15,6 +15,9 @@ type Plan struct {
 	Horizon int
 	Edits   []Edit
 	Faults  []Fault
+	// Claims and Requests say that the TApp has claim templates, and requests that may
+	// change in place.
+	Claims, Requests bool
 }
 
 // Fault is something that goes wrong at a step.
@@ -122,14 +125,17 @@ func Draw(seed int64) Plan {
 	}
 	slices.SortStableFunc(p.Edits, func(a, b Edit) int { return a.Step - b.Step })
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return a.Step - b.Step })
+	if list := points(); rng.IntN(4) == 0 {
+		p = p.Toward(list[rng.IntN(len(list))])
+	}
 	return p
 }
 
 // drafts are the TApps as users first create them.
-func drafts(seed int64) map[string]*tappv1.TApp {
+func drafts(p Plan) map[string]*tappv1.TApp {
 	out := map[string]*tappv1.TApp{}
 	for i, key := range appKeys() {
-		out[key] = draft(rand.New(rand.NewPCG(uint64(seed), uint64(10+i))), key)
+		out[key] = draft(rand.New(rand.NewPCG(uint64(p.Seed), uint64(10+i))), key, p)
 	}
 	return out
 }

@@ -11,7 +11,7 @@
 //	kubelet.go cluster.go users.go   who else writes
 //	faults.go     what goes wrong
 //	oracle.go     what must never happen
-//	coverage.go   where crashes have struck
+//	coverage.go lead.go   where crashes have struck, and the ways there
 package sim
 
 import (

@@ -33,13 +33,47 @@ func TestSeeds(t *testing.T) {
 			break
 		}
 	}
-	if *tell {
-		text, err := json.Marshal(sum)
-		if err != nil {
-			t.Fatal(err)
+	sum.tell(t)
+}
+
+// mostWays is how many runs may go straight for a crash point until one gets there.
+const mostWays = 30
+
+// TestCrashPoints has a process crash at each point there is, whatever the first seed is.
+func TestCrashPoints(t *testing.T) {
+	sum := outcome{Failures: map[int64]string{}, Coverage: Coverage{}}
+	for _, p := range points() {
+		for seed := *start; sum.Coverage[p.String()] == 0; seed++ {
+			if seed == *start+mostWays {
+				t.Errorf("%d runs went straight for %q, and none got there", mostWays, p)
+				break
+			}
+			r := Run(t, Straight(seed, p), false)
+			got := outcome{Seeds: 1, Steps: r.Steps, Coverage: r.Coverage, Failures: map[int64]string{}}
+			if r.Failure != nil {
+				got.Failures[seed] = fmt.Sprintf("straight for %s: %v", p, r.Failure)
+				t.Errorf("seed %d, straight for %s: %v", seed, p, r.Failure)
+				if !*tell {
+					Shrink(t, r).Print(os.Stderr)
+				}
+			}
+			sum.add(got)
 		}
-		fmt.Printf("%s%s\n", mark, text)
 	}
+	sum.tell(t)
+}
+
+// tell the process that started this one.
+func (o *outcome) tell(t *testing.T) {
+	t.Helper()
+	if !*tell {
+		return
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("%s%s\n", mark, text)
 }
 
 // replay shows a run, and when it failed the smallest one that fails too.

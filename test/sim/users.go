@@ -47,7 +47,7 @@ func spoilt() []string {
 }
 
 // draft is a TApp as a user creates it.
-func draft(rng *rand.Rand, key string) *tappv1.TApp {
+func draft(rng *rand.Rand, key string, p Plan) *tappv1.TApp {
 	namespace, name, _ := strings.Cut(key, "/")
 	chance := func(percent int) bool { return rng.IntN(100) < percent }
 	t := &tappv1.TApp{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
@@ -57,7 +57,7 @@ func draft(rng *rand.Rand, key string) *tappv1.TApp {
 	// stored change which pods are the TApp's.
 	t.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
 	t.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: images()[0]}}
-	if chance(50) { // a pod that requests nothing cannot be resized to request something
+	if chance(50) || p.Requests { // a pod that requests nothing cannot be resized to request something
 		t.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
 		t.Spec.UpdateStrategy.InPlaceUpdate.Resources = true
 	}
@@ -88,7 +88,7 @@ func draft(rng *rand.Rand, key string) *tappv1.TApp {
 	}
 	t.Spec.ForceDeletePod = chance(30)
 	t.Spec.NeverMigrate = chance(6)
-	if chance(25) {
+	if chance(25) || p.Claims {
 		t.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"},
 			Spec: corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 				Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}}}}

@@ -62,7 +62,7 @@ func newWorld(p Plan) *world {
 	w.mood = mood{requests: 5 + weigh(), watches: weigh(), kubelets: weigh(), errands: weigh(), clock: 1 + weigh()/4}
 	server := apiserver.New(w.now, kinds())
 	w.kubelets = &kubelets{Server: server, sandboxes: map[types.UID]*sandbox{}, down: map[string]bool{}, slow: rng.IntN(3) == 0}
-	w.drafts = drafts(p.Seed)
+	w.drafts = drafts(p)
 	w.trace = &trace{began: w.began}
 	w.oracle = newOracle(w)
 	server.Watchers = append(server.Watchers, w.see)
