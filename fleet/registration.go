@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -80,14 +81,14 @@ func read(kind string, o metav1.Object, data map[string]string) *registration {
 			r.meta[key] = value
 		}
 	}
+	for key, value := range data {
+		if isMeta(key, value) {
+			r.meta[key] = value
+		}
+	}
 	key := v1beta1.KeyKubeconfig
 	if _, has := data[key]; !has && o.GetLabels()[v1beta1.LabelRuntime] == "true" {
 		key = v1beta1.KeyKubeconfigRuntime
-	}
-	for k, value := range data {
-		if k != key && k != v1beta1.KeyStatus {
-			r.meta[k] = value
-		}
 	}
 	if text, has := data[key]; has {
 		r.kubeconfig = []byte(text)
@@ -103,6 +104,17 @@ func read(kind string, o metav1.Object, data map[string]string) *registration {
 		r.warn(ReasonStatus, "status of cluster %s is %q; it is taken for Maintaining; give Ready or Maintaining", r.name, cut(status))
 	}
 	return r
+}
+
+// isMeta says whether an entry of a registration's data is metadata of the cluster. It is
+// compared with selectors, so that it has to be a label; a kubeconfig never is one, nor is
+// another credential that lies beside it.
+func isMeta(key, value string) bool {
+	switch key {
+	case v1beta1.KeyKubeconfig, v1beta1.KeyKubeconfigRuntime, v1beta1.KeyStatus:
+		return false
+	}
+	return len(validation.IsQualifiedName(key)) == 0 && len(validation.IsValidLabelValue(value)) == 0
 }
 
 // judge the kubeconfig.

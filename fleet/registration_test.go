@@ -35,10 +35,11 @@ func TestRegistrations(t *testing.T) {
 	}{
 		"legacy Secret":            {of(map[string]string{"kubeconfig.yaml": "k", "region": "south"}, legacy), "k", "map[region:south]", false, "", "kept", ""},
 		"convention":               {of(map[string]string{"kubeconfig": "k"}, convention), "k", "map[zone:gz]", false, "", "kept", ""},
-		"both keys":                {of(map[string]string{"kubeconfig.yaml": "k", "kubeconfig": "l"}, convention), "k", "map[kubeconfig:l zone:gz]", false, "", "kept", ""},
+		"both keys":                {of(map[string]string{"kubeconfig.yaml": "k", "kubeconfig": "l"}, convention), "k", "map[zone:gz]", false, "", "kept", ""},
+		"no label value":           {of(map[string]string{"kubeconfig.yaml": "k", "ca.crt": "-----BEGIN", "a b": "c", "rack": "12"}, legacy), "k", "map[rack:12]", false, "", "kept", ""},
 		"no key":                   {of(nil, legacy), "", "map[]", false, "Secret GZ-1 has no key kubeconfig.yaml", "kept", ""},
 		"no key of the convention": {of(nil, convention), "", "map[zone:gz]", false, "Secret GZ-1 has no key kubeconfig", "kept", ""},
-		"another label and the key of the convention": {of(map[string]string{"kubeconfig": "k"}, legacy), "", "map[kubeconfig:k]", false, "Secret GZ-1 has no key kubeconfig.yaml", "kept", ""},
+		"another label and the key of the convention": {of(map[string]string{"kubeconfig": "k"}, legacy), "", "map[]", false, "Secret GZ-1 has no key kubeconfig.yaml", "kept", ""},
 		"Ready":       {of(map[string]string{"kubeconfig.yaml": "k", "status": "Ready\n"}, legacy), "k", "map[]", false, "", "kept", ""},
 		"true":        {of(map[string]string{"kubeconfig.yaml": "k", "status": "true"}, legacy), "k", "map[]", false, "", "kept", ""},
 		"Maintaining": {of(map[string]string{"kubeconfig.yaml": "k", "status": "Maintaining"}, legacy), "k", "map[]", true, "", "kept", ""},
