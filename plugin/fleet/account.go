@@ -8,7 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
@@ -21,19 +24,19 @@ import (
 const (
 	accountNamespace = "tapp-system"
 	accountName      = "tapp-fleet"
+	// labelHub is on the Secrets of the account's tokens: the UID of the hub that has it.
+	labelHub = v1beta1.GroupName + "/hub-uid"
 	// tokenWait is how long the token of a new account may take.
 	tokenWait  = 30 * time.Second
 	tokenEvery = 100 * time.Millisecond
 )
 
-// admit makes the hub's account in a member, with the rights that it needs and no more,
-// and returns its token. The token does not expire: a fleet must not go silent for it.
-// Deleting its Secret revokes it.
-func admit(ctx context.Context, member *session) ([]byte, error) {
+// admit makes the hub's account in a member, with the rights that it needs and no more.
+func admit(ctx context.Context, member *session) error {
 	options := metav1.ApplyOptions{FieldManager: manager, Force: true}
 	core, rbac := member.kube.CoreV1(), member.kube.RbacV1()
 	if _, err := core.ServiceAccounts(accountNamespace).Apply(ctx, corev1ac.ServiceAccount(accountName, accountNamespace), options); err != nil {
-		return nil, fmt.Errorf("making the hub's account: %w", err)
+		return fmt.Errorf("making the hub's account: %w", err)
 	}
 	role := rbacv1ac.ClusterRole(accountName).WithRules(
 		rbacv1ac.PolicyRule().WithAPIGroups(v1beta1.GroupName).WithResources("advdeployments").WithVerbs("get", "list", "watch", "create", "patch", "delete"),
@@ -41,22 +44,35 @@ func admit(ctx context.Context, member *session) ([]byte, error) {
 		rbacv1ac.PolicyRule().WithNonResourceURLs("/readyz", "/livez").WithVerbs("get"),
 	)
 	if _, err := rbac.ClusterRoles().Apply(ctx, role, options); err != nil {
-		return nil, fmt.Errorf("making the hub's role: %w", err)
+		return fmt.Errorf("making the hub's role: %w", err)
 	}
 	binding := rbacv1ac.ClusterRoleBinding(accountName).
 		WithRoleRef(rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(accountName)).
 		WithSubjects(rbacv1ac.Subject().WithKind(rbacv1.ServiceAccountKind).WithNamespace(accountNamespace).WithName(accountName))
 	if _, err := rbac.ClusterRoleBindings().Apply(ctx, binding, options); err != nil {
-		return nil, fmt.Errorf("giving the hub its role: %w", err)
+		return fmt.Errorf("giving the hub its role: %w", err)
 	}
-	secret := corev1ac.Secret(accountName, accountNamespace).WithType(corev1.SecretTypeServiceAccountToken).
-		WithAnnotations(map[string]string{corev1.ServiceAccountNameKey: accountName})
-	if _, err := core.Secrets(accountNamespace).Apply(ctx, secret, options); err != nil {
-		return nil, fmt.Errorf("asking for the account's token: %w", err)
+	return nil
+}
+
+// newToken makes a token of the hub's account in a member, and returns the name of its
+// Secret, too. The token does not expire: a fleet must not go silent for it. Deleting its
+// Secret revokes it.
+func newToken(ctx context.Context, member *session, hub types.UID) (token []byte, name string, err error) {
+	secrets := member.kube.CoreV1().Secrets(accountNamespace)
+	made, err := secrets.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: accountName + "-", Namespace: accountNamespace,
+			Labels:      map[string]string{labelHub: string(hub)},
+			Annotations: map[string]string{corev1.ServiceAccountNameKey: accountName},
+		},
+		Type: corev1.SecretTypeServiceAccountToken,
+	}, metav1.CreateOptions{FieldManager: manager})
+	if err != nil {
+		return nil, "", fmt.Errorf("asking for a token of the account: %w", err)
 	}
-	var token []byte
-	err := wait.PollUntilContextTimeout(ctx, tokenEvery, tokenWait, true, func(ctx context.Context) (bool, error) {
-		found, err := core.Secrets(accountNamespace).Get(ctx, accountName, metav1.GetOptions{})
+	err = wait.PollUntilContextTimeout(ctx, tokenEvery, tokenWait, true, func(ctx context.Context) (bool, error) {
+		found, err := secrets.Get(ctx, made.Name, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
@@ -64,12 +80,31 @@ func admit(ctx context.Context, member *session) ([]byte, error) {
 		return len(token) > 0 && works(ctx, member, token), nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil, fmt.Errorf("the account has no token that works after %s: kube-controller-manager makes it", tokenWait)
+		return nil, "", fmt.Errorf("the account has no token that works after %s: kube-controller-manager makes it", tokenWait)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the account's token: %w", err)
+		return nil, "", fmt.Errorf("reading the account's token: %w", err)
 	}
-	return token, nil
+	return token, made.Name, nil
+}
+
+// revokeOthers deletes the tokens that the hub had before, but not those of other hubs.
+func revokeOthers(ctx context.Context, member *session, hub types.UID, used string) error {
+	secrets := member.kube.CoreV1().Secrets(accountNamespace)
+	all, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: labels.Set{labelHub: string(hub)}.String()})
+	if err != nil {
+		return fmt.Errorf("listing the tokens that the hub had before: %w", err)
+	}
+	var errs []error
+	for i := range all.Items {
+		if s := &all.Items[i]; s.Name != used {
+			err := secrets.Delete(ctx, s.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(s.UID))})
+			if err != nil && !apierrors.IsNotFound(err) {
+				errs = append(errs, fmt.Errorf("revoking the token %s that the hub had before: %w", s.Name, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // works says whether a token has the rights that it is for. That of an account which was

@@ -39,7 +39,8 @@ func newJoin(all *common) *cobra.Command {
 The common flags, such as --context, name the cluster. The hub is the current context of
 the kubeconfig, or what --hub-context and --hub-kubeconfig name. In the cluster an account
 is made with the few rights that the hub needs; on the hub a Secret with its kubeconfig.
-Again, it renews both.`,
+Again, it renews both, and revokes the token
+that the hub had before.`,
 		Example: `  # the cluster of the context shanghai, with the hub of the current context
   kubectl tapp fleet join shanghai --context shanghai`,
 		Args: all.one,
@@ -67,14 +68,17 @@ func (j *join) run(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w", name, err)
 	}
-	uid, was, err := j.check(ctx, name, hub, member)
+	c, err := j.check(ctx, name, hub, member)
 	if err != nil {
 		return err
 	}
 	if _, err := j.kubeconfigOf(member, []byte("judged before there is one")); err != nil {
 		return fmt.Errorf("cluster %s: %w", name, err)
 	}
-	token, err := admit(ctx, member)
+	if err := admit(ctx, member); err != nil {
+		return fmt.Errorf("cluster %s: %w", name, err)
+	}
+	token, tokenName, err := newToken(ctx, member, c.hub)
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w", name, err)
 	}
@@ -82,49 +86,89 @@ func (j *join) run(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w", name, err)
 	}
-	secret := corev1ac.Secret(name, j.clusterNamespace).
-		WithLabels(map[string]string{v1beta1.LabelOwner: v1beta1.OwnerLegacy}).
-		WithAnnotations(map[string]string{v1beta1.AnnotationClusterUID: string(uid)}).
-		WithData(map[string][]byte{v1beta1.KeyKubeconfig: text})
-	if was != "" && was != uid {
-		secret.WithLabels(map[string]string{v1beta1.LabelReplacesUID: string(was)})
-	}
-	if _, err := hub.kube.CoreV1().Secrets(j.clusterNamespace).Apply(ctx, secret, metav1.ApplyOptions{FieldManager: manager, Force: true}); err != nil {
+	if err := j.register(ctx, hub, c, text); err != nil {
 		return fmt.Errorf("registering the cluster: %w", err)
 	}
-	j.say("cluster %s is registered by the Secret %s/%s; its UID is %s", name, j.clusterNamespace, name, uid)
+	j.say("cluster %s is registered by the Secret %s/%s; its UID is %s", name, j.clusterNamespace, c.object, c.uid)
+	if err := revokeOthers(ctx, member, c.hub, tokenName); err != nil {
+		return fmt.Errorf("cluster %s: %w", name, err)
+	}
 	return nil
 }
 
-// check that the cluster can be a member under this name, and return its UID and that of
-// the one that was registered before.
-func (j *join) check(ctx context.Context, name string, hub, member *session) (uid, was types.UID, err error) {
-	here, err := hub.uid(ctx)
-	if err != nil {
-		return "", "", fmt.Errorf("the hub: %w", err)
+// candidate is a cluster that can be a member.
+type candidate struct {
+	// object is the name of the Secret that registers it.
+	object string
+	// hub, uid and was are the UIDs of the hub, of the cluster, and of the one that was
+	// registered under its name before.
+	hub, uid, was types.UID
+	// replaces is what the registration says of a cluster that was replaced earlier.
+	replaces string
+}
+
+// register a cluster by a Secret.
+func (j *join) register(ctx context.Context, hub *session, c *candidate, kubeconfig []byte) error {
+	marks := map[string]string{v1beta1.LabelOwner: v1beta1.OwnerLegacy}
+	switch {
+	case c.was != "" && c.was != c.uid:
+		marks[v1beta1.LabelReplacesUID] = string(c.was)
+	case c.replaces != "":
+		marks[v1beta1.LabelReplacesUID] = c.replaces
 	}
-	if uid, err = member.uid(ctx); err != nil {
-		return "", "", fmt.Errorf("cluster %s: %w", name, err)
+	secret := corev1ac.Secret(c.object, j.clusterNamespace).WithLabels(marks).
+		WithAnnotations(map[string]string{v1beta1.AnnotationClusterUID: string(c.uid)}).
+		WithData(map[string][]byte{v1beta1.KeyKubeconfig: kubeconfig})
+	_, err := hub.kube.CoreV1().Secrets(j.clusterNamespace).Apply(ctx, secret, metav1.ApplyOptions{FieldManager: manager, Force: true})
+	return err
+}
+
+// check that the cluster can be a member under this name.
+func (j *join) check(ctx context.Context, name string, hub, member *session) (*candidate, error) {
+	c := &candidate{object: name}
+	var err error
+	if c.hub, err = hub.uid(ctx); err != nil {
+		return nil, fmt.Errorf("the hub: %w", err)
 	}
-	if uid == here {
-		return "", "", fmt.Errorf("cluster %s is the hub itself: name its context by --context, and the hub's by --hub-context. "+
+	if c.uid, err = member.uid(ctx); err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	}
+	if c.uid == c.hub {
+		return nil, fmt.Errorf("cluster %s is the hub itself: name its context by --context, and the hub's by --hub-context. "+
 			"For the hub to be a member too, give its name to the chart as fleet.selfCluster", name)
 	}
 	if err := member.hasAdvDeployments(); err != nil {
-		return "", "", fmt.Errorf("cluster %s %w", name, err)
+		return nil, fmt.Errorf("cluster %s %w", name, err)
 	}
 	all, err := j.registrations(ctx, hub)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
 	if r := find(all, name); r != nil {
-		was = r.uid()
+		if r.configMap != nil {
+			return nil, fmt.Errorf("cluster %s is registered by the ConfigMap %s/%s: move it into a Secret first, by kubectl tapp fleet secure %s", name, j.clusterNamespace, r.object, name)
+		}
+		c.object, c.was, c.replaces = r.object, r.uid(), r.meta().GetLabels()[v1beta1.LabelReplacesUID]
+	} else if err := j.nameIsFree(ctx, hub, name); err != nil {
+		return nil, err
 	}
-	if was != "" && was != uid && !j.replace {
-		return "", "", fmt.Errorf("cluster %s is registered with the UID %s, and this one is another, with the UID %s: choose another name, "+
-			"or give --replace if it has taken the other's place", name, was, uid)
+	if c.was != "" && c.was != c.uid && !j.replace {
+		return nil, fmt.Errorf("cluster %s is registered with the UID %s, and this one is another, with the UID %s: choose another name, "+
+			"or give --replace if it has taken the other's place", name, c.was, c.uid)
 	}
-	return uid, was, registeredAs(all, name, uid)
+	return c, registeredAs(all, name, c.uid)
+}
+
+// nameIsFree is an error if the Secret that would register the cluster is somebody else's.
+func (j *join) nameIsFree(ctx context.Context, hub *session, name string) error {
+	_, err := hub.kube.CoreV1().Secrets(j.clusterNamespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("looking for a Secret of that name: %w", err)
+	}
+	return fmt.Errorf("the Secret %s/%s registers no cluster, since it has no label %s=%s: it is not overwritten; choose another name", j.clusterNamespace, name, v1beta1.LabelOwner, v1beta1.OwnerLegacy)
 }
 
 // registeredAs is an error if a cluster is registered under another name: two parts of an

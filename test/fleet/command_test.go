@@ -62,6 +62,21 @@ func TestCommands(t *testing.T) {
 		}
 	}
 
+	// A Secret of somebody else keeps its name, and joining again renews the token.
+	hub.Kubectl("create", "secret", "generic", "x", "--namespace", releaseSpace, "--from-literal=password=p")
+	if got, want := run(m, "", "join", "x", in), "error: the Secret tapp-system/x registers no cluster, since it has no label ClusterOwner=sym-admin: it is not overwritten; choose another name\n(failed)"; got != want {
+		t.Errorf("join: %s", got)
+	}
+	hub.Kubectl("delete", "secret", "x", "--namespace", releaseSpace)
+	const tokens = "workload.dmall.com/hub-uid"
+	before := r.on(m).Kubectl("get", "secrets", "--namespace", releaseSpace, "--selector="+tokens, "--output=name")
+	if err := r.join(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if now := r.on(m).Kubectl("get", "secrets", "--namespace", releaseSpace, "--selector="+tokens, "--output=name"); strings.Count(now, "\n") != 1 || now == before {
+		t.Errorf("the tokens of the hub were %sand are %s", before, now)
+	}
+
 	if got := r.on(m).Kubectl("auth", "can-i", "--list", "--as=system:serviceaccount:tapp-system:tapp-fleet", "--namespace=kube-system"); strings.Contains(got, "secrets") {
 		t.Errorf("the hub may read Secrets of a member:\n%s", got)
 	}
@@ -80,6 +95,9 @@ func TestCommands(t *testing.T) {
 		t.Errorf("secure: %s", got)
 	}
 	hub.Kubectl("delete", "secret", m.name, "--namespace", releaseSpace)
+	if got, want := run(m, "", "join", "member1", in), "error: cluster member1 is registered by the ConfigMap tapp-system/member1: move it into a Secret first, by kubectl tapp fleet secure member1\n(failed)"; got != want {
+		t.Errorf("join: %s", got)
+	}
 	if got, want := run(r.hub, "", "secure"), "cluster member1 is registered by the Secret tapp-system/member1, and the ConfigMap is deleted\n"; got != want {
 		t.Errorf("secure: %s", got)
 	}
