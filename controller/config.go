@@ -77,6 +77,9 @@ type FleetConfig struct {
 	ID string
 	// SelfCluster is the hub's own name as a cluster; empty: it is none.
 	SelfCluster string
+	// NoMemberLease: the hub has no Lease in its clusters, by which a second hub of the same
+	// id would see that it must not write there.
+	NoMemberLease bool
 	// AllowLocal lets clusters have loopback and link-local addresses.
 	AllowLocal bool
 }

@@ -48,7 +48,7 @@ func newAppSets(s setup) (kindController, error) {
 		return nil, fmt.Errorf("making a client of events: %w", err)
 	}
 	namespace := cmp.Or(c.Fleet.ClusterNamespace, c.ownNamespace(), metav1.NamespaceSystem)
-	known := &clusters{id: c.Fleet.ID, namespaces: requests.core}
+	known := &clusters{id: c.Fleet.ID, leases: !c.Fleet.NoMemberLease, namespaces: requests.core}
 	known.Options = fleet.Options{
 		HubClient: requests.core, HubWatches: watches.core, Namespace: namespace,
 		Events:      events.NewRecorder(events.Options{Client: core, Component: v1beta1.Component, Host: s.host, Clock: c.Clock}),
@@ -123,6 +123,8 @@ type clusters struct {
 	fleet.Options
 	namespaces corev1client.NamespacesGetter
 	leading    atomic.Bool
+	// leases says whether the hub has a Lease in each member.
+	leases bool
 
 	mu       sync.RWMutex
 	id       string
@@ -136,16 +138,19 @@ type clusters struct {
 func (c *clusters) run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	id := c.ID()
-	if id == "" {
+	if id == "" || c.leases {
 		if err := onceReachable(ctx, func(ctx context.Context) error {
 			system, err := c.namespaces.Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 			if err == nil {
-				id = string(system.UID)
+				id = cmp.Or(id, string(system.UID))
+				if c.leases {
+					c.HubUID = system.UID
+				}
 			}
 			return err
 		}); err != nil {
 			if ctx.Err() == nil {
-				logger.Error(err, "The hub's id is not known: let this program get the namespace kube-system, or give --fleet-id")
+				logger.Error(err, "The hub's id is not known: let this program get the namespace kube-system, or give --fleet-id and --no-member-lease")
 			}
 			return
 		}

@@ -51,6 +51,13 @@ func (d *direct) over(ctx context.Context, f func(context.Context, *session) err
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	if s.lease != nil {
+		err := s.lease.hold(ctx)
+		s.leased(ctx, err)
+		if err != nil {
+			return fmt.Errorf("cluster %s: %w", d.member.name, err)
+		}
+	}
 	if err := f(ctx, s); err != nil {
 		return fmt.Errorf("cluster %s: %w", d.member.name, err)
 	}

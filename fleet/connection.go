@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
@@ -43,7 +44,8 @@ type transported struct {
 	gate  *gate
 	parts client.AdvDeploymentsGetter
 	// core has no rate limit; it probes and asks for the identity.
-	core corev1client.CoreV1Interface
+	core   corev1client.CoreV1Interface
+	leases coordinationv1client.LeasesGetter
 }
 
 // connect makes clients. verify is asked about each connection before it is used.
@@ -90,6 +92,9 @@ func transportedBy(config *rest.Config, dialer *net.Dialer, change func(*rest.Co
 	change(limited)
 	if t.parts, err = client.NewAdvDeployments(limited); err != nil {
 		return t, fmt.Errorf("making a client of AdvDeployments: %w", err)
+	}
+	if t.leases, err = coordinationv1client.NewForConfig(limited); err != nil {
+		return t, fmt.Errorf("making a client of Leases: %w", err)
 	}
 	plain.QPS = -1
 	if t.core, err = corev1client.NewForConfig(plain); err != nil {

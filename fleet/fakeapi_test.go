@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 type object = map[string]any
@@ -188,7 +190,7 @@ func (s *server) answer(w http.ResponseWriter, o object) {
 	_ = json.NewEncoder(w).Encode(o)
 }
 
-var kinds = map[string]string{"secrets": "Secret", "configmaps": "ConfigMap", "advdeployments": "AdvDeployment", "events": "Event"}
+var kinds = map[string]string{"secrets": "Secret", "configmaps": "ConfigMap", "advdeployments": "AdvDeployment", "events": "Event", "leases": "Lease"}
 
 // resource serves [namespaces ns] resource [name].
 func (s *server) resource(w http.ResponseWriter, r *http.Request, path []string, apiVersion string) {
@@ -206,6 +208,10 @@ func (s *server) resource(w http.ResponseWriter, r *http.Request, path []string,
 			}
 			return strings.HasPrefix(key, path[0]+"/"+namespace) && selector.Matches(set)
 		}
+		if r.Method == http.MethodPost && kind == "Lease" {
+			s.create(w, r, path[0]+"/"+namespace+"/", kind, apiVersion)
+			return
+		}
 		if r.URL.Query().Get("watch") != "" {
 			s.watch(w, r, match, apiVersion, kind)
 			return
@@ -217,8 +223,7 @@ func (s *server) resource(w http.ResponseWriter, r *http.Request, path []string,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	have, exists := s.objects[key]
-	var body object
-	_ = json.NewDecoder(r.Body).Decode(&body)
+	body := decode(r)
 	switch r.Method {
 	case http.MethodPatch:
 		if s.readOnly {
@@ -242,9 +247,14 @@ func (s *server) resource(w http.ResponseWriter, r *http.Request, path []string,
 		have = clone(have)
 		merge2(have, body)
 		s.store(key, have)
-		o := clone(s.objects[key])
-		o["kind"], o["apiVersion"] = kind, apiVersion
-		s.answer(w, o)
+		s.answer(w, s.typed(key, kind, apiVersion))
+	case http.MethodPut:
+		if meta := body["metadata"].(object); meta["resourceVersion"] != have["metadata"].(object)["resourceVersion"] {
+			s.fail(w, 409)
+			return
+		}
+		s.store(key, body)
+		s.answer(w, s.typed(key, kind, apiVersion))
 	case http.MethodDelete:
 		uid := ""
 		if p, ok := body["preconditions"].(object); ok {
@@ -264,10 +274,43 @@ func (s *server) resource(w http.ResponseWriter, r *http.Request, path []string,
 			s.fail(w, 404)
 			return
 		}
-		o := clone(have)
-		o["kind"], o["apiVersion"] = kind, apiVersion
-		s.answer(w, o)
+		s.answer(w, s.typed(key, kind, apiVersion))
 	}
+}
+
+// decode a body, which may be protobuf where the client knows the type.
+func decode(r *http.Request) object {
+	text, _ := io.ReadAll(r.Body)
+	if r.Header.Get("Content-Type") == runtime.ContentTypeProtobuf {
+		typed, _, err := scheme.Codecs.UniversalDeserializer().Decode(text, nil, nil)
+		if err != nil {
+			return nil
+		}
+		text, _ = json.Marshal(typed)
+	}
+	var body object
+	_ = json.Unmarshal(text, &body)
+	return body
+}
+
+// typed is an object as it is sent.
+func (s *server) typed(key, kind, apiVersion string) object {
+	o := clone(s.objects[key])
+	o["kind"], o["apiVersion"] = kind, apiVersion
+	return o
+}
+
+func (s *server) create(w http.ResponseWriter, r *http.Request, prefix, kind, apiVersion string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	body := decode(r)
+	key := prefix + body["metadata"].(object)["name"].(string)
+	if _, exists := s.objects[key]; exists {
+		s.fail(w, 409)
+		return
+	}
+	s.store(key, body)
+	s.answer(w, s.typed(key, kind, apiVersion))
 }
 
 func merge2(into, from object) {

@@ -7,6 +7,7 @@
 //	members.go       one member for each name; added, changed and dropped at run time
 //	member.go        what is known of one, from its session or remembered
 //	session.go       one connection to a member: probes, identity, cache
+//	lease.go         which hub may write to a member
 //	parts.go         the cache of AdvDeployments, and up to when it is true
 //	carrier.go       writes
 //
@@ -20,6 +21,7 @@
 //
 //	advdeployments              get list watch create patch delete
 //	namespaces (kube-system)    get
+//	leases (tapp-fleet in kube-system)  get update; create where there is none
 //	/readyz, /livez             get
 package fleet
 
@@ -97,6 +99,9 @@ type Options struct {
 	Namespace string
 	// Selector of the parts, by their label of the fleet's id. The API servers filter by it.
 	Selector string
+	// HubUID is that of the hub's namespace kube-system. With it, the hub has a Lease in each
+	// member, and writes to none that another hub has; empty: no Leases.
+	HubUID types.UID
 	// SelfCluster is the hub's own name as a member; empty: it is none. SelfConfig is how to
 	// reach it then.
 	SelfCluster string

@@ -184,6 +184,10 @@ func (m *member) connect(config *rest.Config) (*session, error) {
 	if s.connection, err = connect(config, m.fleet.AllowLocal || m.reg.from.Kind == "", s.verify); err != nil {
 		return nil, err
 	}
+	if m.fleet.HubUID != "" && m.reg.from.Kind != "" {
+		s.lease = &lease{client: s.connection.requests.leases.Leases(metav1.NamespaceSystem), holder: string(m.fleet.HubUID), clock: s.clock}
+		s.leading = func() bool { return m.fleet.Leading == nil || m.fleet.Leading() }
+	}
 	s.parts = newParts(s.clock, func(key types.NamespacedName) { m.partChanged(s, key) }, s.listedAnew)
 	ctx, cancel := context.WithCancel(m.fleet.running)
 	s.cancel = cancel

@@ -62,15 +62,20 @@ type session struct {
 	selector   string
 	connection *connection
 	parts      *parts
-	cancel     context.CancelFunc
+	// lease of the member; nil: none is asked for. leading says whether to keep it.
+	lease   *lease
+	leading func() bool
+	cancel  context.CancelFunc
 	// lost: a watch could not be begun since the last list.
 	lost atomic.Bool
 
 	mu      sync.Mutex
 	machine health.Machine
 	found   types.UID // who answered last
-	renewed time.Time
-	stop    context.CancelFunc // of the reflector; nil: none runs
+	// unleased says why the Lease of the member cannot be had; empty: it is, or was not asked for.
+	unleased string
+	renewed  time.Time
+	stop     context.CancelFunc // of the reflector; nil: none runs
 }
 
 // run probes, and watches while the member answers, until ctx ends.
@@ -85,6 +90,7 @@ func (s *session) run(ctx context.Context) {
 			return
 		}
 		s.direct(ctx, &watching)
+		s.keepLease(ctx)
 		s.owner.changed(s)
 		s.rest(ctx)
 	}
@@ -144,6 +150,49 @@ func (s *session) probe(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.machine.Probed(began, s.clock.Now(), result)
+}
+
+// keepLease renews the Lease of a member that answers. Why it cannot be had is told by the
+// member's state.
+func (s *session) keepLease(ctx context.Context) {
+	if s.lease == nil || !s.leading() {
+		return
+	}
+	s.mu.Lock()
+	state, _, _ := s.machine.State(s.clock.Now())
+	mistaken := s.isMistaken()
+	s.mu.Unlock()
+	if mistaken || state != health.Ready {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	s.leased(ctx, s.lease.keep(ctx))
+}
+
+// leased notes what asking for the Lease came to.
+func (s *session) leased(ctx context.Context, err error) {
+	s.mu.Lock()
+	before := s.unleased
+	s.unleased = ""
+	var other *otherFleetError
+	switch {
+	case errors.As(err, &other):
+		s.unleased = other.Error()
+	case apierrors.IsForbidden(err):
+		s.unleased = "our rights there do not suffice: " + words(err)
+	case err != nil && ctx.Err() == nil:
+		// Whether it answers is for the probes to say.
+		s.unleased = before
+		klog.FromContext(ctx).V(2).Info("The Lease of the cluster is not renewed", "err", err)
+	case err != nil:
+		s.unleased = before
+	}
+	changed := before != s.unleased
+	s.mu.Unlock()
+	if changed {
+		s.owner.changed(s)
+	}
 }
 
 // direct starts and stops the watch by what the last probe said.
@@ -299,5 +348,11 @@ func (s *session) health() (state health.State, reason, message string, mistaken
 		mistaken = s.found
 	}
 	state, reason, message = s.machine.State(s.clock.Now())
+	if s.unleased != "" && (state == health.Ready || state == health.Suspect) {
+		state, reason, message = health.Unfit, ReasonOtherFleet, bounded(s.unleased)
+		if s.lease.foreign() == "" {
+			reason = ReasonForbidden
+		}
+	}
 	return state, reason, message, mistaken
 }

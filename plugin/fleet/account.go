@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	coordinationv1ac "k8s.io/client-go/applyconfigurations/coordination/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
 	"k8s.io/client-go/rest"
@@ -46,11 +48,38 @@ func admit(ctx context.Context, member *session) error {
 	if _, err := rbac.ClusterRoles().Apply(ctx, role, options); err != nil {
 		return fmt.Errorf("making the hub's role: %w", err)
 	}
+	if err := admitLease(ctx, member); err != nil {
+		return err
+	}
 	binding := rbacv1ac.ClusterRoleBinding(accountName).
 		WithRoleRef(rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(accountName)).
 		WithSubjects(rbacv1ac.Subject().WithKind(rbacv1.ServiceAccountKind).WithNamespace(accountNamespace).WithName(accountName))
 	if _, err := rbac.ClusterRoleBindings().Apply(ctx, binding, options); err != nil {
 		return fmt.Errorf("giving the hub its role: %w", err)
+	}
+	return nil
+}
+
+// admitLease makes the Lease of the hub that writes to the member, and lets the account
+// renew it. The account may make none: no rule can name what is to be made.
+func admitLease(ctx context.Context, member *session) error {
+	options := metav1.ApplyOptions{FieldManager: manager, Force: true}
+	rbac := member.kube.RbacV1()
+	lease := coordinationv1ac.Lease(v1beta1.MemberLease, metav1.NamespaceSystem)
+	if _, err := member.kube.CoordinationV1().Leases(metav1.NamespaceSystem).Apply(ctx, lease, options); err != nil {
+		return fmt.Errorf("making the Lease of the hub that writes here: %w", err)
+	}
+	role := rbacv1ac.Role(accountName, metav1.NamespaceSystem).WithRules(
+		rbacv1ac.PolicyRule().WithAPIGroups(coordinationv1.GroupName).WithResources("leases").WithResourceNames(v1beta1.MemberLease).WithVerbs("get", "update"),
+	)
+	if _, err := rbac.Roles(metav1.NamespaceSystem).Apply(ctx, role, options); err != nil {
+		return fmt.Errorf("making the hub's role of its Lease: %w", err)
+	}
+	binding := rbacv1ac.RoleBinding(accountName, metav1.NamespaceSystem).
+		WithRoleRef(rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("Role").WithName(accountName)).
+		WithSubjects(rbacv1ac.Subject().WithKind(rbacv1.ServiceAccountKind).WithNamespace(accountNamespace).WithName(accountName))
+	if _, err := rbac.RoleBindings(metav1.NamespaceSystem).Apply(ctx, binding, options); err != nil {
+		return fmt.Errorf("giving the hub the role of its Lease: %w", err)
 	}
 	return nil
 }

@@ -96,6 +96,7 @@ func TestCutOff(t *testing.T) {
 var apiServer = regexp.MustCompile(`kube-apiserver +runs, process (\d+)`)
 
 // TestFrozen: an API server that stands still is silent, though it takes connections.
+// A member that another hub has is left alone until that one is silent.
 // Of members that refuse the hub's credentials, and of those under maintenance, as much
 // is told as is known, and nothing is written to them.
 func TestFrozen(t *testing.T) {
@@ -138,6 +139,19 @@ func TestFrozen(t *testing.T) {
 	r.shows(revoked, "Running 3 3 v1", "get", "ad", "shop", columns)
 	heal()
 	r.shows(r.hub, "Running 12 12 v2", "get", "as", "shop", columns)
+
+	// Another hub has a member: nothing is written to it until that hub is silent for as
+	// long as its Lease lasts.
+	r.on(kept).Kubectl("patch", "lease", "tapp-fleet", "--namespace", "kube-system", "--type=merge", "--patch", `{"spec": {"holderIdentity": "another-hub"}}`)
+	log = r.on(kept).FollowAudit()
+	r.shows(r.hub, "Unfit Ready Ready", "get", "as", "shop", states)
+	r.apply("v3", 3)
+	r.shows(revoked, "Running 3 3 v3", "get", "ad", "shop", columns)
+	r.shows(r.hub, "Running 12 12 v3", "get", "as", "shop", columns)
+	wrote := r.carried(kept, log)
+	if len(wrote) == 0 || wrote[0].Resource != "leases" {
+		t.Errorf("before it had the Lease again it wrote %v", wrote)
+	}
 	r.remove()
 }
 

@@ -26,6 +26,14 @@ var clusters = []mutant{
 		"			Preconditions: &metav1.Preconditions{UID: &uid}, Prop", "			Prop"},
 	{"apply-unconditional", "carrier.go", "an apply that is to create changes what exists",
 		"	metadata[\"resourceVersion\"] = noVersion\n", ""},
+	{"lease-ignored", "lease.go", "another hub's Lease is taken from it",
+		"&& holder != l.holder && !l.abandoned(holder, found.ResourceVersion)", "&& l.abandoned(holder, found.ResourceVersion) && holder == l.holder"},
+	{"lease-too-old", "lease.go", "a write begins when the Lease may end before the request does",
+		"leaseLeft = leaseFor - requestTimeout", "leaseLeft = leaseFor"},
+	{"standby-renews", "session.go", "a standby keeps the Leases of members",
+		"	if s.lease == nil || !s.leading() {", "	if s.lease == nil {"},
+	{"credentials-are-meta", "registration.go", "a kubeconfig beside the one that is used is metadata of the cluster",
+		"	case v1beta1.KeyKubeconfig, v1beta1.KeyKubeconfigRuntime, v1beta1.KeyStatus:", "	case v1beta1.KeyKubeconfig, v1beta1.KeyStatus:"},
 }
 
 // hysteresis are the mutants of fleet/health.

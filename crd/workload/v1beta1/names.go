@@ -117,6 +117,10 @@ const (
 	AnnotationClusterUID = GroupName + "/cluster-uid"
 )
 
+// MemberLease is the name of the Lease in the namespace kube-system of a member. The hub
+// that has it writes to the member.
+const MemberLease = "tapp-fleet"
+
 // LabelReplacesUID on the registration of a cluster is the UID of the cluster that it took
 // the place of: AppSets that have a part there start anew in it.
 const LabelReplacesUID = GroupName + "/replaces-uid"
