@@ -95,7 +95,7 @@ func TestLeaseBeforeWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.put(leaseKey, heldBy("other-hub"))
-	r.clock.Step(leaseLeft) // what was renewed last is too old to write by
+	r.clock.Step(5 * time.Second) // and 10 more are what the request may take
 	apply := Apply{Namespace: "ns", Name: "a", Manifest: object{"metadata": object{"name": "a", "namespace": "ns", "labels": object{}}}}
 	_, err = carrier.Apply(context.WithoutCancel(t.Context()), apply)
 	if err == nil || !strings.Contains(err.Error(), "other-hub") || m.count("PATCH /apis/workload.dmall.com") != 0 {
