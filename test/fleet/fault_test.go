@@ -146,7 +146,7 @@ func TestFrozen(t *testing.T) {
 	log = r.on(kept).FollowAudit()
 	r.shows(r.hub, "Unfit Ready Ready", "get", "as", "shop", states)
 	r.apply("v3", 3)
-	r.shows(revoked, "Running 3 3 v3", "get", "ad", "shop", columns)
+	r.shows(revoked, "Running 4 4 v3", "get", "ad", "shop", columns)
 	r.shows(r.hub, "Running 12 12 v3", "get", "as", "shop", columns)
 	wrote := r.carried(kept, log)
 	if len(wrote) == 0 || wrote[0].Resource != "leases" {
