@@ -164,6 +164,10 @@ fleet-test: build bin/devcluster ## Test the fleet: a hub and three member clust
 	@mkdir -p dist
 	@test/fleet.sh '$(STATE)/fleet' -- bash -o pipefail -c "go test -json -tags cluster -count 1 -timeout 20m $(RUN) ./test/fleet/... | $(REPORT)"
 
+.PHONY: release-test
+release-test: build bin/devcluster ## Test charts and releases beside the helm program, with public charts, on simulated nodes.
+	@$(call on_cluster,release,--nodes sim --sim 2,./test/release/...)
+
 .PHONY: app-nodes-test
 app-nodes-test: need-go bin/devcluster ## Run the examples of the kind App on real nodes.
 	@$(call on_cluster,app-nodes,--nodes 2 --sim 0,-run TestExamples ./test/app/...)
@@ -212,9 +216,9 @@ bench: build bin/devcluster ## Measure TApp beside StatefulSet and a bare client
 	@$(MAKE) bench-report
 
 .PHONY: bench-micro
-bench-micro: need-go ## Measure the planner and admission alone.
+bench-micro: need-go ## Measure the planner, admission and the rendering of charts alone.
 	@mkdir -p dist
-	@go test -run '^$$' -bench . -benchmem ./plan/tapp ./webhook/tapp | tee dist/bench-micro
+	@go test -run '^$$' -bench . -benchmem ./plan/tapp ./webhook/tapp ./helm/engine | tee dist/bench-micro
 	@go run ./test/bench micro --record '$(RECORD)' dist/bench-micro
 
 .PHONY: bench-report
