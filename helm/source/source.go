@@ -111,6 +111,15 @@ func (s *Source) Resolve(parent context.Context, ref Reference) (*Chart, error) 
 	return nil, fmt.Errorf("chart %s: %w", ref, err)
 }
 
+// Fetch is Resolve for whoever needs the archive alone.
+func (s *Source) Fetch(ctx context.Context, url, version string) ([]byte, error) {
+	chart, err := s.Resolve(ctx, Reference{URL: url, Version: version})
+	if err != nil {
+		return nil, err
+	}
+	return chart.Archive, nil
+}
+
 func (s *Source) resolve(ctx context.Context, ref Reference) (*Chart, error) {
 	repositories, err := readRepositories(s.options.Repositories)
 	if err != nil {

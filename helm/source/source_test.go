@@ -54,6 +54,9 @@ func TestRepository(t *testing.T) {
 			t.Errorf("asked without credentials: %s", asked)
 		}
 	}
+	if raw, err := source.New(options).Fetch(t.Context(), "stable/web", "1.2.0"); err != nil || !bytes.Equal(raw, web["1.2.0"]) {
+		t.Errorf("Fetch: %v", err)
+	}
 	// By its URL, the repository's credentials and CA are used too.
 	if _, err := resolve(t, options, s.URL+"/stable/charts/web-1.0.0.tgz", ""); err != nil {
 		t.Error(err)
