@@ -10,7 +10,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/write"
@@ -81,6 +84,8 @@ func TestWrites(t *testing.T) {
 			}
 			return 200, mine("60")
 		}, []string{`PATCH ` + pods + `/a-1/resize {"a":1}`, `PATCH ` + pods + `/a-1 {"a":2}`}, "", "60", ""},
+		"resize where quota is short": {plan.Action{Op: plan.OpResize, Pod: mine("50"), Patch: []byte(`{"a":1}`), Refused: []byte(`{"a":2}`)},
+			fails(403, metav1.StatusReasonForbidden, "exceeded quota"), []string{"PATCH"}, "exceeded quota", "", ""},
 		"update what is gone": {plan.Action{Op: plan.OpUpdateInPlace, Pod: mine("50"), Patch: []byte(`{}`)}, fails(404, metav1.StatusReasonNotFound, "gone"), []string{"PATCH"}, "stale", "", ""},
 		"update what is another by now": {plan.Action{Op: plan.OpRelabel, Pod: mine("50"), Patch: []byte(`{}`)},
 			fails(422, metav1.StatusReasonInvalid, "uid", metav1.StatusCause{Field: "metadata.uid"}), []string{"PATCH"}, "stale", "", ""},
@@ -381,6 +386,43 @@ func TestTrustOfApply(t *testing.T) {
 		c.apply(t.Context(), a, &m, actions("a"))
 		if n := len(s.asked()) - before; n == 0 || n > most {
 			t.Errorf("%d requests, want one to %d", n, most)
+		}
+	}
+}
+
+// TestFinalRefusals of a resize are remembered, so that the pod is recreated; others are
+// tried again.
+func TestFinalRefusals(t *testing.T) {
+	forbidden := func(text string, causes ...metav1.CauseType) *apierrors.StatusError {
+		err := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a-1", errors.New(text))
+		for _, c := range causes {
+			err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: c})
+		}
+		return err
+	}
+	invalid := func(path *field.Path, text string) error {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-1", field.ErrorList{field.Forbidden(path, text)})
+	}
+	for _, c := range []struct {
+		err   error
+		final bool
+	}{
+		{nil, false},
+		{invalid(field.NewPath("spec"), "Pod running on node without support for resize"), true},
+		{invalid(field.NewPath(""), "windows pods cannot be resized"), true},
+		{invalid(field.NewPath(""), "resize of pods with pod-level resources is forbidden"), true},
+		{forbidden("node didn't have enough allocatable resources", "NodeCapacity"), true},
+		{forbidden("pod resize is only supported on linux nodes", "UnsupportedPlatform"), true},
+		{forbidden("pod update requires features X which are not available on node \"n\""), true},
+		{forbidden("exceeded quota: q"), false},
+		{forbidden("maximum cpu usage per Container is 1"), false},
+		{forbidden("not yet ready to handle request"), false},
+		{invalid(field.NewPath("metadata", "uid"), "field is immutable"), false},
+		{apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "a-1", errors.New("version")), false},
+		{apierrors.NewInternalError(errors.New("etcd")), false},
+	} {
+		if got := isFinalRefusal(c.err); got != c.final {
+			t.Errorf("%v: %t", c.err, got)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package tapp
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/klog/v2"
 
 	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/write"
@@ -170,18 +172,44 @@ func patchStatus(ctx context.Context, w *writer, a *plan.Action) error {
 	return w.patch(ctx, a.Pod.Name, a.Status, "status")
 }
 
-// nodeCapacity is the cause that the API server gives when it refuses a resize
-// because the node has not that much (KEP-1287).
-const nodeCapacity metav1.CauseType = "NodeCapacity"
+// The causes that the API server gives when it refuses a resize because of the node: it
+// has not that much, or cannot resize pods (plugin/pkg/admission/podresize in
+// k8s.io/kubernetes).
+const (
+	nodeCapacity        metav1.CauseType = "NodeCapacity"
+	unsupportedPlatform metav1.CauseType = "UnsupportedPlatform"
+)
 
-// resize changes the pod's resources. When the API server knows that its node is
-// too small, that is noted on the pod, for the planner to see.
+// resize changes the pod's resources. When the API server refuses that for good, it is
+// noted on the pod, for the planner to see.
 func resize(ctx context.Context, w *writer, a *plan.Action) error {
 	err := w.patch(ctx, a.Pod.Name, a.Patch, "resize")
-	if apierrors.HasStatusCause(err, nodeCapacity) {
-		return w.patch(ctx, a.Pod.Name, a.Refused)
+	if !isFinalRefusal(err) {
+		return err
 	}
-	return err
+	klog.FromContext(ctx).Info("A pod cannot be resized, and will be recreated", "pod", klog.KObj(a.Pod), "reason", write.Words(err))
+	return w.patch(ctx, a.Pod.Name, a.Refused)
+}
+
+// isFinalRefusal says whether a resize was refused for a reason that another try does not
+// change.
+//
+// | the API server says | final |
+// |---|---|
+// | Invalid: no support on the pod's node, Windows, resources of the pod as a whole, class of service | yes |
+// | Forbidden, with the cause NodeCapacity or UnsupportedPlatform | yes |
+// | Forbidden, since the node lacks a feature (the plugin NodeDeclaredFeatures) | yes |
+// | Forbidden otherwise: quotas, limits of the namespace, rights, webhooks | no: another pod would be refused as well |
+// | anything else | no |
+func isFinalRefusal(err error) bool {
+	switch {
+	case apierrors.IsInvalid(err):
+		return !write.IsOtherUID(err)
+	case apierrors.IsForbidden(err):
+		return apierrors.HasStatusCause(err, nodeCapacity) || apierrors.HasStatusCause(err, unsupportedPlatform) ||
+			strings.Contains(err.Error(), "which are not available on node")
+	}
+	return false
 }
 
 func adopt(ctx context.Context, w *writer, a *plan.Action) error {

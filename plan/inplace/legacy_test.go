@@ -51,6 +51,7 @@ func TestUpdateOfTheOriginal(t *testing.T) {
 		expect(t, with(pod(), pulling), "ImagePullBackOff")
 		expect(t, with(pod(), running("app", "a:2", "2")), "")
 		expect(t, with(pod(), late), "")
+		expect(t, with(pod(), reported("docker.io/library/a:2", "sha256:12", old)), "")
 		expect(t, with(pod(tells), late), "")
 		gateless := pod(func(p *corev1.Pod) { p.Spec.ReadinessGates, p.Status.Conditions = nil, nil })
 		expect(t, gateless, "ContainerNotRestarted")

@@ -38,8 +38,8 @@ func (r *Resize) Patch(templateHash string) (patch, refused []byte) {
 	return patch, refused
 }
 
-// ResizeRefused says whether the API server refused the resources of the template
-// with this hash: the pod's node has not that much.
+// ResizeRefused says whether the API server refused to give the pod the resources of the
+// template with this hash, for good.
 func ResizeRefused(pod *corev1.Pod, templateHash string) bool {
 	return pod.Annotations[tappv1.AnnotationResized] == refusedPrefix+templateHash
 }
@@ -74,7 +74,7 @@ func HasResources(pod *corev1.Pod, t *corev1.PodTemplateSpec) bool {
 }
 
 // refusedPrefix stands in the annotation AnnotationResized before the hash of the
-// template whose resources the API server refused: the node has not that much.
+// template whose resources the API server refused.
 const refusedPrefix = "refused "
 
 // ResizeTo finds the resources in which the pod differs from the template.
@@ -95,6 +95,9 @@ func ResizeTo(pod *corev1.Pod, t *corev1.PodTemplateSpec) Resize {
 		} else {
 			r.patch.Spec.Containers = append(r.patch.Spec.Containers, p)
 		}
+	}
+	if pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows && len(r.Changes) > 0 {
+		r.Blocked = "pods on Windows cannot be resized"
 	}
 	if r.Blocked == "" && len(r.Changes) > 0 && qosOf(&pod.Spec) != qosOf(&after) {
 		r.Blocked = fmt.Sprintf("the pod's class of service would change from %s to %s, which a running pod cannot", qosOf(&pod.Spec), qosOf(&after))
@@ -154,6 +157,12 @@ func withDefaultRequests(r corev1.ResourceRequirements) corev1.ResourceList {
 
 // ResizeUnderWay says what keeps the kubelet from having done what the spec says
 // of resources; no reason: it has.
+//
+// | the kubelet | has done it when |
+// |---|---|
+// | reports generations | it has seen the spec, and the conditions of a resize are gone |
+// | does not, but what its containers have | that is what the spec says |
+// | neither | is not waited for: nothing would ever tell |
 func ResizeUnderWay(pod *corev1.Pod) (reason, why string) {
 	for _, c := range pod.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
@@ -169,10 +178,43 @@ func ResizeUnderWay(pod *corev1.Pod) (reason, why string) {
 			return "Resizing", "its node resizes the pod"
 		}
 	}
-	if pod.Status.ObservedGeneration < pod.Generation {
+	switch pod.Status.Resize { // of kubelets before 1.33
+	case corev1.PodResizeStatusDeferred, corev1.PodResizeStatusInfeasible:
+		return string(pod.Status.Resize), "its node does not resize the pod (" + string(pod.Status.Resize) + ")"
+	}
+	unseen := pod.Status.ObservedGeneration < pod.Generation
+	if !reportsGeneration(pod) {
+		unseen = slices.ContainsFunc(containersOf(pod), container.lacksResources)
+	}
+	if unseen {
 		return "Resizing", "its node has not seen yet that the pod is to be resized"
 	}
 	return "", ""
+}
+
+// lacksResources says whether the status of a running container tells of other cpu or
+// memory than the spec.
+func (c container) lacksResources() bool {
+	if c.status == nil || c.status.Resources == nil || c.status.State.Running == nil {
+		return false
+	}
+	for _, name := range template.Resizable() {
+		for _, lists := range [2][2]corev1.ResourceList{
+			{c.Resources.Requests, c.status.Resources.Requests}, {c.Resources.Limits, c.status.Resources.Limits},
+		} {
+			want, wanted := lists[0][name]
+			if has, ok := lists[1][name]; wanted && (!ok || !sameShare(name, has, want)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sameShare knows that kubelets give no less than 10 thousandths of a cpu.
+func sameShare(name corev1.ResourceName, has, want resource.Quantity) bool {
+	least := resource.NewMilliQuantity(10, resource.DecimalSI)
+	return has.Cmp(want) == 0 || name == corev1.ResourceCPU && want.Cmp(*least) < 0 && has.Cmp(*least) <= 0
 }
 
 // qosOf a pod by its containers' resources, as ComputePodQOS in

@@ -39,3 +39,63 @@ func TestQOS(t *testing.T) {
 		}
 	}
 }
+
+// TestResizeUnderWay: kubelets before 1.34 need not report which generation they saw.
+func TestResizeUnderWay(t *testing.T) {
+	list := func(cpu, memory string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+	}
+	has := func(cpu, memory string) *corev1.ResourceRequirements {
+		return &corev1.ResourceRequirements{Requests: list(cpu, memory), Limits: list(cpu, memory)}
+	}
+	for _, c := range []struct {
+		about    string
+		observed int64
+		has      *corev1.ResourceRequirements
+		stopped  bool
+		resize   corev1.PodResizeStatus
+		want     string
+	}{
+		{"seen", 2, has("100m", "1Gi"), false, "", ""},
+		{"not seen", 1, has("200m", "2Gi"), false, "", "Resizing"},
+		{"no generations, done", 0, has("0.2", "2048Mi"), false, "", ""},
+		{"no generations, not done", 0, has("100m", "2Gi"), false, "", "Resizing"},
+		{"no generations, memory not done", 0, has("200m", "1Gi"), false, "", "Resizing"},
+		{"no generations, and nothing told", 0, nil, false, "", ""},
+		{"no generations, and not running", 0, has("100m", "1Gi"), true, "", ""},
+		{"put off by an old kubelet", 0, has("100m", "1Gi"), false, corev1.PodResizeStatusDeferred, "Deferred"},
+		{"refused by an old kubelet", 0, has("100m", "1Gi"), false, corev1.PodResizeStatusInfeasible, "Infeasible"},
+	} {
+		pod := podWith("a:1")
+		pod.Generation, pod.Status.ObservedGeneration, pod.Status.Resize = 2, c.observed, c.resize
+		pod.Spec.Containers[0].Resources = *has("200m", "2Gi")
+		pod.Status.ContainerStatuses[0].Resources = c.has
+		if c.stopped {
+			pod.Status.ContainerStatuses[0].State = corev1.ContainerState{}
+		}
+		if reason, why := ResizeUnderWay(pod); reason != c.want || (why == "") != (c.want == "") {
+			t.Errorf("%s: %q, %q", c.about, reason, why)
+		}
+	}
+	// A kubelet gives no less than 10m, and says so.
+	pod := podWith("a:1")
+	pod.Status.ObservedGeneration = 0
+	pod.Spec.Containers[0].Resources = *has("1m", "1Gi")
+	pod.Status.ContainerStatuses[0].Resources = has("10m", "1Gi")
+	if reason, _ := ResizeUnderWay(pod); reason != "" {
+		t.Errorf("waits for less than there is: %s", reason)
+	}
+}
+
+func TestWindowsIsNotResized(t *testing.T) {
+	pod := podWith("a:1")
+	pod.Spec.OS = &corev1.PodOS{Name: corev1.Windows}
+	want := &corev1.PodTemplateSpec{Spec: *pod.Spec.DeepCopy()}
+	if r := ResizeTo(pod, want); r.Blocked != "" {
+		t.Error(r.Blocked)
+	}
+	want.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	if r := ResizeTo(pod, want); r.Blocked != "pods on Windows cannot be resized" {
+		t.Errorf("blocked: %q", r.Blocked)
+	}
+}

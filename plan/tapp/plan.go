@@ -184,7 +184,7 @@ type Action struct {
 	// the revision or of the TApp, conditional on its UID.
 	Patch []byte
 	// Refused is a strategic merge patch of the pod for the case that the API server
-	// refuses a Resize because the node is too small: it remembers that.
+	// refuses a Resize for good: it remembers that.
 	Refused []byte
 	// Status is a strategic merge patch of the pod's status: the only write of
 	// Drain and Undrain (then conditional on the UID), and the second write of

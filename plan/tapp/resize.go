@@ -92,7 +92,7 @@ func (s *spec) whyNotResized(i *instance) string {
 		return r.Blocked
 	}
 	if resizeRefused(i) {
-		return "its node is smaller than what the pod is to request"
+		return "the API server refused to resize the pod on its node"
 	}
 	if reason, why := inplace.ResizeUnderWay(i.pod); reason == corev1.PodReasonInfeasible {
 		return why

@@ -2,6 +2,10 @@ package main
 
 // shell are the mutants of controller/tapp: how it is carried out.
 var shell = []mutant{
+	{"refused-for-ever", "table.go", "a resize that the API server never allows is tried again and again",
+		"		return !write.IsOtherUID(err)\n", "		return false\n"},
+	{"quota-recreates", "table.go", "a pod whose resize a quota refuses is deleted",
+		"	return false\n}\n\nfunc adopt", "	return err != nil\n}\n\nfunc adopt"},
 	{"delete-without-uid", "table.go", "a delete hits whatever pod has the name",
 		"	o.Preconditions.UID = &pod.UID\n", ""},
 	{"force-without-version", "table.go", "a forced delete is not conditional on the version that the evidence was about",

@@ -23,7 +23,7 @@ var templates = []mutant{
 	{"any-tag-is-a-copy", "image.go", "an image of another tag counts as a mirror's copy",
 		"	return ok && has.Tag() == ", "	return ok || has.Tag() == "},
 	{"probes-of-a-mesh-differ", "match_admission.go", "a pod whose probes a mesh rewrote is recreated",
-		"|| !c.isRewritten(&container, w, h) {", "|| c.pod != nil {"},
+		"|| !c.isRewritten(&container, w, h) {", "|| container.Name != \"\" {"},
 	{"any-probe-is-a-mesh's", "match_admission.go", "a probe that the template changed counts as rewritten",
 		"return istioAgrees(c.pod, container, get.Path, want)", "return istioAgrees(c.pod, container, \"\", want)"},
 	{"merged-annotations-differ", "match.go", "annotations that others wrote make a pod of tkestack/tapp differ from its template",
