@@ -27,8 +27,7 @@ func IsOriginals(pod *corev1.Pod) bool {
 
 // IsMarkedByOriginal is true for a pod of tkestack/tapp with the mark of an update.
 func IsMarkedByOriginal(pod *corev1.Pod) bool {
-	_, marked := pod.Annotations[tappv1.AnnotationInPlaceState]
-	return marked && IsOriginals(pod)
+	return pod.Annotations[tappv1.AnnotationInPlaceState] == "true" && IsOriginals(pod)
 }
 
 // mayBeUpdating says whether an update of tkestack/tapp may be under way, as far as that
