@@ -167,7 +167,7 @@ func (x *explanation) print(e *environment) error {
 	line("State", "%s", state)
 	line("Available", "%s", yesNo(x.Available))
 	line("Template", "%s, hash %s, uniq hash %s", x.Template, orNone(x.TemplateHash), orNone(x.UniqHash))
-	line("Updates", "%s", x.Update)
+	line("Updates", "%s", clean(x.Update))
 	if x.Pod == "" {
 		line("Pod", none)
 	} else {
@@ -175,19 +175,19 @@ func (x *explanation) print(e *environment) error {
 		line("Pod's template", "hash %s, uniq hash %s: %s", orNone(x.PodTemplateHash), orNone(x.PodUniqHash), x.follows())
 	}
 	for _, c := range x.Contains {
-		line("Container", "%s runs %s: %s, restarts %d", c.Name, c.Image, c.State, c.Restarts)
+		line("Container", "%s runs %s: %s, restarts %d", c.Name, clean(c.Image), clean(c.State), c.Restarts)
 	}
 	if x.Reason != "" {
-		line("Held", "%s: %s", p.paint(yellow, x.Reason), x.Why)
+		line("Held", "%s: %s", p.paint(yellow, x.Reason), clean(x.Why))
 	}
 	for _, a := range x.Next {
-		line("Next", "%s, %s: %s", p.paint(bold, string(a.Op)), a.Reason, a.Why)
+		line("Next", "%s, %s: %s", p.paint(bold, string(a.Op)), clean(a.Reason), clean(a.Why))
 	}
 	if x.Reason == "" && len(x.Next) == 0 {
 		line("Next", "nothing: it is where the spec wants it")
 	}
 	if x.Rollout != "" {
-		line("Rollout", "%s", x.Rollout)
+		line("Rollout", "%s", clean(x.Rollout))
 	}
 	for _, problem := range x.Problems {
 		line("Problem", "%s", p.paint(red, problem))

@@ -143,6 +143,9 @@ func (u *undo) run(ctx context.Context, name string) error {
 	if target.Name == t.Status.UpdateRevision && t.Status.ObservedGeneration == t.Generation {
 		return u.report(t, fmt.Sprintf("not changed: it is at revision %d", target.Revision))
 	}
+	if err := verify(target); err != nil {
+		return err
+	}
 	patch, err := rollback(t, target)
 	if err != nil {
 		return err

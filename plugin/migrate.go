@@ -23,6 +23,7 @@ import (
 type migrating struct {
 	*writing
 	from    string
+	back    bool
 	force   bool
 	timeout time.Duration
 }
@@ -40,11 +41,15 @@ It begins only if everything is rolled out, and if the TApp would restart no pod
 what would be; with -o yaml it prints the TApp as well, for example for Git.`,
 		Example: `  kubectl tapp migrate statefulset/web --dry-run
   kubectl tapp migrate statefulset/web
-  kubectl tapp migrate --from statefulset/web --timeout 5m`,
+  kubectl tapp migrate --from statefulset/web --timeout 5m
+
+  # The StatefulSet that TApp web was made from
+  kubectl tapp migrate tapp/web --back`,
 		Args: between(0, "statefulset/NAME"),
 	}
 	m := &migrating{writing: newWriting(e, c)}
 	c.Flags().StringVar(&m.from, "from", "", "statefulset/NAME, as the argument")
+	c.Flags().BoolVar(&m.back, "back", false, "Print the StatefulSet that the TApp was made from, which the TApp recorded; for tapp/NAME")
 	c.Flags().BoolVar(&m.force, "force", false, "Also if pods are not ready, or would restart")
 	c.Flags().DurationVar(&m.timeout, "timeout", 0, "How long to wait for each of the others' parts; 0 is for ever")
 	c.RunE = func(c *cobra.Command, args []string) error { return m.run(c.Context(), args) }
@@ -63,6 +68,12 @@ func (m *migrating) source(args []string) (string, error) {
 		return "", usageError{errors.New("statefulset/NAME is missing")}
 	}
 	kind, name, _ := strings.Cut(given, "/")
+	if m.back {
+		if k := strings.ToLower(kind); k != "tapp" && k != "tapps" && k != "tapps.apps.tkestack.io" || name == "" || strings.Contains(name, "/") {
+			return "", usageError{fmt.Errorf("%q names no TApp; give tapp/NAME with --back", given)}
+		}
+		return name, nil
+	}
 	switch strings.ToLower(kind) {
 	case "statefulset", "statefulsets", "sts", "statefulset.apps", "statefulsets.apps":
 	default:
@@ -89,6 +100,9 @@ func (m *migrating) run(ctx context.Context, args []string) error {
 	s, err := m.connect()
 	if err != nil {
 		return err
+	}
+	if m.back {
+		return m.printSource(ctx, s, name)
 	}
 	v, err := m.begin(ctx, s, name)
 	if err != nil {
@@ -118,7 +132,7 @@ func (m *migrating) run(ctx context.Context, args []string) error {
 // say tells of a step of the migration. With --output the object goes to the output, so
 // this goes to the error output.
 func (v *migration) say(step int, format string, args ...any) {
-	_, _ = fmt.Fprintf(v.out(), "%d/%d  %s\n", step, migrationSteps, fmt.Sprintf(format, args...))
+	_, _ = fmt.Fprintf(v.out(), "%d/%d  %s\n", step, migrationSteps, clean(fmt.Sprintf(format, args...)))
 }
 
 func (v *migration) out() io.Writer {
@@ -128,7 +142,7 @@ func (v *migration) out() io.Writer {
 	return v.streams.Out
 }
 
-func (v *migration) warn(text string) { _, _ = fmt.Fprintln(v.streams.ErrOut, "Warning:", text) }
+func (v *migration) warn(text string) { _, _ = fmt.Fprintln(v.streams.ErrOut, "Warning:", clean(text)) }
 
 // preview says what the steps after the check would do.
 func (v *migration) preview(ctx context.Context) error {
@@ -214,8 +228,29 @@ func (v *migration) changedPods(pods []*corev1.Pod) []string {
 func (v *migration) goBack() {
 	_, _ = fmt.Fprintf(v.out(), `
 To go back, without a restart as well:
-  kubectl get tapp %[1]s -n %[2]s -o go-template='{{index .metadata.annotations "%[3]s"}}' > statefulset.json
+  kubectl tapp migrate tapp/%[1]s -n %[2]s --back > statefulset.json
   kubectl delete tapp %[1]s -n %[2]s --cascade=orphan
   kubectl create -f statefulset.json
-`, v.tapp.Name, v.s.namespace, annotationMigrated)
+`, v.tapp.Name, v.s.namespace)
+}
+
+// printSource prints the StatefulSet that a TApp was made from. It is read from an
+// annotation, which whoever may write TApps may change: nothing else is printed, however
+// privileged the user is who creates what this prints.
+func (m *migrating) printSource(ctx context.Context, s *session, name string) error {
+	t, err := s.get(ctx, name)
+	if err != nil {
+		return err
+	}
+	set, err := sourceOf(t)
+	if err != nil {
+		return err
+	}
+	if set == nil {
+		return fmt.Errorf("TApp %s was not made from a StatefulSet", name)
+	}
+	if m.output == "" {
+		m.output = "json"
+	}
+	return m.report(manifestOf(set), "migrated")
 }

@@ -222,7 +222,7 @@ func TestGoBack(t *testing.T) {
 	v.goBack()
 	const want = `
 To go back, without a restart as well:
-  kubectl get tapp web -n shop -o go-template='{{index .metadata.annotations "tkestack.io/migrated-statefulset"}}' > statefulset.json
+  kubectl tapp migrate tapp/web -n shop --back > statefulset.json
   kubectl delete tapp web -n shop --cascade=orphan
   kubectl create -f statefulset.json
 `

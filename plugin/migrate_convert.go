@@ -83,7 +83,8 @@ func manifestOf(set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	return out
 }
 
-// sourceOf returns the StatefulSet that a TApp was made from; nil if there was none.
+// sourceOf returns the StatefulSet that a TApp was made from; nil if there was none. It
+// has the TApp's name and namespace.
 func sourceOf(t *tappv1.TApp) (*appsv1.StatefulSet, error) {
 	text, ok := t.Annotations[annotationMigrated]
 	if !ok {
@@ -92,6 +93,10 @@ func sourceOf(t *tappv1.TApp) (*appsv1.StatefulSet, error) {
 	set := &appsv1.StatefulSet{}
 	if err := json.Unmarshal([]byte(text), set); err != nil {
 		return nil, fmt.Errorf("reading the annotation %s of TApp %s: %w", annotationMigrated, t.Name, err)
+	}
+	if kind := set.GroupVersionKind(); kind != appsv1.SchemeGroupVersion.WithKind("StatefulSet") || set.Name != t.Name || set.Namespace != t.Namespace {
+		return nil, fmt.Errorf("the annotation %s of TApp %s is not what the migration wrote: it holds a %s %q of %s in namespace %q, and not StatefulSet %q in namespace %q",
+			annotationMigrated, t.Name, kind.Kind, set.Name, kind.GroupVersion(), set.Namespace, t.Name, t.Namespace)
 	}
 	return set, nil
 }

@@ -165,7 +165,7 @@ func (v *migration) orphan(ctx context.Context) error {
 func (v *migration) adopt(ctx context.Context) error {
 	err := v.waitUntil(ctx, "TApp "+v.tapp.Name+" has not adopted all pods", func(o *observed) (bool, error) {
 		if left := notAdopted(o); len(left) > 0 {
-			// The StatefulSet may have created a pod meanwhile, which has no label.
+			// The StatefulSet may have created a pod and its claims meanwhile, without labels.
 			return false, v.labelAgain(ctx)
 		}
 		if would := disruptive(o); len(would) > 0 && !v.force {
@@ -204,9 +204,15 @@ func (v *migration) adopt(ctx context.Context) error {
 }
 
 func (v *migration) labelAgain(ctx context.Context) error {
-	pods, _, err := v.unlabelled(ctx)
+	pods, claims, err := v.unlabelled(ctx)
 	if err != nil {
 		return err
+	}
+	for _, claim := range claims {
+		_, err := v.s.core.PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, labelling(claim, v.instanceOfClaim(claim.Name)), v.options())
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return err
+		}
 	}
 	for _, pod := range pods {
 		_, err := v.patchPod(ctx, v.s, pod, labelling(pod, strings.TrimPrefix(pod.Name, v.set.Name+"-")))

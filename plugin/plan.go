@@ -212,7 +212,7 @@ func (v *preview) print(b *strings.Builder, p painter) {
 		b.WriteString("\nIn this order:\n")
 	}
 	for i := range v.Steps {
-		fmt.Fprintf(b, "  %d. %s\n", i+1, v.Steps[i].sentence())
+		fmt.Fprintf(b, "  %d. %s\n", i+1, clean(v.Steps[i].sentence()))
 	}
 	if v.Paused && len(v.Steps) > 0 {
 		b.WriteString("  Updates wait until spec.paused is false.\n")
@@ -221,7 +221,7 @@ func (v *preview) print(b *strings.Builder, p painter) {
 		b.WriteString("\nFirst, as things are now:\n")
 	}
 	for _, a := range v.First {
-		fmt.Fprintf(b, "  %s %s (%s): %s\n", a.Op, plan.Ranges(a.IDs), a.Reason, a.Why)
+		fmt.Fprintf(b, "  %s %s (%s): %s\n", a.Op, plan.Ranges(a.IDs), clean(a.Reason), clean(a.Why))
 	}
 	if len(v.Problems) > 0 {
 		b.WriteString("\nWhat the controller cannot do:\n")

@@ -53,7 +53,7 @@ func Main(ctx context.Context, version string, args []string, streams Streams) i
 	if code := exitCode(0); errors.As(err, &code) {
 		return int(code)
 	}
-	_, _ = fmt.Fprintln(streams.ErrOut, "error:", err)
+	_, _ = fmt.Fprintln(streams.ErrOut, "error:", cleanLines(err.Error()))
 	if usage := (usageError{}); errors.As(err, &usage) {
 		_, _ = fmt.Fprintf(streams.ErrOut, "See '%s --help' for usage.\n", command.CommandPath())
 	}

@@ -58,6 +58,20 @@ func find(t *tappv1.TApp, revisions []revision, nameOrNumber string) (*revision,
 	return nil, fmt.Errorf("%s has no revision %q: it has %s", t.Name, nameOrNumber, strings.Join(numbers, ", "))
 }
 
+// verify checks that a revision holds what its name says: the hash of its content. The
+// content never changes, but who may write revisions can make one up, and have whoever
+// rolls back run it.
+func verify(r *revision) error {
+	hash, err := r.version.Hash()
+	if err != nil {
+		return fmt.Errorf("revision %s cannot be verified: %w", r.Name, err)
+	}
+	if !strings.HasSuffix(r.Name, "-"+hash) {
+		return fmt.Errorf("revision %d (%s) does not hold what its name says: its content has the hash %s, so that it was not written by the controller, or was changed", r.Revision, r.Name, hash)
+	}
+	return nil
+}
+
 // maxChanges is the most changes that a summary lists.
 const maxChanges = 3
 

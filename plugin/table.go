@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -37,12 +39,46 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
+// paint colours a text, of which it escapes what is not to be printed.
 func (p painter) paint(c colour, text string) string {
+	text = clean(text)
 	if !p || c == plain || text == "" {
 		return text
 	}
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
+
+// clean escapes what does not print. Names of images, messages of containers and reasons
+// are others' words: they could have a terminal show what is not so, or do worse.
+func clean(text string) string {
+	text = strings.ToValidUTF8(text, "\ufffd")
+	if strings.IndexFunc(text, isUnprintable) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if isUnprintable(r) {
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// cleanLines is clean for texts of several lines.
+func cleanLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = clean(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// isUnprintable is true for control characters and for those that turn the direction of
+// text around, but not for tabs.
+func isUnprintable(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }
 
 // colourOf a state of an instance.
 func colourOf(s tappv1.InstanceStatus) colour {
@@ -83,7 +119,8 @@ func (t table) print(w io.Writer, p painter) error {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+			row[i].text = clean(c.text)
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i].text))
 		}
 	}
 	var b strings.Builder
@@ -107,7 +144,7 @@ func (t table) print(w io.Writer, p painter) error {
 // colouredDiff colours the lines that a unified diff adds and removes.
 func colouredDiff(text []byte, p painter) []byte {
 	if !p {
-		return text
+		return []byte(cleanLines(string(text)))
 	}
 	var b strings.Builder
 	for line := range strings.Lines(string(text)) {

@@ -2,6 +2,12 @@ package main
 
 // kubectl are the mutants of plugin.
 var kubectl = []mutant{
+	{"made-up-revision", "revisions.go", "undo runs what somebody wrote into a revision",
+		"	if !strings.HasSuffix(r.Name, \"-\"+hash) {", "	if hash == \"\" {"},
+	{"anything-comes-back", "migrate_convert.go", "the way back of migrate creates whatever the annotation holds",
+		"|| set.Name != t.Name || set.Namespace != t.Namespace {", "{"},
+	{"messages-steer-terminals", "table.go", "escape sequences in messages reach the terminal",
+		"return r != '\\t' && !unicode.IsPrint(r)", "return r != '\\t' && r < ' ' && r != '\\x1b'"},
 	{"plugin-budgets-swapped", "budget.go", "explain and plan tell of the rolling budget where the forced one holds",
 		"	if forced {\n", "	if !forced {\n"},
 	{"plugin-phase-swapped", "preview.go", "plan calls forced updates rolling",
