@@ -53,21 +53,24 @@ func TestResizeUnderWay(t *testing.T) {
 		observed int64
 		has      *corev1.ResourceRequirements
 		stopped  bool
-		resize   corev1.PodResizeStatus
+		resize   func(*corev1.PodStatus)
 		want     string
 	}{
-		{"seen", 2, has("100m", "1Gi"), false, "", ""},
-		{"not seen", 1, has("200m", "2Gi"), false, "", "Resizing"},
-		{"no generations, done", 0, has("0.2", "2048Mi"), false, "", ""},
-		{"no generations, not done", 0, has("100m", "2Gi"), false, "", "Resizing"},
-		{"no generations, memory not done", 0, has("200m", "1Gi"), false, "", "Resizing"},
-		{"no generations, and nothing told", 0, nil, false, "", ""},
-		{"no generations, and not running", 0, has("100m", "1Gi"), true, "", ""},
-		{"put off by an old kubelet", 0, has("100m", "1Gi"), false, corev1.PodResizeStatusDeferred, "Deferred"},
-		{"refused by an old kubelet", 0, has("100m", "1Gi"), false, corev1.PodResizeStatusInfeasible, "Infeasible"},
+		{"seen", 2, has("100m", "1Gi"), false, nil, ""},
+		{"not seen", 1, has("200m", "2Gi"), false, nil, "Resizing"},
+		{"no generations, done", 0, has("0.2", "2048Mi"), false, nil, ""},
+		{"no generations, not done", 0, has("100m", "2Gi"), false, nil, "Resizing"},
+		{"no generations, memory not done", 0, has("200m", "1Gi"), false, nil, "Resizing"},
+		{"no generations, and nothing told", 0, nil, false, nil, ""},
+		{"no generations, and not running", 0, has("100m", "1Gi"), true, nil, ""},
+		{"put off by an old kubelet", 0, has("100m", "1Gi"), false, func(s *corev1.PodStatus) { s.Resize = corev1.PodResizeStatusDeferred }, "Deferred"},
+		{"refused by an old kubelet", 0, has("100m", "1Gi"), false, func(s *corev1.PodStatus) { s.Resize = corev1.PodResizeStatusInfeasible }, "Infeasible"},
 	} {
 		pod := podWith("a:1")
-		pod.Generation, pod.Status.ObservedGeneration, pod.Status.Resize = 2, c.observed, c.resize
+		pod.Generation, pod.Status.ObservedGeneration = 2, c.observed
+		if c.resize != nil {
+			c.resize(&pod.Status)
+		}
 		pod.Spec.Containers[0].Resources = *has("200m", "2Gi")
 		pod.Status.ContainerStatuses[0].Resources = c.has
 		if c.stopped {
