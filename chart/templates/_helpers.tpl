@@ -21,10 +21,35 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The account of the webhooks, where they have one of their own. */}}
+{{- define "tapp.webhookServiceAccountName" -}}
+{{- default (printf "%s-webhook" (include "tapp.fullname" .)) .Values.split.webhookServiceAccount -}}
+{{- end -}}
+
+{{/* The user names of TApp's accounts. */}}
+{{- define "tapp.username" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "tapp.serviceAccountName" . }}
+{{- end -}}
+
+{{- define "tapp.webhookUsername" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "tapp.webhookServiceAccountName" . }}
+{{- end -}}
+
 {{/* Whether a request is one of TApp's account. */}}
 {{- define "tapp.isOurs" -}}
 - name: is-ours
-  expression: request.userInfo.username == 'system:serviceaccount:{{ .Release.Namespace }}:{{ include "tapp.serviceAccountName" . }}'
+{{- if .Values.split.enabled }}
+  expression: request.userInfo.username in ['{{ include "tapp.username" . }}', '{{ include "tapp.webhookUsername" . }}']
+{{- else }}
+  expression: request.userInfo.username == '{{ include "tapp.username" . }}'
+{{- end }}
+{{- end -}}
+
+{{/* The label of a part, where there are two. */}}
+{{- define "tapp.component" -}}
+{{- with . -}}
+app.kubernetes.io/component: {{ . }}
+{{- end -}}
 {{- end -}}
 
 {{/* Labels. */}}

@@ -88,16 +88,18 @@ func TestPodSecurity(t *testing.T) {
 	}
 	restricted := psapi.LevelVersion{Level: psapi.LevelRestricted, Version: psapi.LatestVersion()}
 	for _, r := range releases {
-		pod := the[*appsv1.Deployment](t, decoded(t, r)).Spec.Template
-		pod.Spec.HostNetwork = false
-		for i := range pod.Spec.Containers[0].Ports {
-			pod.Spec.Containers[0].Ports[i].HostPort = 0
-		}
-		if result := policy.AggregateCheckResults(evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec)); !result.Allowed {
-			t.Errorf("%s: %s", r.name, result.ForbiddenDetail())
-		}
-		if c := pod.Spec.Containers[0].SecurityContext; c.ReadOnlyRootFilesystem == nil || !*c.ReadOnlyRootFilesystem {
-			t.Errorf("%s: the root filesystem can be written to", r.name)
+		for _, deployment := range every[*appsv1.Deployment](decoded(t, r)) {
+			pod := deployment.Spec.Template
+			pod.Spec.HostNetwork = false
+			for i := range pod.Spec.Containers[0].Ports {
+				pod.Spec.Containers[0].Ports[i].HostPort = 0
+			}
+			if result := policy.AggregateCheckResults(evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec)); !result.Allowed {
+				t.Errorf("%s: %s", r.name, result.ForbiddenDetail())
+			}
+			if c := pod.Spec.Containers[0].SecurityContext; c.ReadOnlyRootFilesystem == nil || !*c.ReadOnlyRootFilesystem {
+				t.Errorf("%s: the root filesystem can be written to", r.name)
+			}
 		}
 	}
 }
@@ -105,7 +107,7 @@ func TestPodSecurity(t *testing.T) {
 // TestGracePeriod: what the container needs to end fits in.
 func TestGracePeriod(t *testing.T) {
 	for _, r := range releases {
-		pod := the[*appsv1.Deployment](t, decoded(t, r)).Spec.Template.Spec
+		pod := serving(t, decoded(t, r), the[*corev1.Service](t, decoded(t, r))).Spec.Template.Spec
 		var delay time.Duration
 		for _, arg := range pod.Containers[0].Args {
 			if text, ok := strings.CutPrefix(arg, "--admission-shutdown-delay="); ok {
@@ -208,16 +210,81 @@ func TestOneNamespace(t *testing.T) {
 func TestServiceFindsPods(t *testing.T) {
 	for _, r := range releases {
 		all := decoded(t, r)
-		deployment, service := the[*appsv1.Deployment](t, all), the[*corev1.Service](t, all)
-		for key, value := range service.Spec.Selector {
-			if deployment.Spec.Template.Labels[key] != value || deployment.Spec.Selector.MatchLabels[key] != value {
-				t.Errorf("%s: the Service selects %s=%s, which pods lack", r.name, key, value)
+		services := every[*corev1.Service](all)
+		if len(services) != len(every[*appsv1.Deployment](all)) {
+			t.Errorf("%s: %d Services", r.name, len(services))
+		}
+		for _, service := range services {
+			deployment := serving(t, all, service)
+			for _, p := range service.Spec.Ports {
+				if !slices.ContainsFunc(deployment.Spec.Template.Spec.Containers[0].Ports, func(c corev1.ContainerPort) bool { return c.Name == p.TargetPort.StrVal }) {
+					t.Errorf("%s: the container has no port %s", r.name, p.TargetPort.String())
+				}
 			}
 		}
-		for _, p := range service.Spec.Ports {
-			if !slices.ContainsFunc(deployment.Spec.Template.Spec.Containers[0].Ports, func(c corev1.ContainerPort) bool { return c.Name == p.TargetPort.StrVal }) {
-				t.Errorf("%s: the container has no port %s", r.name, p.TargetPort.String())
+	}
+}
+
+// serving is the one Deployment whose pods the Service selects.
+func serving(t *testing.T, all []runtime.Object, service *corev1.Service) *appsv1.Deployment {
+	t.Helper()
+	var found []*appsv1.Deployment
+	for _, d := range every[*appsv1.Deployment](all) {
+		selects := func(labels map[string]string) bool {
+			for key, value := range service.Spec.Selector {
+				if labels[key] != value {
+					return false
+				}
 			}
+			return true
+		}
+		if selects(d.Spec.Template.Labels) && selects(d.Spec.Selector.MatchLabels) {
+			found = append(found, d)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("the Service %s selects the pods of %d Deployments", service.Name, len(found))
+	}
+	return found[0]
+}
+
+// TestSplitRights: of two accounts, that of the webhooks only reads, tries pods, and looks
+// after the certificate, which the other one cannot.
+func TestSplitRights(t *testing.T) {
+	r := releases[slices.IndexFunc(releases, func(r release) bool { return r.name == "split" })]
+	all := decoded(t, r)
+	granted := map[string][]string{}
+	bound := func(kind, name string, subjects []rbacv1.Subject) {
+		var rules []rbacv1.PolicyRule
+		for _, role := range every[*rbacv1.ClusterRole](all) {
+			if kind == "ClusterRole" && role.Name == name {
+				rules = role.Rules
+			}
+		}
+		for _, role := range every[*rbacv1.Role](all) {
+			if kind == "Role" && role.Name == name {
+				rules = role.Rules
+			}
+		}
+		for _, rule := range rules {
+			granted[subjects[0].Name] = append(granted[subjects[0].Name], fmt.Sprint(rule.Resources, rule.ResourceNames, rule.Verbs))
+		}
+	}
+	for _, b := range every[*rbacv1.ClusterRoleBinding](all) {
+		bound(b.RoleRef.Kind, b.RoleRef.Name, b.Subjects)
+	}
+	for _, b := range every[*rbacv1.RoleBinding](all) {
+		bound(b.RoleRef.Kind, b.RoleRef.Name, b.Subjects)
+	}
+	want := []string{"[mutatingwebhookconfigurations validatingwebhookconfigurations] [tapp] [list watch patch]", "[pods] [] [create]", "[pods] [] [list]",
+		"[secrets] [] [create]", "[secrets] [tapp-own-ca] [list watch update]", "[tapps] [] [list]"}
+	slices.Sort(granted["reviewer"])
+	if !slices.Equal(granted["reviewer"], want) {
+		t.Errorf("the webhooks may %q", granted["reviewer"])
+	}
+	for _, rule := range granted["tapp"] {
+		if strings.Contains(rule, "secrets") || strings.Contains(rule, "webhookconfigurations") {
+			t.Errorf("the controllers may %s", rule)
 		}
 	}
 }

@@ -42,6 +42,7 @@ var releases = []release{
 	{name: "provided", apis: []string{"cert-manager.io/v1"}},
 	{name: "one-namespace"},
 	{name: "everything", apis: []string{policies}},
+	{name: "split", apis: []string{policies}},
 	{name: "nothing"},
 }
 

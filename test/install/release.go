@@ -82,7 +82,12 @@ func releasePods(ctx context.Context) ([]corev1.Pod, error) {
 // rolledOut waits until all replicas of the release are as the chart says.
 func rolledOut(t *testing.T) {
 	t.Helper()
-	out, err := suite.Command(t.Context(), "", "kubectl", "--namespace", releaseSpace, "rollout", "status", "deployment/tapp", "--timeout="+patience.String())
+	deploymentRolledOut(t, releaseName)
+}
+
+func deploymentRolledOut(t *testing.T, name string) {
+	t.Helper()
+	out, err := suite.Command(t.Context(), "", "kubectl", "--namespace", releaseSpace, "rollout", "status", "deployment/"+name, "--timeout="+patience.String())
 	if err != nil {
 		t.Fatalf("the release does not come up: %v\n%s\n%s\n%s", err, out, suite.Describe(t.Context(), releaseSpace), logs(t.Context()))
 	}
