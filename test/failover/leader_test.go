@@ -23,24 +23,25 @@ const (
 	budget    = 20
 	kills     = 10
 	stops     = 3
-	// What the standbys promise, with default leases.
-	afterKill = 20 * time.Second
-	afterStop = 3 * time.Second
 )
 
 // TestLeaderFailover: in the middle of rolling updates the leader is killed ten
-// times, and stopped in order three times, at random moments. Another one goes on
-// in time, and nothing happens that must not: see test/witness.
+// times, and stopped in order three times, at random moments. Another one goes on: after a
+// leader that stopped in order had released the Lease, and after one that was killed not
+// before its Lease expired. Nothing happens that must not: see test/witness. How long it
+// takes depends on the machine, and is logged.
 func TestLeaderFailover(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	r := newRig(t)
 	requests := r.FollowAudit()
+	lease := followLease(r)
 	f := newFleet(r, 3)
 	others := strangers(r)
 	o := begin(r, instances, budget)
 	o.next()
+	took := map[bool][]time.Duration{}
 	for n := range kills + stops {
 		clean := n >= kills
 		if updated, _ := o.progress(); updated >= instances-2*budget {
@@ -48,7 +49,7 @@ func TestLeaderFailover(t *testing.T) {
 		}
 		updated, _ := o.progress()
 		o.reaches(updated + 1 + random.IntN(min(50, instances-budget-updated))) // soon, to be done in time
-		was, began := f.leader, time.Now()
+		was, holder, began := f.leader, lease.holder(), time.Now()
 		if clean {
 			was.terminate()
 		} else {
@@ -56,16 +57,20 @@ func TestLeaderFailover(t *testing.T) {
 		}
 		f.leads(was)
 		o.moves()
-		took := time.Since(began)
+		took[clean] = append(took[clean], time.Since(began).Round(time.Millisecond))
 		at, _ := o.progress()
-		t.Logf("%d: the leader went (in order: %v) at %d of %d; another one goes on after %v", n+1, clean, at, instances, took.Round(time.Millisecond))
-		if most := map[bool]time.Duration{false: afterKill, true: afterStop}[clean]; took > most {
-			t.Errorf("%d: another one goes on after %v, want at most %v", n+1, took, most)
+		t.Logf("%d: the leader went (in order: %v) at %d of %d", n+1, clean, at, instances)
+		if why := lease.handover(holder, clean); why != "" {
+			t.Errorf("%d: %s", n+1, why)
 		}
 		if clean {
 			was.hasEnded()
 		}
 		f.replace(was)
+	}
+	for clean, list := range took {
+		slices.Sort(list)
+		t.Logf("leaders that went (in order: %v): another one goes on after %v (median), %v at most", clean, list[len(list)/2], list[len(list)-1])
 	}
 	o.ends()
 	touched(r, requests, others)

@@ -143,18 +143,10 @@ func apiServerRestarts(r *rig) {
 	w.Expect(2)
 	r.underWay()
 	start := r.stop("kube-apiserver")
-	away := time.Now()
 	r.Eventually("it stops working", func(context.Context) error { return cluster.When(c.Metric("tapp_leader", nil) != 0, "it still leads") })
-	if took, most := time.Since(away), controller.Defaults().Election.LeaseDuration; took > most {
-		r.Errorf("it went on for %v after its last renewal; another one may begin after %v", took, most)
-	}
 	r.goesOn(c)
 	start()
-	back := time.Now()
 	r.Eventually("it leads again", func(context.Context) error { return cluster.When(c.Metric("tapp_leader", nil) != 1, "not yet") })
-	if took := time.Since(back); took > 15*time.Second {
-		r.Errorf("it went on after %v", took)
-	}
 	r.updatedInPlace(w.Lives, 60)
 	r.goesOn(c)
 }
@@ -169,14 +161,10 @@ func startsMeanwhile(r *rig, createCRD bool) {
 		return cluster.When(n < 5, fmt.Sprintf("%v requests", n))
 	})
 	start()
-	back := time.Now()
 	r.Eventually("it leads", func(context.Context) error {
 		r.goesOn(c)
 		return cluster.When(c.Metric("tapp_leader", nil) != 1, "not yet")
 	})
-	if took := time.Since(back); took > 10*time.Second {
-		r.Errorf("it leads after %v", took)
-	}
 	r.Create(app("a"))
 	// Not that they run: the simulated nodes may take a minute to come back.
 	r.Eventually("it makes pods", func(context.Context) error { return cluster.When(len(r.Pods()) != 3, "they are not all there") })
@@ -187,11 +175,7 @@ func stopsMeanwhile(r *rig) {
 	c := r.start(r.electedByDefault)
 	r.Eventually("it leads", func(context.Context) error { return cluster.When(c.Metric("tapp_leader", nil) != 1, "not yet") })
 	r.stop("kube-apiserver")
-	began := time.Now()
 	c.Stop()
-	if took := time.Since(began); took > 20*time.Second {
-		r.Errorf("it stopped after %v", took)
-	}
 }
 
 // etcdStalls: it stands still for 10 seconds in the middle of an update.
