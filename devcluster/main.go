@@ -20,6 +20,7 @@ import (
 	"tkestack.io/tapp/devcluster/debian"
 	"tkestack.io/tapp/devcluster/process"
 	"tkestack.io/tapp/devcluster/progress"
+	"tkestack.io/tapp/devcluster/registry"
 	"tkestack.io/tapp/devcluster/state"
 )
 
@@ -80,8 +81,11 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if cmd.name == "need" {
+	switch cmd.name {
+	case "need":
 		return need(ctx, cmd.arguments[0])
+	case "registry": // which `up` starts
+		return registry.Serve(ctx, cmd.arguments[0], cmd.arguments[1], cmd.arguments[2])
 	}
 	module, moduleErr := findModule()
 	if cmd.dir == "" {
@@ -165,6 +169,10 @@ func parse(args []string) (command, error) {
 	case "push":
 		if n < 2 {
 			return cmd, errors.New("push takes an archive and at least one name; see devcluster --help")
+		}
+	case "registry":
+		if n != 3 {
+			return cmd, errors.New("registry takes an address, a socket and a directory")
 		}
 	case "stop", "start", "cut", "need":
 		if n != 1 {

@@ -46,6 +46,9 @@ type Addons struct {
 	Processes process.Table
 }
 
+// RegistrySocket is where the registry takes writes.
+func RegistrySocket(dir state.Dir) string { return filepath.Join(dir.Runtime, "registry.sock") }
+
 // StartRegistry starts the image registry and waits until it answers.
 func (a Addons) StartRegistry(ctx context.Context) error {
 	address := node.Registry(a.Slot)
@@ -53,8 +56,8 @@ func (a Addons) StartRegistry(ctx context.Context) error {
 		return fmt.Errorf("start %s: %w", Registry, err)
 	}
 	_, err := a.Processes.Ensure(ctx, process.Spec{
-		Name: Registry, Path: filepath.Join(a.Dir.Bin(), "crane"),
-		Args: []string{"registry", "serve", "--address=" + address, "--disk=" + a.Dir.Data(Registry)},
+		Name: Registry, Path: filepath.Join(a.Dir.Bin(), "devcluster"),
+		Args: []string{"registry", address, RegistrySocket(a.Dir), a.Dir.Data(Registry)},
 	})
 	if err != nil {
 		return err

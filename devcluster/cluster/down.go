@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"tkestack.io/tapp/devcluster/kernel"
 	"tkestack.io/tapp/devcluster/mount"
+	"tkestack.io/tapp/devcluster/state"
 )
 
 // Down ends the cluster and removes its traces; logs and programs stay. It does not need to know what was started: it
@@ -53,6 +55,9 @@ func (c *Cluster) clean(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := restoreKernel(ctx); err != nil {
+		return err
+	}
 	return c.step("mounts, networks, control groups and files are removed", func() error {
 		if found && record.Nodes > 0 {
 			p := c.parts(record)
@@ -72,4 +77,14 @@ func (c *Cluster) clean(ctx context.Context) error {
 		}
 		return c.Dir.Remove()
 	})
+}
+
+// restoreKernel puts back what kubelets changed of the kernel, while none starts.
+func restoreKernel(ctx context.Context) error {
+	unlock, err := state.LockMachine(ctx, "kubelets")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return kernel.Here().Restore()
 }

@@ -13,6 +13,7 @@ import (
 	"tkestack.io/tapp/devcluster/build"
 	"tkestack.io/tapp/devcluster/controlplane"
 	"tkestack.io/tapp/devcluster/debian"
+	"tkestack.io/tapp/devcluster/kernel"
 	"tkestack.io/tapp/devcluster/mount"
 	"tkestack.io/tapp/devcluster/process"
 	"tkestack.io/tapp/devcluster/slot"
@@ -35,6 +36,9 @@ func (c *Cluster) check(ctx context.Context, size Size) error {
 	}
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		return errors.New("real nodes need Linux and root; use --nodes=sim for a control plane with simulated nodes only")
+	}
+	if err := kernel.Here().Alone(); err != nil {
+		return err
 	}
 	missing := debian.Missing()
 	if len(missing) == 0 {

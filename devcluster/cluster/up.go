@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"tkestack.io/tapp/devcluster/addon"
 	"tkestack.io/tapp/devcluster/build"
 	"tkestack.io/tapp/devcluster/controlplane"
 	"tkestack.io/tapp/devcluster/images"
@@ -18,6 +19,7 @@ import (
 	"tkestack.io/tapp/devcluster/pki"
 	"tkestack.io/tapp/devcluster/poll"
 	"tkestack.io/tapp/devcluster/process"
+	"tkestack.io/tapp/devcluster/registry"
 	"tkestack.io/tapp/devcluster/state"
 )
 
@@ -134,6 +136,7 @@ func (c *Cluster) start(ctx context.Context, p parts, api *kubeapi.Client, progr
 			}
 			return images.Push(ctx, images.Options{
 				Registry: node.Registry(p.record.Slot), CacheDir: filepath.Join(cache, "images"), ModuleDir: c.Module, Addons: programs.Addons(),
+				Transport: registry.Transport(addon.RegistrySocket(c.Dir)),
 			})
 		})
 	})

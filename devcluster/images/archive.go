@@ -17,7 +17,7 @@ import (
 
 // PushArchive pushes the image, or the images for several platforms, of an archive in OCI layout to the registry (host:port,
 // plain HTTP) under every given name, and returns the digest.
-func PushArchive(ctx context.Context, registry, archive string, references []string) (string, error) {
+func PushArchive(ctx context.Context, registry, archive string, references []string, options ...remote.Option) (string, error) {
 	dir, err := os.MkdirTemp("", "devcluster-push-*")
 	if err != nil {
 		return "", fmt.Errorf("unpack %s: %w", archive, err)
@@ -39,7 +39,7 @@ func PushArchive(ctx context.Context, registry, archive string, references []str
 		if err != nil {
 			return "", fmt.Errorf("name %s: %w", reference, err)
 		}
-		if err := content.write(tag, remote.WithContext(ctx)); err != nil {
+		if err := content.write(tag, append(options, remote.WithContext(ctx))...); err != nil {
 			return "", fmt.Errorf("push %s to %s: %w", reference, registry, err)
 		}
 	}

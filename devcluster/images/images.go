@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -55,6 +56,7 @@ const (
 	Nginx178    = "nginx:1.7.8"
 	Nginx179    = "nginx:1.7.9"
 	Nginx181    = "nginx:1.8.1"
+	Nginx183    = "nginx:1.8.3"
 	Nginx125    = "nginx:1.25"
 	Nginx127    = "nginx:1.27"
 	NginxLatest = "nginx:latest"
@@ -66,11 +68,12 @@ const DemoPort = 8080
 
 // Options says where images come from and go to.
 type Options struct {
-	Registry  string       // host:port, plain HTTP
-	CacheDir  string       // keeps the compiled programs
-	ModuleDir string       // the devcluster module, whose demo and pause programs are compiled
-	Addons    string       // the static program that is coredns, certmanager and metrics-server; empty: no images of these
-	Log       func(string) // one line for each slow or lasting step; may be nil
+	Registry  string            // host:port, plain HTTP
+	Transport http.RoundTripper // how the registry is reached; nil: at its address
+	CacheDir  string            // keeps the compiled programs
+	ModuleDir string            // the devcluster module, whose demo and pause programs are compiled
+	Addons    string            // the static program that is coredns, certmanager and metrics-server; empty: no images of these
+	Log       func(string)      // one line for each slow or lasting step; may be nil
 }
 
 func (o Options) validate() error {
@@ -118,7 +121,7 @@ func Push(ctx context.Context, o Options) error {
 		if err != nil {
 			return fmt.Errorf("image %s: %w", r.reference, err)
 		}
-		fresh, err := push(ctx, o.Registry, r.reference, image)
+		fresh, err := o.push(ctx, r.reference, image)
 		if err != nil {
 			return fmt.Errorf("push %s to %s: %w", r.reference, o.Registry, err)
 		}
@@ -144,8 +147,8 @@ func (o Options) layer(ctx context.Context, program string) (*layer, error) {
 }
 
 // push tells whether the registry lacked the image.
-func push(ctx context.Context, registry, reference string, image v1.Image) (bool, error) {
-	tag, err := name.NewTag(registry+"/"+repository(reference), name.Insecure)
+func (o Options) push(ctx context.Context, reference string, image v1.Image) (bool, error) {
+	tag, err := name.NewTag(o.Registry+"/"+repository(reference), name.Insecure)
 	if err != nil {
 		return false, fmt.Errorf("reference: %w", err)
 	}
@@ -153,11 +156,15 @@ func push(ctx context.Context, registry, reference string, image v1.Image) (bool
 	if err != nil {
 		return false, fmt.Errorf("digest: %w", err)
 	}
+	options := []remote.Option{remote.WithContext(ctx)}
+	if o.Transport != nil {
+		options = append(options, remote.WithTransport(o.Transport))
+	}
 	// Whatever goes wrong with this question goes wrong with the push again, which then tells why.
-	if have, err := remote.Head(tag, remote.WithContext(ctx)); err == nil && have.Digest == digest {
+	if have, err := remote.Head(tag, options...); err == nil && have.Digest == digest {
 		return false, nil
 	}
-	if err := remote.Write(tag, image, remote.WithContext(ctx)); err != nil {
+	if err := remote.Write(tag, image, options...); err != nil {
 		return false, fmt.Errorf("write: %w", err)
 	}
 	return true, nil

@@ -29,7 +29,7 @@ func recipes(addons string) []recipe {
 			recipe{reference: CertManager, program: addons, call: "certmanager", user: "65532"},
 			recipe{reference: MetricsServer, program: addons, call: "metrics-server", user: "65532"})
 	}
-	for _, reference := range []string{Nginx177, Nginx178, Nginx179, Nginx181, Nginx125, Nginx127, NginxLatest} {
+	for _, reference := range []string{Nginx177, Nginx178, Nginx179, Nginx181, Nginx183, Nginx125, Nginx127, NginxLatest} {
 		_, version, _ := strings.Cut(reference, ":")
 		// Port 80 needs root: containerd leaves ip_unprivileged_port_start alone unless told otherwise.
 		all = append(all, recipe{reference: reference, program: demo, user: "0", env: environment("nginx", version, 80)})

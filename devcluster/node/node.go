@@ -17,6 +17,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"tkestack.io/tapp/devcluster/cgroup"
+	"tkestack.io/tapp/devcluster/kernel"
 	"tkestack.io/tapp/devcluster/mount"
 	"tkestack.io/tapp/devcluster/network"
 	"tkestack.io/tapp/devcluster/pki"
@@ -118,6 +119,9 @@ func (n Node) startKubelet(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
+	if err := kernel.Here().Save(); err != nil {
+		return err
+	}
 	err = n.start(ctx, n.kubelet(), filepath.Join(n.Dir.Bin(), "kubelet"),
 		"--config="+n.config("kubelet.yaml"), "--kubeconfig="+n.PKI.Kubeconfig(n.Name()), "--root-dir="+n.runtime("kubelet"),
 		"--hostname-override="+n.Name(), "--node-ip="+n.Slot.Node(n.Index).String(),
@@ -141,7 +145,7 @@ func (n Node) startKubelet(ctx context.Context) error {
 const deviceSocket = "/var/lib/kubelet/device-plugins/kubelet.sock"
 
 // Label of real nodes; its value is "real".
-const Label = "devcluster.tkestack.io/node"
+const Label = kernel.Mark
 
 func (n Node) start(ctx context.Context, name, path string, args ...string) error {
 	_, err := n.Processes.Ensure(ctx, process.Spec{
