@@ -80,6 +80,9 @@ type FleetConfig struct {
 	// NoMemberLease: the hub has no Lease in its clusters, by which a second hub of the same
 	// id would see that it must not write there.
 	NoMemberLease bool
+	// ProvidersFile names the programs that make credentials for the clusters of
+	// ClusterProfiles, in the form of KEP-5339; empty: ClusterProfiles are not used.
+	ProvidersFile string
 	// AllowLocal lets clusters have loopback and link-local addresses.
 	AllowLocal bool
 }

@@ -44,6 +44,7 @@ func (f *FleetConfig) flags() []cli.Flag {
 		&cli.StringFlag{Name: "cluster-namespace", Usage: "`namespace` in which the clusters of AppSets are registered; by default the one that this runs in", Destination: &f.ClusterNamespace, Value: f.ClusterNamespace},
 		&cli.StringFlag{Name: "fleet-id", Usage: "`id` of this hub on what it writes into its clusters, a label value; by default the UID of its namespace kube-system. A hub that takes the place of another one has the other's", Destination: &f.ID, Value: f.ID},
 		&cli.StringFlag{Name: "self-cluster", Usage: "`name` of the hub as one of its own clusters; by default it is none", Destination: &f.SelfCluster, Value: f.SelfCluster},
+		&cli.StringFlag{Name: "cluster-profile-providers", Usage: "`file` of the programs that make credentials for the clusters of ClusterProfiles (KEP-5339); without it, ClusterProfiles are not used", Destination: &f.ProvidersFile, Value: f.ProvidersFile},
 		&cli.BoolFlag{Name: "no-member-lease", Usage: "hold no Lease in the clusters of AppSets: one write less in 10 s for each; only where there is no second hub of this --fleet-id", Destination: &f.NoMemberLease, Value: f.NoMemberLease},
 		&cli.BoolFlag{Name: "allow-local-clusters", Usage: "let clusters have loopback and link-local addresses; whoever registers clusters can reach this host by them", Destination: &f.AllowLocal, Value: f.AllowLocal},
 	}

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -20,6 +22,7 @@ import (
 	"tkestack.io/tapp/crd/client"
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/fleet"
+	"tkestack.io/tapp/fleet/kubeconfig"
 )
 
 // appSetCRDs are those of the hub.
@@ -55,6 +58,16 @@ func newAppSets(s setup) (kindController, error) {
 		SelfCluster: c.Fleet.SelfCluster, SelfConfig: s.api.requests, UserAgent: s.api.requests.UserAgent,
 		AllowLocal: c.Fleet.AllowLocal, Leading: known.leading.Load, Metrics: fleet.NewMetrics(c.Registry), Clock: c.Clock,
 	}
+	if file := c.Fleet.ProvidersFile; file != "" {
+		if known.Providers, err = readProviders(file); err != nil {
+			return nil, fmt.Errorf("--cluster-profile-providers: %w", err)
+		}
+		inventory, err := dynamic.NewForConfig(s.api.watches)
+		if err != nil {
+			return nil, fmt.Errorf("making a client of ClusterProfiles: %w", err)
+		}
+		known.Profiles = inventory.Resource(fleet.ClusterProfiles).Namespace(namespace)
+	}
 	if c.Checks != nil {
 		known.Checks = c.Checks
 	}
@@ -67,6 +80,14 @@ func newAppSets(s setup) (kindController, error) {
 		return nil, err
 	}
 	return &appSets{controller, known}, nil
+}
+
+func readProviders(file string) (kubeconfig.Providers, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the file: %w", err)
+	}
+	return kubeconfig.ParseProviders(text)
 }
 
 type appSetClients struct {

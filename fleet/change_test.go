@@ -164,7 +164,7 @@ func TestLifecycle(t *testing.T) {
 	if len(r.Parts("ns", "web")) != 1 || len(r.Members()) != 0 {
 		t.Errorf("parts %v, members %v", r.Parts("ns", "web"), r.Members())
 	}
-	if _, err := r.Carrier("m"); err == nil || err.Error() != "cluster m is Unregistered: no Secret or ConfigMap registers it any more" {
+	if _, err := r.Carrier("m"); err == nil || err.Error() != "cluster m is Unregistered: nothing registers it any more" {
 		t.Errorf("got %v", err)
 	}
 	// Back under its name, it has to be the same cluster.

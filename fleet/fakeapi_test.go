@@ -5,6 +5,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -37,7 +38,8 @@ type server struct {
 	noAPI   bool
 	// readOnly refuses all patches.
 	readOnly bool
-	seen     []string // requests
+	seen     []string       // requests
+	asked    map[string]int // by bearer token
 }
 
 type event struct {
@@ -47,7 +49,7 @@ type event struct {
 }
 
 func newServer(t *testing.T, uid string) *server {
-	s := &server{t: t, uid: uid, version: 100, objects: map[string]object{}, news: make(chan struct{})}
+	s := &server{t: t, uid: uid, version: 100, objects: map[string]object{}, asked: map[string]int{}, news: make(chan struct{})}
 	s.Server = httptest.NewUnstartedServer(s)
 	s.EnableHTTP2 = true
 	s.StartTLS()
@@ -135,6 +137,20 @@ func clone(o object) object {
 	return out
 }
 
+func (s *server) tokens() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.asked)
+}
+
+func (s *server) annotation(key, name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	annotations, _ := s.objects[key]["metadata"].(object)["annotations"].(object)
+	value, _ := annotations[name].(string)
+	return value
+}
+
 func (s *server) count(prefix string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,6 +167,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	hang, code, uid := s.hang, s.code, s.uid
 	s.seen = append(s.seen, r.Method+" "+r.URL.Path)
+	s.asked[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]++
 	s.mu.Unlock()
 	if hang != nil {
 		select {
@@ -190,7 +207,7 @@ func (s *server) answer(w http.ResponseWriter, o object) {
 	_ = json.NewEncoder(w).Encode(o)
 }
 
-var kinds = map[string]string{"secrets": "Secret", "configmaps": "ConfigMap", "advdeployments": "AdvDeployment", "events": "Event", "leases": "Lease"}
+var kinds = map[string]string{"secrets": "Secret", "configmaps": "ConfigMap", "advdeployments": "AdvDeployment", "events": "Event", "leases": "Lease", "clusterprofiles": "ClusterProfile"}
 
 // resource serves [namespaces ns] resource [name].
 func (s *server) resource(w http.ResponseWriter, r *http.Request, path []string, apiVersion string) {

@@ -3,6 +3,7 @@
 // AdvDeployments only as what is carried, and no controller.
 //
 //	registration.go  what a Secret or ConfigMap of the hub says of a cluster
+//	profiles.go      what a ClusterProfile says of it
 //	sources.go       watches them
 //	members.go       one member for each name; added, changed and dropped at run time
 //	member.go        what is known of one, from its session or remembered
@@ -14,7 +15,7 @@
 // What it does to the API of the hub, and needs permission for, in the namespace of the
 // registrations:
 //
-//	configmaps, secrets  list watch patch
+//	configmaps, secrets  list watch patch; clusterprofiles, where they are used
 //	events               create
 //
 // and of a member:
@@ -32,12 +33,14 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"tkestack.io/tapp/controller/events"
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/fleet/kubeconfig"
 )
 
 // Member is what is known of a cluster.
@@ -106,6 +109,10 @@ type Options struct {
 	// reach it then.
 	SelfCluster string
 	SelfConfig  *rest.Config
+	// Providers make credentials for the clusters of ClusterProfiles, which Profiles reads
+	// and writes in the namespace of the registrations; nil: there are none.
+	Providers kubeconfig.Providers
+	Profiles  dynamic.ResourceInterface
 	// UserAgent of requests to members.
 	UserAgent string
 	// AllowLocal lets members have loopback and link-local addresses.

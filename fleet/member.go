@@ -92,11 +92,14 @@ func (m *member) keep(ctx context.Context, reg *registration, uid types.UID) err
 	if err != nil {
 		return &keepError{err}
 	}
-	hub, from := m.fleet.HubClient, reg.from
-	if reg.isSecret() {
-		_, err = hub.Secrets(from.Namespace).Patch(ctx, from.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: v1beta1.Component})
-	} else {
-		_, err = hub.ConfigMaps(from.Namespace).Patch(ctx, from.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: v1beta1.Component})
+	hub, from, options := m.fleet.HubClient, reg.from, metav1.PatchOptions{FieldManager: v1beta1.Component}
+	switch from.Kind {
+	case "Secret":
+		_, err = hub.Secrets(from.Namespace).Patch(ctx, from.Name, types.MergePatchType, patch, options)
+	case kindClusterProfile:
+		_, err = m.fleet.Profiles.Patch(ctx, from.Name, types.MergePatchType, patch, options)
+	default:
+		_, err = hub.ConfigMaps(from.Namespace).Patch(ctx, from.Name, types.MergePatchType, patch, options)
 	}
 	if err != nil {
 		return &keepError{err}
@@ -268,7 +271,7 @@ func (m *member) snapshot() Member {
 	}
 	switch {
 	case m.reg == nil:
-		out.State, out.Reason, out.Message = v1beta1.ClusterUnregistered, ReasonUnregistered, "no Secret or ConfigMap registers it any more"
+		out.State, out.Reason, out.Message = v1beta1.ClusterUnregistered, ReasonUnregistered, "nothing registers it any more"
 		return out
 	case m.reg.maintaining:
 		out.State, out.Reason, out.Message = v1beta1.ClusterMaintaining, ReasonMaintained, "its registration says that it is under maintenance"

@@ -32,7 +32,7 @@ func New(o Options) (*Fleet, error) {
 	}
 	f := &Fleet{Options: o, members: map[string]*member{}, probeTimeout: probeTimeout, gauges: newGauges()}
 	var err error
-	f.sources, err = newSources(o.HubWatches, o.Namespace)
+	f.sources, err = newSources(o)
 	return f, err
 }
 
@@ -44,7 +44,7 @@ func (f *Fleet) Run(ctx context.Context) {
 	f.running = ctx
 	f.mu.Unlock()
 	var watching sync.WaitGroup
-	watching.Go(func() { f.sources.Watch(ctx) })
+	watching.Go(func() { f.sources.watch(ctx) })
 	defer func() {
 		cancel()
 		watching.Wait()
@@ -65,6 +65,7 @@ func (f *Fleet) Run(ctx context.Context) {
 // register brings the members to what the registrations say.
 func (f *Fleet) register(ctx context.Context) {
 	all := f.sources.read()
+	all = append(all, f.sources.readProfiles(f.Providers, f.AllowLocal)...)
 	if f.SelfCluster != "" {
 		self := &registration{name: v1beta1.FoldClusterName(f.SelfCluster), config: f.SelfConfig, meta: map[string]string{}}
 		all = append([]*registration{self}, all...)

@@ -48,8 +48,6 @@ type registration struct {
 // warning is an event about a registration.
 type warning struct{ reason, message string }
 
-func (r *registration) isSecret() bool { return r.from.Kind == "Secret" }
-
 func (r *registration) warn(reason, format string, args ...any) {
 	r.warnings = append(r.warnings, warning{reason, fmt.Sprintf(format, args...)})
 }
@@ -95,14 +93,7 @@ func read(kind string, o metav1.Object, data map[string]string) *registration {
 	} else {
 		r.refused = fmt.Sprintf("%s %s has no key %s", kind, o.GetName(), key)
 	}
-	switch status := strings.TrimSpace(data[v1beta1.KeyStatus]); status {
-	case "", "Ready", "true":
-	case "Maintaining", "false":
-		r.maintaining = true
-	default:
-		r.maintaining = true
-		r.warn(ReasonStatus, "status of cluster %s is %q; it is taken for Maintaining; give Ready or Maintaining", r.name, cut(status))
-	}
+	r.readStatus(data[v1beta1.KeyStatus])
 	return r
 }
 
@@ -130,15 +121,18 @@ func (r *registration) judge(allowLocal bool) {
 	r.config = config
 }
 
-// rank of what registers a cluster: the hub itself, then Secrets, then ConfigMaps.
+// rank of what registers a cluster: the hub itself, then Secrets, then ConfigMaps, then
+// ClusterProfiles.
 func (r *registration) rank() int {
 	switch r.from.Kind {
 	case "":
 		return 0
 	case "Secret":
 		return 1
+	case "ConfigMap":
+		return 2
 	}
-	return 2
+	return 3
 }
 
 // merge makes one registration of those of each name: that of the lowest rank, and among

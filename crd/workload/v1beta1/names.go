@@ -112,6 +112,8 @@ const (
 	KeyKubeconfigRuntime = "kubeconfig"
 	// KeyStatus is absent, Ready or true, or else Maintaining or false.
 	KeyStatus = "status"
+	// AnnotationClusterStatus is KeyStatus on a ClusterProfile.
+	AnnotationClusterStatus = GroupName + "/status"
 	// AnnotationClusterUID keeps the identity of a cluster: the UID of its namespace
 	// kube-system.
 	AnnotationClusterUID = GroupName + "/cluster-uid"
