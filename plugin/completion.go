@@ -79,7 +79,7 @@ func (e *environment) completeInstances(c *cobra.Command, args []string, word st
 			return nil
 		}
 		var out []string
-		for id := range plan.IDsOf(&t.Spec).All() {
+		for _, id := range plan.IDsOf(&t.Spec).All() {
 			out = append(out, cobra.CompletionWithDesc(strconv.Itoa(id), string(t.Status.Statuses[strconv.Itoa(id)])))
 		}
 		return out

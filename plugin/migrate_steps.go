@@ -230,7 +230,7 @@ func notAdopted(o *observed) []string {
 		own[pod.Name] = metav1.IsControlledBy(pod, o.tapp)
 	}
 	var out []string
-	for id := range plan.IDsOf(&o.tapp.Spec).All() {
+	for _, id := range plan.IDsOf(&o.tapp.Spec).All() {
 		if name := o.tapp.Name + "-" + strconv.Itoa(id); !own[name] {
 			out = append(out, name)
 		}

@@ -99,6 +99,7 @@ func TestCompletion(t *testing.T) {
 	web.SetGroupVersionKind(tappv1.GroupVersionKind())
 	api := web.DeepCopy()
 	api.Name = "api"
+	api.Spec.Ordinals = &tappv1.Ordinals{Start: 5}
 	revision := appsv1.ControllerRevision{Revision: 4, Data: runtime.RawExtension{Raw: []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"web:1"}]}}}}`)}}
 	revision.Name, revision.OwnerReferences = "web-1", []metav1.OwnerReference{*metav1.NewControllerRef(web, tappv1.GroupVersionKind())}
 	foreign := *revision.DeepCopy()
@@ -106,13 +107,14 @@ func TestCompletion(t *testing.T) {
 	serve(t, map[string]any{
 		tappsPath:            &tappv1.TAppList{Items: []tappv1.TApp{*api, *web}},
 		tappsPath + "/web":   web,
+		tappsPath + "/api":   api,
 		revisionsPath:        &appsv1.ControllerRevisionList{Items: []appsv1.ControllerRevision{foreign, revision}},
 		"/api/v1/namespaces": &corev1.NamespaceList{Items: []corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}}},
 	})
 	for _, c := range []struct{ words, want string }{
 		{"get ", "api web"}, {"get api ", "web"}, {"get api web ", ""},
 		{"status ", "api web"}, {"status web ", ""},
-		{"kill ", "api web"}, {"kill web ", "0\tRunning 1"}, {"kill nope ", ""}, {"explain web ", "0\tRunning 1"},
+		{"kill ", "api web"}, {"kill web ", "0\tRunning 1"}, {"kill nope ", ""}, {"explain web ", "0\tRunning 1"}, {"kill api ", "5 6"},
 		{"upgrade web 1 --template ", "default canary"}, {"upgrade --template ", ""},
 		{"undo web --to-revision ", "4\tweb runs web:1"}, {"plan --to-revision ", ""}, {"undo nope --to-revision ", ""},
 		{"diff ", "api web"}, {"diff web ", "4\tweb runs web:1"}, {"diff web 4 ", "4\tweb runs web:1"}, {"diff web 4 4 ", ""},
