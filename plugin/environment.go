@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"tkestack.io/tapp/crd/client"
+	"tkestack.io/tapp/plugin/fleet"
 )
 
 // environment is what all commands share.
@@ -85,6 +86,20 @@ func (e *environment) connect() (*session, error) {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
 	return s, nil
+}
+
+// newFleet is the command `fleet`.
+func newFleet(e *environment) *cobra.Command {
+	return fleet.New(fleet.Options{
+		Kubeconfig: e.kubeconfig, Streams: e.streams,
+		Usage:  func(err error) error { return usageError{err} },
+		Screen: func(moving bool) fleet.Screen { return newScreen(e.streams.Out, moving) },
+		Instance: func(ctx context.Context, member clientcmd.ClientConfig, tapp, id, output string) error {
+			there := *e
+			there.kubeconfig = member
+			return there.explain(ctx, tapp, id, output)
+		},
+	})
 }
 
 // withTimeout ends the context after the timeout. 0 is no timeout.

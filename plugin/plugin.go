@@ -12,8 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-
-	"tkestack.io/tapp/plugin/fleet"
 )
 
 // Streams are where the commands read and write.
@@ -96,7 +94,7 @@ Instances are given as ids and ranges of ids, for example 0-3,7.`,
 		newKill(e), newStart(e), newRestart(e), newUpgrade(e),
 		newPause(e), newResume(e),
 		newHistory(e), newUndo(e), newDiff(e), newMigrate(e),
-		fleet.New(fleet.Options{Kubeconfig: e.kubeconfig, Streams: streams, Usage: func(err error) error { return usageError{err} }}),
+		newFleet(e),
 		newCompletion(e),
 	)
 	e.completeNamespaces(root, "namespace")

@@ -21,6 +21,13 @@ type screen struct {
 	last    []string
 }
 
+func newScreen(w io.Writer, moving bool) *screen {
+	return &screen{w: w, painter: newPainter(w), live: moving && isTerminal(w)}
+}
+
+// Show is show, for package fleet.
+func (s *screen) Show(lines []string) { s.show(lines) }
+
 func (s *screen) show(lines []string) {
 	if s.live {
 		lines = s.fit(lines)

@@ -49,7 +49,7 @@ func (e *environment) status(ctx context.Context, name string, watch bool) error
 	if err != nil {
 		return err
 	}
-	screen := &screen{w: e.streams.Out, painter: newPainter(e.streams.Out), live: watch && isTerminal(e.streams.Out)}
+	screen := newScreen(e.streams.Out, watch)
 	if !watch {
 		o, err := s.observe(ctx, name)
 		if err != nil {

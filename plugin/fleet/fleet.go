@@ -1,4 +1,5 @@
-// Package fleet has the commands `kubectl tapp fleet`, which register clusters with a hub.
+// Package fleet has the commands `kubectl tapp fleet`: they register clusters with a hub, and
+// show and steer the rollouts of its AppSets.
 package fleet
 
 import (
@@ -31,6 +32,10 @@ type Options struct {
 	Streams    genericiooptions.IOStreams
 	// Usage makes an error one of the command line.
 	Usage func(error) error
+	// Screen shows frames; moving: on a terminal, one in the place of the other.
+	Screen func(moving bool) Screen
+	// Instance explains one instance of a TApp in the cluster and namespace of a kubeconfig.
+	Instance func(ctx context.Context, member clientcmd.ClientConfig, tapp, id, output string) error
 }
 
 // common are the flags of all commands.
@@ -44,7 +49,7 @@ type common struct {
 func New(o Options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fleet",
-		Short: "Register clusters with the hub of a fleet",
+		Short: "Register the clusters of a fleet; see and steer the rollouts of AppSets",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -56,6 +61,7 @@ func New(o Options) *cobra.Command {
 	all := &common{Options: o}
 	c.PersistentFlags().StringVar(&all.clusterNamespace, "cluster-namespace", "tapp-system", "Namespace of the hub that has the registrations")
 	c.PersistentFlags().BoolVar(&all.allowLocal, "allow-local", false, "Take members at loopback and link-local addresses; the hub's controller needs --allow-local-clusters for it")
+	c.AddCommand(newGet(all), newStatus(all), newExplain(all), newConfirm(all), newPause(all), newResume(all), newOrphans(all))
 	c.AddCommand(newJoin(all), newClusters(all), newSecure(all), newAccept(all))
 	return c
 }
