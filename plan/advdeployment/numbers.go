@@ -52,8 +52,9 @@ func (c *computation) numbersOf(u *unit) numbers {
 // stopped instances of a TApp, which are not to run.
 func stopped(o map[string]any, replicas int32) (out int32) {
 	statuses, _, _ := unstructured.NestedStringMap(o, "spec", "statuses")
+	start, _, _ := unstructured.NestedInt64(o, "spec", "ordinals", "start")
 	for id, status := range statuses {
-		if n, err := strconv.Atoi(id); err == nil && n >= 0 && n < int(replicas) && status == "Killed" {
+		if n, err := strconv.Atoi(id); err == nil && n >= int(start) && n < int(start)+int(replicas) && status == "Killed" {
 			out++
 		}
 	}

@@ -290,4 +290,10 @@ func TestStopped(t *testing.T) {
 	w.step()
 	s := w.d.Status.AggrStatus
 	w.expect("sums", fmt.Sprint(s.Status, s.Desired, s.Available, s.UnAvailable), fmt.Sprint(v1beta1.PhaseRunning, 1, 1, 0))
+	// Of ids that begin elsewhere those count that the TApp has.
+	w.children[webTApp].Object["spec"].(map[string]any)["ordinals"] = map[string]any{"start": int64(7)}
+	if got := stopped(w.children[webTApp].Object, 2); got != 1 {
+		t.Errorf("%d of the instances 7 and 8 are stopped", got)
+	}
+	delete(w.children[webTApp].Object["spec"].(map[string]any), "ordinals")
 }
