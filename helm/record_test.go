@@ -6,7 +6,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"math/rand/v2"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -148,6 +150,34 @@ func TestSecret(t *testing.T) {
 	}}
 	if !reflect.DeepEqual(secret.ObjectMeta, want) || secret.Type != "helm.sh/release.v1" {
 		t.Errorf("%+v", secret)
+	}
+}
+
+// TestLargeRecord: the sentence has the sizes, and what to do.
+func TestLargeRecord(t *testing.T) {
+	noise := make([]byte, 800<<10)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	r := &helm.Record{Name: "blue", Version: 1, Chart: json.RawMessage(`{"metadata": {"name": "web", "version": "1.0.0"}}`), Manifest: base64.StdEncoding.EncodeToString(noise)}
+	_, err := r.Secret(at)
+	const want = `^chart web-1\.0\.0: its record has 1[01]\d{5} bytes, and a Secret holds 1048576: keep files out of the chart with \.helmignore, or make values and manifests smaller$`
+	if err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+func TestHooksFor(t *testing.T) {
+	hook := func(name string, weight int, events ...string) helm.Hook {
+		return helm.Hook{Name: name, Weight: weight, Events: events}
+	}
+	hooks := []helm.Hook{hook("a", 5, helm.PreInstall), hook("d", -1, helm.PreInstall, helm.PreUpgrade), hook("c", 0, helm.PreInstall), hook("b", 0, helm.PreInstall), hook("e", 0, helm.PostInstall)}
+	for event, want := range map[string]string{helm.PreInstall: "dbca", helm.PreUpgrade: "d", helm.PostInstall: "e", helm.PreDelete: ""} {
+		got := ""
+		for _, h := range helm.HooksFor(hooks, event) {
+			got += h.Name
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", event, got, want)
+		}
 	}
 }
 

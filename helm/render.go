@@ -2,6 +2,7 @@ package helm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,7 +43,8 @@ type Answer struct {
 type Limits struct {
 	// Time is how long it may take; 0: 10 s.
 	Time time.Duration
-	// Memory is how many bytes the child process may have; 0: 512 MiB.
+	// Memory is how many bytes a child process may have; 0: 512 MiB. It has less where all
+	// of them would not fit into the container.
 	Memory int64
 	// AtOnce is how many child processes there may be; 0: 2.
 	AtOnce int
@@ -97,21 +99,25 @@ func (r *Renderer) run(parent context.Context, input []byte) (*Rendered, error) 
 	if err != nil {
 		return nil, err
 	}
+	memory, err := r.memory()
+	if err != nil {
+		return nil, err
+	}
 	answer, complaint := &bounded{max: maxAnswer}, &bounded{max: maxComplaint}
 	child := exec.CommandContext(ctx, program[0], program[1:]...)
 	child.Args[0] = "tapp"
 	child.Stdin, child.Stdout, child.Stderr = bytes.NewReader(input), answer, complaint
 	child.Dir = "/"
-	child.Env = r.environment()
+	child.Env = environment(memory)
 	child.WaitDelay = time.Second
 	if err := child.Run(); err != nil {
-		return nil, r.failure(ctx, parent, err, complaint.String())
+		return nil, r.failure(ctx, parent, err, death{complaint.kept.String(), memory})
 	}
 	if answer.full {
-		return nil, &Error{Chart: last(complaint.String(), ProgressChart), Message: fmt.Sprintf("it renders to more than %d bytes", maxAnswer)}
+		return nil, &Error{Chart: last(complaint.kept.String(), ProgressChart), Message: fmt.Sprintf("it renders to more than %d bytes", maxAnswer)}
 	}
 	var a Answer
-	if err := json.Unmarshal(answer.Bytes(), &a); err != nil {
+	if err := json.Unmarshal(answer.kept.Bytes(), &a); err != nil {
 		return nil, fmt.Errorf("reading what the render process wrote: %w", err)
 	}
 	switch {
@@ -141,20 +147,27 @@ func (r *Renderer) commandLine() ([]string, error) {
 }
 
 // environment of the child process: no credentials, no proxies, nothing of ours.
-func (r *Renderer) environment() []string {
+func environment(memory int64) []string {
 	return []string{
 		// The collector works harder before the limit is hit.
-		"GOMEMLIMIT=" + strconv.FormatInt(r.limits.Memory/8*7, 10),
+		"GOMEMLIMIT=" + strconv.FormatInt(memory/8*7, 10),
 		"GOTRACEBACK=none",
-		MemoryVariable + "=" + strconv.FormatInt(r.limits.Memory, 10),
+		MemoryVariable + "=" + strconv.FormatInt(memory, 10),
 	}
 }
 
 // MemoryVariable tells the child process how many bytes it may have.
 const MemoryVariable = "TAPP_RENDER_MEMORY"
 
+// death is what a child process left that gave no answer.
+type death struct {
+	complaint string
+	memory    int64
+}
+
 // failure says why the child process gave no answer.
-func (r *Renderer) failure(ctx, parent context.Context, err error, complaint string) error {
+func (r *Renderer) failure(ctx, parent context.Context, err error, d death) error {
+	complaint := d.complaint
 	if cause := context.Cause(parent); cause != nil {
 		return cause
 	}
@@ -169,12 +182,12 @@ func (r *Renderer) failure(ctx, parent context.Context, err error, complaint str
 	case errors.Is(context.Cause(ctx), errTooLong):
 		return at(fmt.Sprintf("rendering did not end within %s", r.limits.Time))
 	case strings.Contains(complaint, "out of memory"), strings.Contains(complaint, "cannot allocate memory"):
-		return at(fmt.Sprintf("rendering needs more than %d MiB of memory", r.limits.Memory>>20))
+		return at(fmt.Sprintf("rendering needs more than %d MiB of memory", d.memory>>20))
 	case strings.Contains(complaint, "stack exceeds"), strings.Contains(complaint, "stack overflow"):
 		return at("rendering nests too deeply")
 	}
 	lines := strings.Split(strings.TrimSpace(complaint), "\n")
-	return fmt.Errorf("rendering chart %s in a child process: %w: %s", chart, err, lines[len(lines)-1])
+	return fmt.Errorf("rendering chart %s in a child process: %w: %s", cmp.Or(chart, "(not read yet)"), err, cmp.Or(lines[len(lines)-1], "it said nothing"))
 }
 
 // last finds the last line that begins so, and gives its rest.
@@ -188,19 +201,20 @@ func last(text, prefix string) string {
 	return found
 }
 
-// bounded keeps the beginning of what is written to it.
+// bounded keeps the beginning of what is written to it. It has no ReadFrom, which would
+// go round Write.
 type bounded struct {
-	bytes.Buffer
+	kept bytes.Buffer
 	max  int
 	full bool
 }
 
 // Write takes all, so that the child process is not blocked, and keeps what fits.
 func (b *bounded) Write(p []byte) (int, error) {
-	if room := b.max - b.Len(); len(p) > room {
+	if room := b.max - b.kept.Len(); len(p) > room {
 		b.full = true
-		b.Buffer.Write(p[:room])
+		b.kept.Write(p[:room])
 		return len(p), nil
 	}
-	return b.Buffer.Write(p)
+	return b.kept.Write(p)
 }

@@ -35,7 +35,7 @@ func judge(address string) error {
 	public := ip.IsGlobalUnicast() && !ip.IsPrivate() &&
 		!slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(ip) })
 	if !public {
-		return fmt.Errorf("address %s is not public, and such are not allowed (--allow-private-chart-hosts)", ip)
+		return fmt.Errorf("address %s is not public, and such are not allowed (--allow-private-charts)", ip)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func registries(t *testing.T, front func(http.Handler) http.Handler) *server {
 		}
 		next.ServeHTTP(w, r)
 	})
-	s.push = func(name, tag, layerType string, archive []byte) {
+	s.push = func(name, tag, layerType string, archive []byte) string {
 		config := []byte("{}")
 		manifest, err := json.Marshal(map[string]any{
 			"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
@@ -46,6 +46,7 @@ func registries(t *testing.T, front func(http.Handler) http.Handler) *server {
 		upload(t, memory, "/v2/"+name+"/blobs/uploads/?digest=sha256:"+digest(config), http.MethodPost, "", config)
 		upload(t, memory, "/v2/"+name+"/blobs/uploads/?digest=sha256:"+digest(archive), http.MethodPost, "", archive)
 		upload(t, memory, "/v2/"+name+"/manifests/"+tag, http.MethodPut, "application/vnd.oci.image.manifest.v1+json", manifest)
+		return "sha256:" + digest(manifest)
 	}
 	return s
 }
@@ -82,14 +83,16 @@ const helmLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 
 func TestRegistry(t *testing.T) {
 	s := registries(t, nil)
+	pinned := ""
 	for _, v := range []string{"1.0.0", "1.2.0", "1.10.0", "2.0.0-rc.1", "0.9.0_build.7"} {
-		s.push("charts/web", v, helmLayer, chart(t, "web", strings.ReplaceAll(v, "_", "+")))
+		pinned = s.push("charts/web", v, helmLayer, chart(t, "web", strings.ReplaceAll(v, "_", "+")))
 	}
 	options := source.Options{AllowPrivate: true, Repositories: file(t, s, entry("ours", "oci://"+host(s)+"/charts", ""))}
 	for _, c := range []struct{ url, version, found string }{
 		{"ours/web", "", "1.10.0"}, {"ours/web", "1.2.0", "1.2.0"}, {"ours/web", "~1.2", "1.2.0"}, {"ours/web", "0.9.0+build.7", "0.9.0+build.7"},
 		{"oci://" + host(s) + "/charts/web", "^1", "1.10.0"},
 		{"oci://" + host(s) + "/charts/web:1.0.0", "", "1.0.0"},
+		{"oci://" + host(s) + "/charts/web@" + pinned, "", "0.9.0+build.7"},
 		{"oci://" + host(s) + "/charts/web:1.0.0", "1.0.0", "1.0.0"},
 	} {
 		got, err := resolve(t, options, c.url, c.version)

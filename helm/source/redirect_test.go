@@ -51,7 +51,7 @@ func TestRedirectsAreJudged(t *testing.T) {
 		}
 		return judge(address)
 	}
-	const refused = "address 127.0.0.1 is not public, and such are not allowed (--allow-private-chart-hosts)"
+	const refused = "address 127.0.0.1 is not public, and such are not allowed (--allow-private-charts)"
 	for _, alias := range []string{"redirect", "index", "realm", "blob"} {
 		if _, err := s.Resolve(t.Context(), Reference{URL: alias + "/web", Version: "1.0.0"}); err == nil || !strings.HasSuffix(err.Error(), refused) {
 			t.Errorf("%s: %v", alias, err)

@@ -51,7 +51,7 @@ type server struct {
 	*httptest.Server
 	files map[string]http.HandlerFunc
 	// push stores a chart in a registry.
-	push func(name, tag, layerType string, archive []byte)
+	push func(name, tag, layerType string, archive []byte) (digest string)
 
 	mu    sync.Mutex
 	asked []string

@@ -196,7 +196,7 @@ func TestPrivateAddresses(t *testing.T) {
 	options := source.Options{Repositories: file(t, s, entry("local", s.URL, "")), AllowURLs: true}
 	for _, url := range []string{"local/web", s.URL + "/web.tgz", "https://localhost:1/web.tgz", "oci://" + host(s) + "/web", "https://[::1]:1/web.tgz", "https://[::ffff:127.0.0.1]:1/web.tgz"} {
 		_, err := resolve(t, options, url, "1.0.0")
-		if err == nil || !strings.Contains(err.Error(), "is not public, and such are not allowed (--allow-private-chart-hosts)") {
+		if err == nil || !strings.Contains(err.Error(), "is not public, and such are not allowed (--allow-private-charts)") {
 			t.Errorf("%s: %v", url, err)
 		}
 	}

@@ -68,7 +68,7 @@ var rooms = []room{
 
 	// Charts and releases: it knows no kind, and talks to no cluster. Nothing else
 	// imports helm.sh.
-	{name: "helm", only: []string{"helm.sh/helm/v4", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/yaml"}},
+	{name: "helm", only: []string{"helm.sh/helm/v4", "github.com/KimMachineGun/automemlimit", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/yaml"}},
 	{name: "helm/source", may: []string{"helm"}, only: []string{"github.com/Masterminds/semver/v3", "github.com/opencontainers/image-spec", "oras.land/oras-go/v2", "sigs.k8s.io/yaml"}},
 	{name: "helm/engine", may: []string{"helm"}, only: []string{"helm.sh/helm/v4", "github.com/urfave/cli/v2"}},
 

@@ -48,6 +48,9 @@ var rooms = []room{
 	{advDeploymentRoom, advDeploymentPlans},
 	{appSetRoom, appSetPlans},
 	{appSetShellRoom, appSetShell},
+	{helmRoom, helmRecords},
+	{helmEngineRoom, helmEngine},
+	{helmSourceRoom, helmSource},
 }
 
 // mutate returns the text of the file with the edit. That the text is not there any
@@ -122,6 +125,10 @@ const (
 	appSetRoom        = "plan/appset"
 	advDeploymentRoom = "plan/advdeployment"
 	appSetShellRoom   = "controller/appset"
+
+	helmRoom       = "helm"
+	helmEngineRoom = "helm/engine"
+	helmSourceRoom = "helm/source"
 )
 
 // quick is a run with few random cases, thorough one with all. What they find is
@@ -152,6 +159,9 @@ var stages = []stage{
 	{appSetRoom, appSetRoom, [][]string{quick, thorough}, []string{appSetRoom}},
 	{advDeploymentRoom, advDeploymentRoom, [][]string{nil}, []string{advDeploymentRoom}},
 	{appSetShellRoom, appSetShellRoom, [][]string{nil}, []string{appSetShellRoom}},
+	{helmRoom, helmRoom, [][]string{quick}, []string{helmRoom}},
+	{helmSourceRoom, helmSourceRoom, [][]string{nil}, []string{helmSourceRoom}},
+	{helmEngineRoom, helmEngineRoom, [][]string{nil}, []string{helmEngineRoom}},
 	{"the model", "test/model", [][]string{{"-test.run=TestSmallSpaces"}}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, inPlaceRoom, templateRoom, shellRoom, cacheRoom, writeRoom, statusRoom, loopRoom, typesRoom}},
 }
