@@ -19,13 +19,16 @@ func StampPatch(pod, want *corev1.Pod, h template.Hashes) ([]byte, error) {
 	for _, m := range [2]map[string]string{bare.Labels, bare.Annotations} {
 		maps.DeleteFunc(m, func(key, _ string) bool { return !template.IsOurKey(key) })
 	}
-	return RelabelPatch(pod, &bare, h)
+	return marshalMetadata(metadataChanges(pod, &bare, h, &template.Record{})) // of which nothing leaves
 }
 
 // RelabelPatch is a strategic merge patch that brings a pod's labels, annotations
 // and hashes to want's; nil when they are. It changes nothing that runs.
 func RelabelPatch(pod, want *corev1.Pod, h template.Hashes) ([]byte, error) {
-	m := metadataChanges(pod, want, h)
+	return marshalMetadata(metadataChanges(pod, want, h, template.RecordOf(pod)))
+}
+
+func marshalMetadata(m metaPatch) ([]byte, error) {
 	if len(m.Labels)+len(m.Annotations) == 0 {
 		return nil, nil
 	}
@@ -38,8 +41,7 @@ func RelabelPatch(pod, want *corev1.Pod, h template.Hashes) ([]byte, error) {
 
 // metadataChanges sets what want has and the last template had not, and removes what the
 // last template had and want has not. want carries all of ours that must stay.
-func metadataChanges(pod, want *corev1.Pod, h template.Hashes) metaPatch {
-	last := template.RecordOf(pod)
+func metadataChanges(pod, want *corev1.Pod, h template.Hashes, last *template.Record) metaPatch {
 	m := metaPatch{
 		Target:      Target{UID: pod.UID},
 		Labels:      mapChanges(pod.Labels, want.Labels, last.Labels, last.HasLabel),

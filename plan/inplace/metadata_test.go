@@ -128,3 +128,24 @@ func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCond
 	}
 	return nil
 }
+
+// TestStampTakesNothingAway: a pod whose hash was lost gets it back, and keeps the labels
+// and annotations of its template, and what others made of them.
+func TestStampTakesNothingAway(t *testing.T) {
+	record := `{"labels":["app"],"annotations":["scrape"]}`
+	pod := podWith("a:1")
+	pod.Labels = map[string]string{"app": "x", "foreign": "1", tappv1.LabelTemplateHash: "somebody's"}
+	pod.Annotations = map[string]string{"scrape": "15020", tappv1.AnnotationTemplateKeys: record}
+	want := podWith("a:1")
+	want.Labels = map[string]string{"app": "x", tappv1.LabelInstanceID: "0"}
+	want.Annotations = map[string]string{"scrape": "8080", tappv1.AnnotationTemplateKeys: record}
+	patch, err := StampPatch(pod, want, someHashes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := applyPatch(t, pod, patch)
+	labels := map[string]string{"app": "x", "foreign": "1", tappv1.LabelInstanceID: "0", tappv1.LabelTemplateHash: someHashes.Template, tappv1.LabelUniqHash: someHashes.Uniq}
+	if !maps.Equal(next.Labels, labels) || !maps.Equal(next.Annotations, pod.Annotations) {
+		t.Errorf("%v\n%v", next.Labels, next.Annotations)
+	}
+}

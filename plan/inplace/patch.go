@@ -74,7 +74,7 @@ func (u Update) Patch() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("record the state of the update: %w", err)
 	}
-	p := podPatch{Metadata: metadataChanges(u.Pod, u.Want, u.Hashes)}
+	p := podPatch{Metadata: metadataChanges(u.Pod, u.Want, u.Hashes, template.RecordOf(u.Pod))}
 	p.Metadata.ResourceVersion = u.ResourceVersion
 	p.Metadata.annotate(tappv1.AnnotationInPlaceState, string(text))
 	if len(spec.Containers)+len(spec.InitContainers) > 0 {

@@ -18,6 +18,8 @@ var inPlace = []mutant{
 		"(old == value || template.IsNodeKey(key))", "old == value"},
 	{"ports-removed", "metadata.go", "an update takes the host ports off a pod whose template asks for none any more",
 		" && !template.IsNodeKey(key) {\n			changes[key] = nil", " {\n			changes[key] = nil"},
+	{"stamp-takes-labels", "metadata.go", "a pod that gets our hash back loses the labels of its template",
+		"&bare, h, &template.Record{})", "&bare, h, template.RecordOf(pod))"},
 	{"stamp-sets-back", "metadata.go", "a pod that gets our hash loses what others made of its annotations",
 		"return !template.IsOurKey(key) })", "return false && !template.IsOurKey(key) })"},
 	{"mirrors-set-back", "patch.go", "an update of one container sets back the image that admission gave another one",
