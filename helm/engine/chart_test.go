@@ -3,11 +3,14 @@ package engine_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"testing"
 
 	"tkestack.io/tapp/helm"
+	"tkestack.io/tapp/helm/engine"
 )
 
 // shop is a chart with a bit of everything.
@@ -121,7 +124,7 @@ func TestRender(t *testing.T) {
 		Chart:       archive(t, shop),
 		Values:      []string{"greeting: hi\nimage: {repository: from-podspec}\ncache: {size: 6}\nreplicaCount: 2\n", "cache: {size: 7}\n"},
 		Defaults:    map[string]any{"image": map[string]any{"tag": "v4", "repository": "unused"}, "container": map[string]any{"image": map[string]any{"tag": "v4"}}},
-		Overrides:   map[string]any{"replicaCount": 5, "sym": map[string]any{"group": "blue"}, "greeting": map[string]any{"a": "no map in the chart"}},
+		Overrides:   map[string]any{"replicaCount": 5, "unknown": 1, "sym": map[string]any{"group": "blue"}, "greeting": map[string]any{"a": "no map in the chart"}},
 		KubeVersion: "v1.37.2", APIVersions: []string{"v1", "autoscaling/v2/HorizontalPodAutoscaler"},
 	})
 	same(t, "chart", out.Chart, helm.ChartInfo{Name: "web", Version: "1.2.3", AppVersion: "7"})
@@ -183,10 +186,21 @@ func TestHooks(t *testing.T) {
 
 // TestRenderIsSteady: equal requests have equal answers; records are compared.
 func TestRenderIsSteady(t *testing.T) {
-	request := helm.Request{Chart: archive(t, shop), Revision: 2}
+	files := maps.Clone(shop)
+	for _, name := range []string{"queue", "search", "store"} {
+		files["charts/"+name+"/Chart.yaml"] = "apiVersion: v2\nname: " + name + "\nversion: 0.1.0\n"
+		files["charts/"+name+"/crds/"+name+".yaml"] = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " + name + ".example.com}\n"
+	}
+	request := helm.Request{Chart: archive(t, files), Release: "blue", Namespace: "shop", Revision: 2, Values: []string{"queue: {enabled: true}"}}
 	first := render(t, request)
-	for range 3 {
-		same(t, "rendered again", render(t, request), first)
+	for range 10 {
+		again, err := engine.Render(request, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "crds", again.CRDs, first.CRDs)
+		same(t, "objects", again.Manifest, first.Manifest)
+		same(t, "record", string(again.Record), string(first.Record))
 	}
 }
 

@@ -217,3 +217,31 @@ func TestLogin(t *testing.T) {
 		}
 	}
 }
+
+// TestTokensStay: a registry may keep its blobs elsewhere, where its tokens do not go.
+func TestTokensStay(t *testing.T) {
+	blobs := serve(t)
+	here := ""
+	s := registries(t, func(next http.Handler) http.Handler {
+		return wantToken(func() string { return here })(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, "/blobs/") {
+				http.Redirect(w, r, blobs.URL+r.URL.Path, http.StatusTemporaryRedirect)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}))
+	})
+	here = s.URL
+	s.files["/token"] = realm
+	web := chart(t, "web", "1.0.0")
+	s.push("charts/web", "1.0.0", helmLayer, web)
+	path := "/v2/charts/web/blobs/sha256:" + digest(web)
+	blobs.files[path] = body(web)
+	options := source.Options{AllowPrivate: true, Repositories: file(t, s, entry("r", "oci://"+host(s), ", username: me, password: secret"))}
+	if _, err := resolve(t, options, "r/charts/web", "1.0.0"); err != nil {
+		t.Fatal(err)
+	}
+	if len(blobs.asked) != 1 || blobs.asked[0] != path {
+		t.Errorf("the other host was asked %v", blobs.asked)
+	}
+}

@@ -27,7 +27,7 @@ var helmEngine = []mutant{
 	{"overrides-below-users", "values.go", "the user's values win over the podSet's replicas",
 		"return loader.MergeMaps(out, known(r.chart.Values, r.request.Overrides)), nil", "return loader.MergeMaps(known(r.chart.Values, r.request.Overrides), out), nil"},
 	{"unknown-keys-set", "values.go", "values are set that the chart has no key for",
-		"		if !ok {\n			continue\n		}\n", ""},
+		"		if !ok {\n", "		if !ok && key == \"\" {\n"},
 	{"remote-schema-fetched", "schema.go", "a schema that refers to other documents is used",
 		"		c.Schema = nil\n", ""},
 	{"tests-not-told", "render.go", "nobody is told that tests are not run",
