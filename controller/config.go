@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"tkestack.io/tapp/fleet"
 	"tkestack.io/tapp/process"
 )
 
@@ -85,6 +86,8 @@ type FleetConfig struct {
 	ProvidersFile string
 	// AllowLocal lets clusters have loopback and link-local addresses.
 	AllowLocal bool
+	// Network reaches the clusters; nil: the real one.
+	Network fleet.Network
 }
 
 // Registry takes metrics, and hands them to who serves them.

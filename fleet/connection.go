@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"syscall"
@@ -49,18 +48,17 @@ type transported struct {
 }
 
 // connect makes clients. verify is asked about each connection before it is used.
-func connect(config *rest.Config, allowLocal bool, verify func(context.Context, corev1client.CoreV1Interface) error) (*connection, error) {
-	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second, ControlContext: refuseLocal(allowLocal)}
+func connect(config *rest.Config, over Network, verify func(context.Context, corev1client.CoreV1Interface) error) (*connection, error) {
 	c := &connection{}
 	var err error
-	c.requests, err = transportedBy(config, dialer, func(r *rest.Config) {
+	c.requests, err = transportedBy(config, over, func(r *rest.Config) {
 		r.Timeout = requestTimeout
 		r.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(requestsPerSec, requestsBurst)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if c.watches, err = transportedBy(config, dialer, func(r *rest.Config) { r.QPS = -1 }); err != nil {
+	if c.watches, err = transportedBy(config, over, func(r *rest.Config) { r.QPS = -1 }); err != nil {
 		return nil, err
 	}
 	for _, t := range []transported{c.requests, c.watches} {
@@ -74,16 +72,16 @@ func (c *connection) close() {
 	c.watches.gate.close()
 }
 
-func transportedBy(config *rest.Config, dialer *net.Dialer, change func(*rest.Config)) (t transported, err error) {
+func transportedBy(config *rest.Config, over Network, change func(*rest.Config)) (t transported, err error) {
 	own := rest.CopyConfig(config)
 	server, _, err := rest.DefaultServerUrlFor(own) // the clients below see no certificate, and would take http
 	if err != nil {
 		return t, fmt.Errorf("reading the address of the server: %w", err)
 	}
-	t.gate = newGate(dialer.DialContext)
+	t.gate = newGate(over.Dial)
 	own.Dial, own.DisableCompression = t.gate.dial, true
 	own.Proxy = http.ProxyFromEnvironment // client-go would do the same, and keep the transport for ever
-	if t.gate.next, err = rest.TransportFor(own); err != nil {
+	if t.gate.next, err = over.Transport(own); err != nil {
 		return t, fmt.Errorf("making a transport: %w", err)
 	}
 	// The clients get the finished transport, with its credentials, and none besides.

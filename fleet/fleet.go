@@ -122,6 +122,8 @@ type Options struct {
 	Metrics *Metrics
 	// Checks lists the clusters; it may be nil.
 	Checks Checks
+	// Network reaches members; nil: the real one.
+	Network Network
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
 }

@@ -184,7 +184,11 @@ func (m *member) connect(config *rest.Config) (*session, error) {
 	config.UserAgent = m.fleet.UserAgent
 	s := &session{owner: m, clock: m.fleet.Clock, timeout: m.fleet.probeTimeout, selector: m.fleet.Selector}
 	var err error
-	if s.connection, err = connect(config, m.fleet.AllowLocal || m.reg.from.Kind == "", s.verify); err != nil {
+	over := m.fleet.Network
+	if over == nil {
+		over = newWires(m.fleet.AllowLocal || m.reg.from.Kind == "")
+	}
+	if s.connection, err = connect(config, over, s.verify); err != nil {
 		return nil, err
 	}
 	if m.fleet.HubUID != "" && m.reg.from.Kind != "" {
