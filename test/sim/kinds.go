@@ -3,7 +3,6 @@ package sim
 import (
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,30 +31,14 @@ type (
 
 func kinds() map[string]apiserver.Kind {
 	out := apiserver.Core()
-	out[tapps] = apiserver.Kind{
-		GVK: tappv1.GroupVersionKind(), New: func() object { return &tappv1.TApp{} }, NewList: func() runtime.Object { return &tappv1.TAppList{} },
-		Custom: true, Prepare: prepareTApp, Restrict: restrictTApp,
+	tapp := apiserver.Custom(tappv1.GroupVersionKind(), func() object { return &tappv1.TApp{} }, func() runtime.Object { return &tappv1.TAppList{} })
+	prepare := tapp.Prepare
+	tapp.Prepare = func(o object) {
+		prepare(o)
+		o.(*tappv1.TApp).Status.ObservedGeneration = -1 // the CRD's default
 	}
+	out[tapps] = tapp
 	return out
-}
-
-func prepareTApp(o object) {
-	t := o.(*tappv1.TApp)
-	t.Generation = 1
-	t.Status = tappv1.TAppStatus{ObservedGeneration: -1} // the CRD's default
-}
-
-func restrictTApp(_ *apiserver.Server, sub string, o, before object) error {
-	now, old := o.(*tappv1.TApp), before.(*tappv1.TApp)
-	if sub == "status" {
-		now.ObjectMeta, now.Spec = *old.ObjectMeta.DeepCopy(), *old.Spec.DeepCopy()
-		return nil
-	}
-	now.Status = *old.Status.DeepCopy()
-	if !equality.Semantic.DeepEqual(now.Spec, old.Spec) {
-		now.Generation++
-	}
-	return nil
 }
 
 func clone[T object](o T) T { return apiserver.Clone(o) }

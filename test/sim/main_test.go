@@ -2,6 +2,8 @@
 package sim
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -9,6 +11,8 @@ import (
 	"testing"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"tkestack.io/tapp/test/sim/drive"
 )
 
 var (
@@ -26,11 +30,29 @@ func TestMain(m *testing.M) {
 	runtime.GOMAXPROCS(1)
 	utilruntime.ErrorHandlers = nil // they sleep by a clock of their own
 	if *workers > 0 {
-		if err := drive(*start, *seeds, *workers); err != nil {
+		if err := runSeeds(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		return
 	}
 	os.Exit(m.Run())
+}
+
+// runSeeds runs many, and the ways to the crash points that they did not come to.
+func runSeeds() error {
+	sum, err := drive.Seeds(*start, *seeds, *workers, func(o drive.Outcome) string {
+		visited, of, _ := Coverage(o.Coverage).Visited()
+		return fmt.Sprintf("crashes at %d of %d points", visited, of)
+	})
+	if _, _, missing := Coverage(sum.Coverage).Visited(); len(missing) > 0 && err == nil {
+		var got drive.Outcome
+		got, err = drive.Process(context.Background(), "TestCrashPoints", *start, len(missing))
+		sum.Add(got)
+	}
+	_, _, missing := Coverage(sum.Coverage).Visited()
+	for _, p := range missing {
+		err = errors.Join(err, fmt.Errorf("no process crashed at the point %q", p))
+	}
+	return errors.Join(err, sum.Conclude(""))
 }

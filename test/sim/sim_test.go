@@ -1,10 +1,11 @@
 package sim
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"testing"
+
+	"tkestack.io/tapp/test/sim/drive"
 )
 
 // TestSeeds runs seeds, and fails when what must hold does not.
@@ -13,14 +14,14 @@ func TestSeeds(t *testing.T) {
 		replay(t, *one)
 		return
 	}
-	sum := outcome{Failures: map[int64]string{}, Coverage: Coverage{}}
+	var sum drive.Outcome
 	count := *seeds
 	if count == 0 {
 		count = someSeeds
 	}
 	for seed := *start; seed < *start+int64(count); seed++ {
 		r := Run(t, Draw(seed), false)
-		got := outcome{Seeds: 1, Steps: r.Steps, Coverage: r.Coverage, Failures: map[int64]string{}}
+		got := drive.Outcome{Seeds: 1, Steps: r.Steps, Coverage: r.Coverage, Failures: map[int64]string{}}
 		if r.Failure != nil {
 			got.Failures[seed] = r.Failure.Error()
 			t.Errorf("seed %d: %v", seed, r.Failure)
@@ -29,11 +30,13 @@ func TestSeeds(t *testing.T) {
 				r.Print(os.Stderr)
 			}
 		}
-		if sum.add(got); len(sum.Failures) >= 3 {
+		if sum.Add(got); len(sum.Failures) >= 3 {
 			break
 		}
 	}
-	sum.tell(t)
+	if *tell {
+		sum.Tell(t)
+	}
 }
 
 // mostWays is how many runs may go straight for a crash point until one gets there.
@@ -41,7 +44,7 @@ const mostWays = 30
 
 // TestCrashPoints has a process crash at each point there is, whatever the first seed is.
 func TestCrashPoints(t *testing.T) {
-	sum := outcome{Failures: map[int64]string{}, Coverage: Coverage{}}
+	var sum drive.Outcome
 	for _, p := range points() {
 		for seed := *start; sum.Coverage[p.String()] == 0; seed++ {
 			if seed == *start+mostWays {
@@ -49,7 +52,7 @@ func TestCrashPoints(t *testing.T) {
 				break
 			}
 			r := Run(t, Straight(seed, p), false)
-			got := outcome{Seeds: 1, Steps: r.Steps, Coverage: r.Coverage, Failures: map[int64]string{}}
+			got := drive.Outcome{Seeds: 1, Steps: r.Steps, Coverage: r.Coverage, Failures: map[int64]string{}}
 			if r.Failure != nil {
 				got.Failures[seed] = fmt.Sprintf("straight for %s: %v", p, r.Failure)
 				t.Errorf("seed %d, straight for %s: %v", seed, p, r.Failure)
@@ -57,23 +60,12 @@ func TestCrashPoints(t *testing.T) {
 					Shrink(t, r).Print(os.Stderr)
 				}
 			}
-			sum.add(got)
+			sum.Add(got)
 		}
 	}
-	sum.tell(t)
-}
-
-// tell the process that started this one.
-func (o *outcome) tell(t *testing.T) {
-	t.Helper()
-	if !*tell {
-		return
+	if *tell {
+		sum.Tell(t)
 	}
-	text, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fmt.Printf("%s%s\n", mark, text)
 }
 
 // replay shows a run, and when it failed the smallest one that fails too.

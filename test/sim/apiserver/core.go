@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +23,7 @@ const (
 	Namespaces = "namespaces"
 	Secrets    = "secrets"
 	ConfigMaps = "configmaps"
+	Leases     = "leases"
 )
 
 // ProtectClaim is the finalizer of claims.
@@ -47,6 +49,8 @@ func Core() map[string]Kind {
 		Pods: pod, Claims: claim, Events: event, Nodes: node, Namespaces: namespace,
 		Secrets:    core("Secret", func() Object { return &corev1.Secret{} }, func() runtime.Object { return &corev1.SecretList{} }),
 		ConfigMaps: core("ConfigMap", func() Object { return &corev1.ConfigMap{} }, func() runtime.Object { return &corev1.ConfigMapList{} }),
+		Leases: {GVK: coordinationv1.SchemeGroupVersion.WithKind("Lease"), New: func() Object { return &coordinationv1.Lease{} },
+			NewList: func() runtime.Object { return &coordinationv1.LeaseList{} }},
 		Revisions: {GVK: appsv1.SchemeGroupVersion.WithKind("ControllerRevision"), New: func() Object { return &appsv1.ControllerRevision{} },
 			NewList: func() runtime.Object { return &appsv1.ControllerRevisionList{} }},
 	}

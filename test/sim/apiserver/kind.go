@@ -2,7 +2,9 @@ package apiserver
 
 import (
 	"fmt"
+	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,8 +34,40 @@ type Kind struct {
 	// Restrict puts back what a write to the subresource does not cover, counts
 	// generations, and refuses what may not change.
 	Restrict func(s *Server, sub string, now, old Object) error
+	// Fields are owned by managers, for server-side apply; nil: it is not spoken.
+	Fields *Fields
 	// Grace of a deletion in seconds; nil: none.
 	Grace func(Object, metav1.DeleteOptions) int64
+}
+
+// Custom is the kind of a CRD with the usual fields Spec and Status, and the subresource
+// status.
+func Custom(gvk schema.GroupVersionKind, one func() Object, list func() runtime.Object) Kind {
+	field := func(o Object, name string) reflect.Value { return reflect.ValueOf(o).Elem().FieldByName(name) }
+	return Kind{GVK: gvk, New: one, NewList: list, Custom: true,
+		Prepare: func(o Object) {
+			o.SetGeneration(1)
+			if status := field(o, "Status"); status.IsValid() {
+				status.SetZero()
+			}
+		},
+		Restrict: func(_ *Server, sub string, now, before Object) error {
+			old := Clone(before)
+			if sub == "status" {
+				status := Clone(now)
+				reflect.ValueOf(now).Elem().Set(reflect.ValueOf(old).Elem())
+				field(now, "Status").Set(field(status, "Status"))
+				return nil
+			}
+			if status := field(now, "Status"); status.IsValid() {
+				status.Set(field(old, "Status"))
+			}
+			if !equality.Semantic.DeepEqual(field(now, "Spec").Interface(), field(old, "Spec").Interface()) {
+				now.SetGeneration(now.GetGeneration() + 1)
+			}
+			return nil
+		},
+	}
 }
 
 // Clone is a copy that may be written to.

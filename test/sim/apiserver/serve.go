@@ -43,6 +43,12 @@ func (s *Server) Serve(r *Request, lag int64, who Actor) *Answer {
 			return Refusal(err)
 		}
 		return s.tell(r, o, http.StatusOK, media)
+	case "update":
+		o, err := s.serveUpdate(r, who)
+		if err != nil {
+			return Refusal(err)
+		}
+		return s.tell(r, o, http.StatusOK, media)
 	case "delete":
 		o, err := DecodeDelete(r.Body)
 		if err != nil {
@@ -61,7 +67,23 @@ func (s *Server) Serve(r *Request, lag int64, who Actor) *Answer {
 }
 
 func (s *Server) servePatch(r *Request, who Actor) (Object, error) {
+	if types.PatchType(r.Media) == types.ApplyPatchType && s.kinds[r.Resource].Fields != nil {
+		return s.Apply(r, who)
+	}
 	return s.Patch(r.Resource, r.Key(), r.Sub, types.PatchType(r.Media), r.Body, who)
+}
+
+func (s *Server) serveUpdate(r *Request, who Actor) (Object, error) {
+	o, err := s.Decode(r.Resource, r.Body)
+	if err != nil {
+		return nil, err
+	}
+	return s.Update(r.Resource, r.Key(), r.Sub, who, func(now Object) error {
+		if o.GetUID() == "" {
+			o.SetUID(now.GetUID())
+		}
+		return Assign(now, o)
+	})
 }
 
 func (s *Server) serveCreate(r *Request, who Actor, media string) *Answer {

@@ -3,7 +3,7 @@
 //
 //	kind.go core.go           what it serves; Kubernetes' own kinds
 //	store.go                  objects, and all that ever happened to them
-//	server.go delete.go patch.go   writes
+//	server.go delete.go patch.go apply.go   writes
 //	request.go serve.go       requests over HTTP
 //	watch.go codec.go         watches; JSON and protobuf
 package apiserver
@@ -27,6 +27,8 @@ type Server struct {
 	// Admit changes or refuses a new object, as quotas and admission webhooks do; nil:
 	// none. It is called before defaults are filled in.
 	Admit func(resource string, o Object) error
+	// NeedsNamespaces refuses what is made in a namespace that does not exist.
+	NeedsNamespaces bool
 	// BreaksOff says that a pod is stamped, and not removed.
 	BreaksOff bool
 }
@@ -70,6 +72,9 @@ func (s *Server) Create(resource string, o Object, who Actor) (Object, error) {
 		if err := s.Admit(resource, o); err != nil {
 			return nil, err
 		}
+	}
+	if s.NeedsNamespaces && !k.Cluster && s.Get(Namespaces, o.GetNamespace()) == nil {
+		return nil, s.notFound(Namespaces, o.GetNamespace())
 	}
 	if s.Get(resource, Key(o)) != nil {
 		return nil, apierrors.NewAlreadyExists(s.GroupResource(resource), o.GetName())

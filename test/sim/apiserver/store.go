@@ -156,3 +156,13 @@ func SortedKeys[V any](m map[string]V) []string {
 	slices.Sort(out)
 	return out
 }
+
+// Restore the store as a backup from a version has it. Who watched has to be cut off.
+func (s *Store) Restore(version int64) {
+	for _, t := range s.Tables {
+		t.Objects = t.At(version)
+		i, _ := slices.BinarySearchFunc(t.History, version+1, func(c *Change, v int64) int { return int(c.Version - v) })
+		t.History = slices.Clip(t.History[:i])
+	}
+	s.Version = version
+}
