@@ -117,7 +117,7 @@ func (c *Controller) conclude(ctx context.Context, d *deed, err error, failures 
 		d.o.see(a.Cluster, d.part, now)
 		d.v.put(a.Cluster, d.part)
 	case outcome == write.Stale:
-		d.o.see(a.Cluster, d.part, now)
+		d.o.found(a.Cluster, a.UID, d.part, now)
 		d.v.put(a.Cluster, d.part)
 	case outcome == write.Interrupted, hub:
 		failures.Add(verbs[a.Op], err.Error(), err)

@@ -21,7 +21,8 @@ const patience = 5 * time.Second
 // sight is what is known of a part beside its cluster's cache: what a write resulted in,
 // or a live read showed.
 type sight struct {
-	part *v1beta1.AdvDeployment
+	part *v1beta1.AdvDeployment // nil: there is none, although
+	gone types.UID              // the cache may still show this one
 	// deleted is true when the deletion of part was asked for.
 	deleted bool
 	at      time.Time
@@ -34,6 +35,9 @@ func (c *Controller) current(ctx context.Context, key types.NamespacedName, o *o
 	known, ok := o.sights[cluster.Name]
 	if !ok {
 		return cluster
+	}
+	if known.part == nil {
+		return c.absent(ctx, key, o, cluster, known)
 	}
 	cached := cluster.Part
 	seen := cached != nil && (cached.UID != known.part.UID || !cache.Newer(known.part.ResourceVersion, cached.ResourceVersion))
@@ -51,7 +55,7 @@ func (c *Controller) current(ctx context.Context, key types.NamespacedName, o *o
 			cluster.Part, cluster.Certain = known.part, false
 			return cluster
 		}
-		o.see(cluster.Name, part, c.Clock.Now())
+		o.found(cluster.Name, known.part.UID, part, c.Clock.Now())
 		cluster.Part = part
 		return cluster
 	}
@@ -60,6 +64,27 @@ func (c *Controller) current(ctx context.Context, key types.NamespacedName, o *o
 		cluster.Part = known.part.DeepCopy()
 		cluster.Part.DeletionTimestamp = new(metav1.NewTime(known.at))
 	}
+	return cluster
+}
+
+// absent is a cluster of which was found out that the part in its cache is gone.
+func (c *Controller) absent(ctx context.Context, key types.NamespacedName, o *object, cluster plan.Cluster, known sight) plan.Cluster {
+	if cluster.Part == nil || cluster.Part.UID != known.gone {
+		delete(o.sights, cluster.Name)
+		return cluster
+	}
+	if c.Clock.Since(known.at) < patience {
+		cluster.Part = nil
+		return cluster
+	}
+	part, err := c.read(ctx, key, cluster.Name)
+	if err != nil {
+		klog.FromContext(ctx).V(2).Info("A part cannot be read", "cluster", cluster.Name, "reason", err.Error())
+		cluster.Part, cluster.Certain = nil, false
+		return cluster
+	}
+	o.found(cluster.Name, known.gone, part, c.Clock.Now())
+	cluster.Part = part
 	return cluster
 }
 

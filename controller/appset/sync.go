@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/events"
@@ -30,6 +31,19 @@ type object struct {
 	sights map[string]sight
 	// overruled: see plan.Input.
 	overruled map[string][]string
+}
+
+// found notes what a live read showed where a part with this UID was expected; nil: there
+// is no part.
+func (o *object) found(cluster string, expected types.UID, part *v1beta1.AdvDeployment, at time.Time) {
+	o.see(cluster, part, at)
+	if part != nil || expected == "" {
+		return
+	}
+	if o.sights == nil {
+		o.sights = map[string]sight{}
+	}
+	o.sights[cluster] = sight{gone: expected, at: at}
 }
 
 // see notes what a write or a live read showed; nil: there is no part.

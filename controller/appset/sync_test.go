@@ -3,6 +3,7 @@ package appset
 import (
 	"errors"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -266,4 +267,39 @@ func TestLateWrites(t *testing.T) {
 	w.expect("", nil)
 	w.must()
 	w.expect("PATCH appset, PATCH status", map[string]string{"one": "Apply", "two": "Apply"})
+}
+
+// TestGoneBehindTheCache: what a write found to be gone stays gone while the cache still
+// shows it, or each sync would forget the cluster, remember it, and find the same again.
+func TestGoneBehindTheCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "one", "two")
+		w.must()
+		w.catchUp()
+		w.must()
+		w.took()
+		w.app.DeletionTimestamp = new(metav1.Now())
+		w.members["one"].live = nil // its watch does not tell of it
+		w.members["two"].fails = func(op string) error {
+			if op == "Delete" {
+				return &net.OpError{Op: "dial", Err: errors.New("no route")}
+			}
+			return nil
+		}
+		for range 5 {
+			_, _ = w.step()
+		}
+		if got := strings.Join(w.members["one"].wrote, " "); strings.Count(got, "Delete") != 1 {
+			t.Errorf("did %s in cluster one, want one deletion", got)
+		}
+		if got := w.took(); len(got) > 3 {
+			t.Errorf("wrote %v to the hub", got)
+		}
+		time.Sleep(patience)
+		w.members["one"].wrote = nil
+		_, _ = w.step()
+		if got := strings.Join(w.members["one"].wrote, " "); got != "Observe" {
+			t.Errorf("did %q in cluster one after %v, want to look again", got, patience)
+		}
+	})
 }
