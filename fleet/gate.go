@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync"
 
+	"golang.org/x/sync/semaphore"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
@@ -26,9 +27,9 @@ type gate struct {
 	verify func(context.Context) error
 	dials  func(ctx context.Context, network, address string) (net.Conn, error)
 
-	// using is held for reading while a request is begun, and for writing while a new
-	// connection is asked about.
-	using sync.RWMutex
+	// using has a place for each request while it is begun, and all places are taken while
+	// a new connection is asked about. Who waits for one waits no longer than its request may.
+	using *semaphore.Weighted
 
 	mu    sync.Mutex
 	open  bool // connections may be made
@@ -37,8 +38,11 @@ type gate struct {
 	conns map[*gated]struct{}
 }
 
+// allPlaces is more than there are requests at once.
+const allPlaces = 1 << 30
+
 func newGate(dials func(ctx context.Context, network, address string) (net.Conn, error)) *gate {
-	return &gate{dials: dials, conns: map[*gated]struct{}{}}
+	return &gate{dials: dials, using: semaphore.NewWeighted(allPlaces), conns: map[*gated]struct{}{}}
 }
 
 // asking marks the requests of verify.
@@ -52,9 +56,11 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 		g.mu.Lock()
 		asked := g.asked
 		g.mu.Unlock()
-		g.using.RLock()
+		if err := g.using.Acquire(r.Context(), 1); err != nil {
+			return nil, err
+		}
 		response, err := g.send(r)
-		g.using.RUnlock()
+		g.using.Release(1)
 		if !errors.Is(err, errUnverified) || try == verifyTries {
 			return response, err
 		}
@@ -83,8 +89,10 @@ func (g *gate) send(r *http.Request) (*http.Response, error) {
 
 // ask who answers, unless somebody else did since.
 func (g *gate) ask(ctx context.Context, since int) error {
-	g.using.Lock()
-	defer g.using.Unlock()
+	if err := g.using.Acquire(ctx, allPlaces); err != nil {
+		return err
+	}
+	defer g.using.Release(allPlaces)
 	g.mu.Lock()
 	if g.good > since {
 		g.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,8 +47,9 @@ type lease struct {
 	holder string
 	clock  clock.PassiveClock
 
-	// asking is held while the Lease is read and written.
-	asking sync.Mutex
+	// asking has one place, which is taken while the Lease is read and written. Who waits
+	// for it waits no longer than its request may.
+	asking *semaphore.Weighted
 
 	mu      sync.Mutex
 	renewed time.Time // when the last renewal was begun; zero: it is not ours
@@ -64,13 +66,19 @@ func (e *otherFleetError) Error() string {
 	return fmt.Sprintf("another fleet controller writes here, that of the hub with the UID %s: end it, or register this cluster with one hub only", e.holder)
 }
 
+func newLease(client coordinationv1client.LeaseInterface, holder string, c clock.PassiveClock) *lease {
+	return &lease{client: client, holder: holder, clock: c, asking: semaphore.NewWeighted(1)}
+}
+
 // hold makes sure that this hub has the member for at least as long as a request takes.
 func (l *lease) hold(ctx context.Context) error {
 	if l.holds() {
 		return nil
 	}
-	l.asking.Lock()
-	defer l.asking.Unlock()
+	if err := l.asking.Acquire(ctx, 1); err != nil {
+		return fmt.Errorf("waiting for the Lease %s: %w", v1beta1.MemberLease, err)
+	}
+	defer l.asking.Release(1)
 	if l.holds() {
 		return nil
 	}
@@ -85,8 +93,10 @@ func (l *lease) holds() bool {
 
 // keep renews the Lease when it is time.
 func (l *lease) keep(ctx context.Context) error {
-	l.asking.Lock()
-	defer l.asking.Unlock()
+	if err := l.asking.Acquire(ctx, 1); err != nil {
+		return fmt.Errorf("waiting for the Lease %s: %w", v1beta1.MemberLease, err)
+	}
+	defer l.asking.Release(1)
 	l.mu.Lock()
 	due := l.renewed.IsZero() || l.clock.Since(l.renewed) >= leaseEvery-probeEvery/2
 	l.mu.Unlock()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -182,7 +184,7 @@ func (m *member) end() {
 func (m *member) connect(config *rest.Config) (*session, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = m.fleet.UserAgent
-	s := &session{owner: m, clock: m.fleet.Clock, timeout: m.fleet.probeTimeout, selector: m.fleet.Selector}
+	s := &session{owner: m, clock: m.fleet.Clock, timeout: m.fleet.probeTimeout, every: intervalOf(m.name), selector: m.fleet.Selector}
 	var err error
 	over := m.fleet.Network
 	if over == nil {
@@ -192,7 +194,7 @@ func (m *member) connect(config *rest.Config) (*session, error) {
 		return nil, err
 	}
 	if m.fleet.HubUID != "" && m.reg.from.Kind != "" {
-		s.lease = &lease{client: s.connection.requests.leases.Leases(metav1.NamespaceSystem), holder: string(m.fleet.HubUID), clock: s.clock}
+		s.lease = newLease(s.connection.requests.leases.Leases(metav1.NamespaceSystem), string(m.fleet.HubUID), s.clock)
 		s.leading = func() bool { return m.fleet.Leading == nil || m.fleet.Leading() }
 	}
 	s.parts = newParts(s.clock, func(key types.NamespacedName) { m.partChanged(s, key) }, s.listedAnew)
@@ -204,6 +206,13 @@ func (m *member) connect(config *rest.Config) (*session, error) {
 		s.run(ctx)
 	})
 	return s, nil
+}
+
+// intervalOf the probes of a member.
+func intervalOf(name string) time.Duration {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, name)
+	return probeEvery - time.Duration(h.Sum64()%uint64(probeSpread))
 }
 
 // partChanged tells of a part, unless another session serves.

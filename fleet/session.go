@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,9 +28,9 @@ import (
 const (
 	probeEvery   = 5 * time.Second
 	probeTimeout = 3 * time.Second
-	// probeJitter keeps the probes of many members apart. An interval is never longer than
-	// probeEvery, so that three failures fit into the time to Offline.
-	probeJitter = 500 * time.Millisecond
+	// probeSpread keeps the probes of many members apart: each has an interval of its own.
+	// None is longer than probeEvery, so that three failures fit into the time to Offline.
+	probeSpread = 500 * time.Millisecond
 	// reflectorBackoff between lists that fail. The probes say when a member is away.
 	backoffFirst = 500 * time.Millisecond
 	backoffMax   = 5 * time.Second
@@ -59,6 +58,7 @@ type session struct {
 	owner      owner
 	clock      clock.WithTicker
 	timeout    time.Duration // of a probe
+	every      time.Duration // a probe
 	selector   string
 	connection *connection
 	parts      *parts
@@ -98,7 +98,7 @@ func (s *session) run(ctx context.Context) {
 
 // rest until the next probe, and let the state change in between when time alone does.
 func (s *session) rest(ctx context.Context) {
-	probe := s.clock.After(probeEvery - rand.N(probeJitter)) //nolint:gosec // it only spreads probes
+	probe := s.clock.After(s.every)
 	for {
 		s.mu.Lock()
 		next := s.machine.Next(s.clock.Now())
