@@ -68,6 +68,8 @@ type Store struct {
 	Tables map[string]*Table
 	// Version of the last change.
 	Version int64
+	// Name begins the UIDs, so that those of several servers differ.
+	Name string
 	// Watchers are told of every change.
 	Watchers []func(*Change)
 
@@ -117,7 +119,7 @@ func (s *Store) commit(resource string, before, after Object, who Actor) Object 
 // NewUID is one that nothing has.
 func (s *Store) NewUID() types.UID {
 	s.uids++
-	return types.UID("u" + strconv.Itoa(s.uids))
+	return types.UID(s.Name + "u" + strconv.Itoa(s.uids))
 }
 
 // Actor is who writes.

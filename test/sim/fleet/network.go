@@ -1,0 +1,169 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"tkestack.io/tapp/test/sim/apiserver"
+)
+
+var (
+	errRefused = errors.New("connect: connection refused")
+	errClosed  = errors.New("use of closed network connection")
+)
+
+// dialTimeout is how long a connection to a member that is cut off is waited for.
+const dialTimeout = 5 * time.Second
+
+// link is a connection of a process to a member.
+type link struct {
+	net.Conn
+	to *cluster
+
+	mu      sync.Mutex
+	closed  chan struct{}
+	isOpen  bool
+	streams []*apiserver.Watch
+}
+
+// address lets who has a connection that wraps the link find it.
+type address struct{ *link }
+
+func (address) Network() string  { return "tcp" }
+func (a address) String() string { return a.to.name + ".example:6443" }
+
+// RemoteAddr implements net.Conn.
+func (l *link) RemoteAddr() net.Addr { return address{l} }
+
+// Close implements net.Conn.
+func (l *link) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isOpen {
+		l.isOpen = false
+		close(l.closed)
+		for _, x := range l.streams {
+			x.End()
+		}
+	}
+	return nil
+}
+
+// carry a watch; one that is closed ends it.
+func (l *link) carry(x *apiserver.Watch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.isOpen {
+		x.End()
+		return
+	}
+	l.streams = append(l.streams, x)
+}
+
+// Dial implements fleet.Network.
+func (r *replica) Dial(ctx context.Context, _, addr string) (net.Conn, error) {
+	name, _, _ := strings.Cut(addr, ".")
+	c := r.world.members[name]
+	switch {
+	case r.isDead() || c == nil || r.world.is(down, name):
+		return nil, errRefused
+	case r.world.is(cutThere, name) || r.world.is(cutBack, name):
+		select {
+		case <-r.world.clock.After(dialTimeout):
+			return nil, fmt.Errorf("dial tcp %s: i/o timeout", addr)
+		case <-ctx.Done():
+			time.Sleep(lateness(addr)) //nolint:forbidigo // of virtual time
+			return nil, ctx.Err()
+		}
+	}
+	l := &link{to: c, closed: make(chan struct{}), isOpen: true}
+	r.mu.Lock()
+	r.links = append(r.links, l)
+	r.mu.Unlock()
+	return l, nil
+}
+
+// Transport implements fleet.Network.
+func (r *replica) Transport(config *rest.Config) (http.RoundTripper, error) {
+	host := strings.TrimPrefix(config.Host, "https://")
+	return &wire{replica: r, host: host, token: config.BearerToken, dial: config.Dial}, nil
+}
+
+// wire is a transport to one host that has one connection at a time.
+type wire struct {
+	replica     *replica
+	host, token string
+	dial        func(ctx context.Context, network, address string) (net.Conn, error)
+
+	mu   sync.Mutex
+	conn net.Conn
+	busy int
+}
+
+// connection that is open, or a new one.
+func (c *wire) connection(ctx context.Context) (*link, error) {
+	c.mu.Lock()
+	conn := c.conn
+	c.mu.Unlock()
+	if conn != nil {
+		if l := linkOf(conn); l.open() {
+			return l, nil
+		}
+	}
+	conn, err := c.dial(ctx, "tcp", c.host)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	c.conn = conn
+	c.mu.Unlock()
+	return linkOf(conn), nil
+}
+
+func linkOf(conn net.Conn) *link { return conn.RemoteAddr().(address).link }
+
+func (l *link) open() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.isOpen
+}
+
+// CloseIdleConnections is asked for by its name.
+func (c *wire) CloseIdleConnections() {
+	c.mu.Lock()
+	conn := c.conn
+	idle := c.busy == 0
+	c.mu.Unlock()
+	if conn != nil && idle {
+		_ = conn.Close()
+	}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *wire) RoundTrip(h *http.Request) (*http.Response, error) {
+	l, err := c.connection(h.Context())
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	c.busy++
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		c.busy--
+		c.mu.Unlock()
+	}()
+	asked, err := apiserver.Read(h)
+	if err != nil {
+		return nil, err
+	}
+	return c.replica.ask(h, &request{Request: asked, to: l.to, born: l.to.births, link: l, token: c.token})
+}

@@ -1,0 +1,123 @@
+package fleet
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// Plan is all that a run depends on: equal plans give equal runs.
+type Plan struct {
+	Seed int64
+	// Horizon is the step from which on nothing goes wrong any more.
+	Horizon int
+	// Members is how many clusters there are beside the hub.
+	Members int
+	Edits   []Edit
+	Faults  []Fault
+}
+
+// Edit is something that a user does at a step.
+type Edit struct {
+	Step int
+	App  string // key of the AppSet
+	Kind string
+	A, B int // say more: a cluster, a podSet, a number, an image
+}
+
+func (e Edit) String() string {
+	return fmt.Sprintf("step %d: %s %s %d %d", e.Step, e.App, e.Kind, e.A, e.B)
+}
+
+// Fault is something that goes wrong at a step.
+type Fault struct {
+	Step int
+	Kind string
+	A    int // says more: a cluster, how long
+	// Site is the only write site that the fault strikes; empty: any.
+	Site string
+}
+
+func (f Fault) String() string {
+	return fmt.Sprintf("step %d: %s %d %s", f.Step, f.Kind, f.A, f.Site)
+}
+
+// Faults of one write of the controller: the next one that it makes.
+const (
+	crashBefore = "crash before a write"
+	crashAfter  = "crash after a write"
+	lostAnswer  = "a write is done, and its answer lost"
+	conflict    = "409 to a write"
+	serverError = "500 to a write"
+	tooMany     = "429 to a write"
+)
+
+func writeFaults() []string {
+	return []string{crashBefore, crashAfter, crashBefore, crashAfter, lostAnswer, conflict, serverError, tooMany}
+}
+
+// Faults of everything else.
+const (
+	cutThere    = "requests to a member are lost on the way there"
+	cutBack     = "answers of a member are lost on the way back"
+	slow        = "a member is slow"
+	dumb        = "a member is silent in its watches, and well in its probes"
+	down        = "a member is down"
+	revoked     = "credentials of a member are revoked"
+	restored    = "a member is restored from a backup"
+	rebuilt     = "a member is rebuilt under its name"
+	swapped     = "the kubeconfigs of two members are swapped"
+	hubRestored = "the hub is restored from a backup"
+	hubFreeze   = "watches of the hub stand still"
+	hubClose    = "watches of the hub are closed"
+	orderly     = "the controller is told to end"
+	workerLate  = "the worker of a member does nothing"
+	workerWrong = "the worker of a member tells of what was"
+	clockJump   = "the clock jumps"
+)
+
+func otherFaults() []string {
+	return []string{cutThere, cutThere, cutBack, slow, dumb, dumb, down, revoked, restored, rebuilt, swapped, hubRestored,
+		hubFreeze, hubClose, orderly, workerLate, workerWrong, clockJump, clockJump}
+}
+
+func editKinds() []string {
+	return []string{"image", "image", "image", "scale", "scale", "add cluster", "drop cluster", "drop cluster", "add podSet", "drop podSet",
+		"delete", "delete", "abandon", "leave now", "orphan", "pause", "edit part", "delete part", "maintain", "serve", "unregister", "register"}
+}
+
+func appKeys() []string { return []string{"shop/web", "shop/api"} }
+
+// Draw makes the plan of a seed.
+func Draw(seed int64) Plan {
+	rng := rand.New(rand.NewPCG(uint64(seed), 1))
+	p := Plan{Seed: seed, Horizon: 150 + rng.IntN(350), Members: 2 + rng.IntN(4)}
+	apps := appKeys()[:1]
+	if rng.IntN(4) == 0 {
+		apps = appKeys()
+	}
+	for _, app := range apps {
+		p.Edits = append(p.Edits, Edit{Step: rng.IntN(30), App: app, Kind: "create"})
+	}
+	for range 1 + rng.IntN(7) {
+		e := Edit{Step: 40 + rng.IntN(p.Horizon), App: apps[rng.IntN(len(apps))], A: rng.IntN(60), B: rng.IntN(60)}
+		e.Kind = editKinds()[rng.IntN(len(editKinds()))]
+		p.Edits = append(p.Edits, e)
+		if e.Kind == "delete" && rng.IntN(2) == 0 {
+			p.Edits = append(p.Edits, Edit{Step: e.Step + rng.IntN(60), App: e.App, Kind: "create"})
+		}
+	}
+	for range rng.IntN(8) {
+		f := Fault{Step: rng.IntN(p.Horizon), Kind: writeFaults()[rng.IntN(len(writeFaults()))], A: rng.IntN(100)}
+		if rng.IntN(2) == 0 {
+			f.Site = sites()[rng.IntN(len(sites()))]
+		}
+		p.Faults = append(p.Faults, f)
+	}
+	for range rng.IntN(6) {
+		p.Faults = append(p.Faults, Fault{Step: rng.IntN(p.Horizon), Kind: otherFaults()[rng.IntN(len(otherFaults()))], A: rng.IntN(100)})
+	}
+	slices.SortStableFunc(p.Edits, func(a, b Edit) int { return a.Step - b.Step })
+	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return a.Step - b.Step })
+	return p
+}

@@ -1,0 +1,315 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"tkestack.io/tapp/test/sim/apiserver"
+)
+
+const (
+	// mostSteps of a run, and mostTime after the last fault, within which it has to come
+	// to rest.
+	mostSteps = 12000
+	mostTime  = 2 * time.Hour
+	// restTime is how long nothing may be written at the end but Leases. Backoffs grow to
+	// 30 s, and what caches show is old after 2 minutes.
+	restTime = 150 * time.Second
+	// bookmarks come that often.
+	bookmarkEvery = time.Minute
+	// oddTime keeps what ends here apart from what ends by other clocks.
+	oddTime = 7 * time.Microsecond
+)
+
+// choice is one of the things that can happen next.
+type choice struct {
+	weight int
+	what   string
+	do     func()
+}
+
+// storm runs until the horizon: everything happens in any order.
+func (w *world) storm() error {
+	for w.steps = 0; w.steps < w.plan.Horizon && w.failure == nil; w.steps++ {
+		synctest.Wait()
+		w.follow()
+		if len(w.alive()) == 0 && w.rng.IntN(4) == 0 || w.steps == 0 {
+			if err := w.start(); err != nil {
+				return err
+			}
+			continue
+		}
+		w.pick(w.choices(true)).do()
+	}
+	return w.failure
+}
+
+func (w *world) pick(list []choice) choice {
+	total := 0
+	for _, c := range list {
+		total += c.weight
+	}
+	n := w.rng.IntN(total)
+	for _, c := range list {
+		if n -= c.weight; n < 0 {
+			return c
+		}
+	}
+	return list[len(list)-1]
+}
+
+// choices are what can happen next; stormy: time may pass though there is something to do.
+func (w *world) choices(stormy bool) []choice {
+	var out []choice
+	for _, r := range w.requests() {
+		switch {
+		case w.is(cutThere, r.to.name): // it waits on the way
+		case w.is(slow, r.to.name):
+			out = append(out, choice{1, "request", func() { w.grant(r) }})
+		default:
+			out = append(out, choice{20, "request", func() { w.grant(r) }})
+		}
+	}
+	w.watches = slices.DeleteFunc(w.watches, func(x *watching) bool { return !x.IsOpen() })
+	slices.SortStableFunc(w.watches, func(a, b *watching) int { return cmp.Compare(a.key(), b.key()) })
+	for _, x := range w.watches {
+		switch {
+		case x.to == w.hub && w.is(hubFreeze, ""):
+		case x.to != w.hub && (w.is(dumb, x.to.name) || w.is(cutThere, x.to.name) || w.is(cutBack, x.to.name)):
+		case len(x.Pending()) > 0:
+			out = append(out, choice{10, "watch", func() { w.deliver(x) }})
+		case x.to != w.hub && w.now().Sub(x.marked) >= bookmarkEvery:
+			out = append(out, choice{10, "bookmark", func() { w.mark(x) }})
+		}
+	}
+	for _, name := range w.names {
+		if do := w.errand(w.members[name]); do != nil {
+			out = append(out, choice{5, "worker", do})
+		}
+	}
+	for _, name := range w.names {
+		if do := w.accept(w.members[name]); do != nil && !stormy {
+			out = append(out, choice{1, "operator", do})
+		}
+	}
+	if do := w.collect(); do != nil {
+		out = append(out, choice{5, "collector", do})
+	}
+	if stormy || len(out) == 0 {
+		out = append(out, choice{10, "clock", func() { w.advance(w.span(), false) }})
+	}
+	return out
+}
+
+// span is how long time passes in a storm.
+func (w *world) span() time.Duration {
+	switch n := w.rng.IntN(100); {
+	case n < 40:
+		return oddTime + time.Duration(w.rng.IntN(50_000))*time.Microsecond
+	case n < 80:
+		return oddTime + time.Duration(50_000+w.rng.IntN(3_000_000))*time.Microsecond
+	default:
+		return oddTime + time.Duration(1_000_000+w.rng.IntN(20_000_000))*time.Microsecond
+	}
+}
+
+func (w *world) deliver(x *watching) {
+	x.Next()
+	w.heard(x)
+	w.quiet("%s sees %s of %s up to %d", x.replica.name, x.Resource, x.to.name, x.Told)
+}
+
+// mark tells a watch how far it is. Other things change in a cluster all the time.
+func (w *world) mark(x *watching) {
+	x.to.Version++
+	x.Told = x.to.Version
+	x.Bookmark()
+	w.heard(x)
+}
+
+func (w *world) heard(x *watching) {
+	x.marked = w.now()
+	if x.Resource == parts {
+		x.replica.heard[x.to.name] = w.now()
+	}
+}
+
+// calm lets everything that can happen happen, until nothing does any more.
+func (w *world) calm() error {
+	w.heal()
+	began := w.now()
+	w.wrote = began
+	for ; w.failure == nil; w.steps++ {
+		synctest.Wait()
+		list := w.choices(false)
+		w.pick(list).do()
+		if w.now().Sub(w.wrote) >= restTime {
+			return w.failure
+		}
+		if w.steps > mostSteps || w.now().Sub(began) > mostTime {
+			w.fail(fmt.Errorf("L2: no rest after %d steps and %s without faults", w.steps, w.now().Sub(began)))
+		}
+	}
+	return w.failure
+}
+
+// end ends all processes, so that nothing of the run is left.
+func (w *world) end() {
+	for _, r := range w.replicas {
+		if !r.isDead() {
+			w.kill(r)
+		}
+	}
+	for range 300 {
+		synctest.Wait()
+		if !slices.ContainsFunc(w.replicas, func(r *replica) bool { return !r.hasEnded() }) {
+			return
+		}
+		w.advance(time.Second, true)
+	}
+}
+
+// grant carries out a request, with what goes wrong about it.
+func (w *world) grant(r *request) {
+	w.done(r)
+	if why := w.unreachable(r); why != nil {
+		r.answer <- &apiserver.Answer{Err: why}
+		return
+	}
+	if r.link != nil && (r.token != r.to.token || w.is(revoked, r.to.name)) {
+		w.quiet("%s %s at %s: 401", r.replica.name, r, r.to.name)
+		r.answer <- apiserver.Refusal(apierrors.NewUnauthorized("simulated"))
+		return
+	}
+	switch {
+	case r.Verb == "watch":
+		w.watch(r)
+	case r.IsWrite():
+		w.write(r)
+	default:
+		w.read(r)
+	}
+}
+
+// unreachable says why nobody is there; nil: somebody is.
+func (w *world) unreachable(r *request) error {
+	if w.is(down, r.to.name) {
+		return errRefused
+	}
+	if r.born != r.to.births {
+		return errClosed
+	}
+	return nil
+}
+
+func (w *world) actor(r *request) apiserver.Actor {
+	return apiserver.Actor{By: r.replica.name, At: w.now(), Cause: r}
+}
+
+func (w *world) watch(r *request) {
+	x, a := r.to.ServeWatch(r.Request, 0)
+	w.quiet("%s %s at %s from %s", r.replica.name, r, r.to.name, r.Query.Get("resourceVersion"))
+	if x != nil {
+		open := &watching{x, r.replica, r.to, w.now()}
+		w.watches = append(w.watches, open)
+		if r.link != nil {
+			r.link.carry(x)
+		}
+		if r.Query.Get("sendInitialEvents") == "true" {
+			w.heard(open)
+		}
+	}
+	r.answer <- a
+}
+
+func (w *world) read(r *request) {
+	a := r.to.Serve(r.Request, 0, w.actor(r))
+	w.quiet("%s %s at %s: %d", r.replica.name, r, r.to.name, a.Status)
+	if w.is(cutBack, r.to.name) {
+		return // the answer is lost
+	}
+	if r.Verb == "list" && r.Resource == parts && a.Status == http.StatusOK {
+		r.replica.heard[r.to.name] = w.now()
+	}
+	r.answer <- a
+}
+
+// site is the place of the controller that a write comes from.
+func (r *request) site() string {
+	where := "member"
+	if r.link == nil {
+		where = "hub"
+	}
+	what := r.Resource
+	if r.Sub != "" {
+		what += "/" + r.Sub
+	}
+	return strings.Join([]string{where, r.Verb, what}, " ")
+}
+
+// sites of all writes that count.
+func sites() []string {
+	return []string{"hub patch appsets", "hub patch appsets/status", "hub patch secrets", "hub create configmaps", "hub delete configmaps",
+		"member patch advdeployments", "member delete advdeployments"}
+}
+
+// write carries out a write with the fault that waits for one.
+func (w *world) write(r *request) {
+	site, fault := r.site(), ""
+	if r.abandoned {
+		if w.rng.IntN(2) == 0 {
+			w.say("%s (gone) %s at %s: arrives late", r.replica.name, r, r.to.name)
+			r.to.Serve(r.Request, 0, w.actor(r))
+		}
+		return
+	}
+	counts := r.Resource != apiserver.Leases && r.Resource != apiserver.Events
+	if counts {
+		w.wrote = w.now()
+		if i := slices.IndexFunc(w.armed, func(f Fault) bool { return f.Site == "" || f.Site == site }); i >= 0 {
+			fault = w.armed[i].Kind
+			w.armed = slices.Delete(w.armed, i, i+1)
+		}
+		w.coverage[site]++
+		if fault != "" {
+			w.coverage[site+" | "+fault]++
+		}
+	}
+	w.tell(!counts, "%s %s at %s [%s] %s", r.replica.name, r, r.to.name, site, fault)
+	var a *apiserver.Answer
+	switch fault {
+	case crashBefore:
+		w.kill(r.replica)
+		a = &apiserver.Answer{Err: errDead}
+	case conflict:
+		a = apiserver.Refusal(apierrors.NewConflict(r.to.GroupResource(r.Resource), r.Name, fmt.Errorf("simulated")))
+	case serverError:
+		a = apiserver.Refusal(apierrors.NewInternalError(fmt.Errorf("simulated")))
+	case tooMany:
+		a = apiserver.Refusal(apierrors.NewTooManyRequests("simulated", 1))
+		a.Header = http.Header{"Retry-After": {"1"}}
+	default:
+		a = r.to.Serve(r.Request, 0, w.actor(r))
+		if a.Status >= http.StatusBadRequest {
+			w.tell(!counts, "     answered %d %s", a.Status, a.Body)
+		}
+	}
+	switch {
+	case fault == crashAfter:
+		w.kill(r.replica)
+		a = &apiserver.Answer{Err: errDead}
+	case fault == lostAnswer:
+		a = &apiserver.Answer{Err: context.DeadlineExceeded}
+	case w.is(cutBack, r.to.name):
+		return
+	}
+	r.answer <- a
+}

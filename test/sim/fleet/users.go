@@ -1,0 +1,177 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/test/sim/apiserver"
+)
+
+// deed is what users ever did to an AppSet that takes parts away, and where.
+type deed struct {
+	deleted bool
+	// left are the clusters that the topology once lacked.
+	left map[string]bool
+}
+
+// draft is an AppSet as a user creates it, in some of the members.
+func (w *world) draft(key string) *v1beta1.AppSet {
+	ns, name, _ := strings.Cut(key, "/")
+	a := &v1beta1.AppSet{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
+	a.Spec.PodSpec.DeployType = "InPlaceSet"
+	a.Spec.PodSpec.Template = &corev1.PodTemplateSpec{}
+	a.Spec.PodSpec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: image(0)}}
+	for i, member := range w.names {
+		if i == 0 || w.rng.IntN(3) > 0 {
+			a.Spec.ClusterTopology.Clusters = append(a.Spec.ClusterTopology.Clusters, target(member, w.rng.IntN(4)))
+		}
+	}
+	return a
+}
+
+func image(n int) string { return fmt.Sprintf("demo:v%d", n%4) }
+
+// target of a cluster: its podSets have the cluster's name in theirs, so that a part in
+// the wrong cluster is known by itself.
+func target(cluster string, n int) v1beta1.TargetCluster {
+	return v1beta1.TargetCluster{Name: cluster, PodSets: []v1beta1.PodSet{podSet(cluster, "a", n)}}
+}
+
+func podSet(cluster, name string, n int) v1beta1.PodSet {
+	s := v1beta1.PodSet{}
+	s.Name, s.Version, s.Replicas = "web-"+cluster+"-"+name, "v1", new(intstr.FromInt32(int32(n)))
+	return s
+}
+
+// clusterOf a part, by its podSets; empty: it has none.
+func clusterOf(p *v1beta1.AdvDeployment) string {
+	if len(p.Spec.Topology.PodSets) == 0 {
+		return ""
+	}
+	return strings.Split(p.Spec.Topology.PodSets[0].Name, "-")[1]
+}
+
+// edit carries out an edit.
+func (w *world) edit(e Edit) {
+	a, exists := apiserver.Find[*v1beta1.AppSet](w.hub.Store, appSets, e.App)
+	member := w.members[w.names[e.A%len(w.names)]]
+	switch e.Kind {
+	case "create":
+		if !exists {
+			_, _ = w.hub.Create(appSets, w.draft(e.App), w.as("user"))
+		}
+	case "delete":
+		policy := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground}[e.B%2]
+		_, _ = w.hub.Remove(appSets, e.App, metav1.DeleteOptions{PropagationPolicy: &policy}, w.as("user"))
+	case "edit part", "delete part":
+		w.meddle(member, e)
+	case "maintain":
+		w.reregister(member.name, func(s *corev1.Secret) { s.Data[v1beta1.KeyStatus] = []byte("Maintaining") })
+	case "serve":
+		w.reregister(member.name, func(s *corev1.Secret) { delete(s.Data, v1beta1.KeyStatus) })
+	case "unregister":
+		_, _ = w.hub.Remove(apiserver.Secrets, apiserver.KeyOf(registry, member.name), metav1.DeleteOptions{}, w.as("operator"))
+	case "register":
+		w.register(member)
+	default:
+		if exists {
+			w.rewrite(a, e, member.name)
+		}
+	}
+}
+
+// rewrite makes an edit of an AppSet.
+func (w *world) rewrite(a *v1beta1.AppSet, e Edit, member string) {
+	_, _ = w.hub.Update(appSets, e.App, "", w.as("user"), func(o object) error {
+		a := o.(*v1beta1.AppSet)
+		topology := &a.Spec.ClusterTopology
+		i := slices.IndexFunc(topology.Clusters, func(c v1beta1.TargetCluster) bool { return c.Name == member })
+		switch {
+		case e.Kind == "image":
+			a.Spec.PodSpec.Template.Spec.Containers[0].Image = image(e.B)
+		case e.Kind == "pause":
+			a.Spec.UpdateStrategy.Paused = e.B%2 == 0
+		case e.Kind == "orphan":
+			a.Spec.DeletionPolicy = []v1beta1.DeletionPolicy{v1beta1.DeletionOrphan, v1beta1.DeletionDelete}[e.B%2]
+		case e.Kind == "abandon":
+			annotate(a, v1beta1.AnnotationAbandonClusters, member)
+		case e.Kind == "leave now":
+			annotate(a, v1beta1.AnnotationLeave, v1beta1.LeaveNow)
+		case e.Kind == "add cluster" && i < 0:
+			topology.Clusters = append(topology.Clusters, target(member, e.B%4))
+		case i < 0:
+		case e.Kind == "drop cluster" && len(topology.Clusters) > 1:
+			topology.Clusters = slices.Delete(topology.Clusters, i, i+1)
+		case e.Kind == "scale":
+			topology.Clusters[i].PodSets[0].Replicas = new(intstr.FromInt32(int32(e.B % 5)))
+		case e.Kind == "add podSet" && len(topology.Clusters[i].PodSets) == 1:
+			topology.Clusters[i].PodSets = append(topology.Clusters[i].PodSets, podSet(member, "b", e.B%3))
+		case e.Kind == "drop podSet":
+			topology.Clusters[i].PodSets = topology.Clusters[i].PodSets[:1]
+		}
+		return nil
+	})
+}
+
+func annotate(o object, key, value string) {
+	all := o.GetAnnotations()
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[key] = value
+	o.SetAnnotations(all)
+}
+
+// meddle with a part in its member.
+func (w *world) meddle(c *cluster, e Edit) {
+	p, ok := apiserver.Find[*v1beta1.AdvDeployment](c.Store, parts, e.App)
+	switch {
+	case !ok:
+	case e.Kind == "delete part":
+		_, _ = c.Remove(parts, e.App, metav1.DeleteOptions{}, w.as("somebody"))
+	default:
+		_, _ = c.Update(parts, apiserver.Key(p), "", w.as("somebody"), func(o object) error {
+			p := o.(*v1beta1.AdvDeployment)
+			switch e.B % 3 {
+			case 0:
+				for i := range p.Spec.Topology.PodSets {
+					p.Spec.Topology.PodSets[i].Replicas = new(intstr.FromInt32(7))
+				}
+			case 1:
+				p.Spec.Labels = map[string]string{"somebody": strconv.Itoa(e.B)}
+			case 2:
+				delete(p.Labels, v1beta1.LabelAppSetUID)
+			}
+			return nil
+		})
+	}
+}
+
+// note what a user's write to an AppSet takes away.
+func (w *world) note(a *v1beta1.AppSet) {
+	d := w.deeds[a.UID]
+	if d == nil {
+		d = &deed{left: map[string]bool{}}
+		w.deeds[a.UID] = d
+	}
+	d.deleted = d.deleted || a.DeletionTimestamp != nil
+	for _, name := range memberNames(5) {
+		if !slices.ContainsFunc(a.Spec.ClusterTopology.Clusters, func(c v1beta1.TargetCluster) bool { return c.Name == name }) {
+			d.left[name] = true
+		}
+	}
+}
+
+// tookAway says whether a user's deed, or a tombstone, takes the part of an AppSet away.
+func (w *world) tookAway(appSet types.UID, cluster string) bool {
+	d := w.deeds[appSet]
+	return d != nil && (d.deleted || d.left[cluster])
+}

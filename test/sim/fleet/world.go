@@ -1,0 +1,209 @@
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/test/sim/apiserver"
+	"tkestack.io/tapp/test/sim/turns"
+)
+
+// world is one run: a hub and its members, the processes of the controller, and a
+// scheduler that decides what happens next.
+type world struct {
+	plan  Plan
+	rng   *rand.Rand
+	clock *turns.Clock
+	began time.Time
+	steps int
+
+	hub     *cluster
+	members map[string]*cluster
+	names   []string // of the members, in order
+	// runs is what the workers of the members run, by the UID of the part.
+	runs map[types.UID]*running
+	// kept are the identities that registrations ever had, by cluster.
+	kept map[string]map[types.UID]bool
+	// deeds are what users did to AppSets, by their UID.
+	deeds map[types.UID]*deed
+	// lost says that the hub was restored from a backup, and so may lack AppSets.
+	lost bool
+
+	replicas []*replica
+	started  int
+	watches  []*watching
+
+	mu       sync.Mutex
+	pending  []*request
+	activity chan struct{}
+
+	wrote    time.Time // when the controller last tried to, but for Leases
+	armed    []Fault
+	until    map[string]int // faults that last, until a step
+	coverage map[string]int
+	failure  error
+
+	verbose bool
+	lines   []string
+	digest  uint64
+}
+
+// watching is an open watch of a process.
+type watching struct {
+	*apiserver.Watch
+	replica *replica
+	to      *cluster
+	marked  time.Time // when it was last told how far it is
+}
+
+func (x *watching) key() string { return x.replica.name + " " + x.to.name + " " + x.Resource }
+
+func newWorld(p Plan) *world {
+	w := &world{plan: p, rng: rand.New(rand.NewPCG(uint64(p.Seed), 2)), clock: &turns.Clock{}, began: time.Now(), activity: make(chan struct{}, 1),
+		members: map[string]*cluster{}, names: memberNames(p.Members), runs: map[types.UID]*running{}, kept: map[string]map[types.UID]bool{},
+		deeds: map[types.UID]*deed{}, until: map[string]int{}, coverage: map[string]int{}}
+	w.hub = &cluster{name: "hub"}
+	w.build(w.hub)
+	for _, name := range w.names {
+		c := &cluster{name: name, token: "token-of-" + name}
+		w.members[name] = c
+		w.build(c)
+		w.register(c)
+	}
+	return w
+}
+
+func (w *world) now() time.Time { return time.Now() }
+
+func (w *world) as(who string) apiserver.Actor { return apiserver.Actor{By: who, At: w.now()} }
+
+// see is told of every step of every object.
+func (w *world) see(c *cluster, change *apiserver.Change) {
+	verb := map[bool]string{true: "is made"}[change.Before == nil]
+	if change.After == nil {
+		verb = "is gone"
+	}
+	w.tell(change.Resource == apiserver.Leases, "     %s: %d %s %s by %s%s", c.name, change.Version, apiserver.NameOf(change.Resource, change.Object()), verb, change.By, describe(change.Object()))
+	if err := w.judge(c, change); err != nil {
+		w.fail(err)
+	}
+}
+
+func describe(o object) string {
+	out := ""
+	if o.GetDeletionTimestamp() != nil {
+		out = " dying"
+	}
+	switch o := o.(type) {
+	case *v1beta1.AppSet:
+		s := o.Status.AggrStatus
+		out += fmt.Sprintf(" generation %d/%d %s %d/%d", o.Status.ObservedGeneration, o.Generation, s.Status, s.Available, s.Desired)
+	case *v1beta1.AdvDeployment:
+		s := o.Status.AggrStatus
+		out += fmt.Sprintf(" generation %d/%d %d/%d", o.Status.ObservedGeneration, o.Generation, s.Available, s.Desired)
+	}
+	return out
+}
+
+func (w *world) fail(err error) {
+	if w.failure == nil {
+		w.failure = fmt.Errorf("step %d, after %s: %w", w.steps, w.now().Sub(w.began), err)
+		w.say("FAILURE: %v", err)
+	}
+}
+
+// say and quiet tell of what happened. Both count for what a run was.
+func (w *world) say(format string, args ...any)   { w.tell(false, format, args...) }
+func (w *world) quiet(format string, args ...any) { w.tell(true, format, args...) }
+
+func (w *world) tell(quiet bool, format string, args ...any) {
+	line := fmt.Sprintf("%4d %12s  %s", w.steps, w.now().Sub(w.began), fmt.Sprintf(format, args...))
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, line)
+	w.digest = w.digest*31 + h.Sum64()
+	if !quiet || w.verbose {
+		w.lines = append(w.lines, line)
+	}
+}
+
+// is says whether a fault of a member is on.
+func (w *world) is(kind, member string) bool { return w.until[kind+member] > w.steps }
+
+func (w *world) submit(r *request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pending = append(w.pending, r)
+	select {
+	case w.activity <- struct{}{}:
+	default:
+	}
+}
+
+func (w *world) abandon(r *request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.abandoned = true
+}
+
+// requests that wait, in an order that does not depend on when they came. What nobody
+// waits for any more is lost on the way, or was a read.
+func (w *world) requests() []*request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pending = slices.DeleteFunc(w.pending, func(r *request) bool {
+		return r.abandoned && (!r.IsWrite() || w.is(cutThere, r.to.name) || r.born != r.to.births)
+	})
+	out := slices.Clone(w.pending)
+	slices.SortStableFunc(out, func(a, b *request) int { return cmp.Compare(a.key(), b.key()) })
+	return out
+}
+
+func (w *world) done(r *request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pending = slices.DeleteFunc(w.pending, func(x *request) bool { return x == r })
+}
+
+func (w *world) alive() []*replica {
+	return slices.DeleteFunc(slices.Clone(w.replicas), func(r *replica) bool { return r.isDead() || r.hasEnded() })
+}
+
+// kill crashes a process: its requests get no answer, and may still arrive.
+func (w *world) kill(r *replica) {
+	w.say("%s crashes", r.name)
+	r.crash()
+	for _, q := range w.requests() {
+		if q.replica == r && !q.abandoned {
+			w.abandon(q)
+			q.answer <- &apiserver.Answer{Err: errDead}
+		}
+	}
+	for _, x := range w.watches {
+		if x.replica == r {
+			x.End()
+		}
+	}
+}
+
+// advance lets time pass: that much, or until something asks for an answer.
+func (w *world) advance(d time.Duration, whole bool) {
+	until := w.now().Add(d)
+	if whole {
+		w.clock.Advance(until, nil)
+		return
+	}
+	select {
+	case <-w.activity:
+	default:
+	}
+	w.clock.Advance(until, w.activity)
+}
