@@ -1,17 +1,161 @@
 package plugin
 
 import (
-	"encoding/json"
-	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plugin/migrate"
 )
+
+// rolledOut is a StatefulSet of two pods that run what it says.
+func rolledOut(edits ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
+	set := setOf(func(s *appsv1.StatefulSet) {
+		s.Generation, s.Status.ObservedGeneration, s.Status.UpdateRevision = 2, 2, "web-rev"
+		s.Spec.Replicas = new(int32(2))
+		s.Spec.Template = templateOf("web:1")
+		s.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	})
+	set.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
+	for _, edit := range edits {
+		edit(set)
+	}
+	return set
+}
+
+// podOfSet is a ready pod as the StatefulSet's controller makes it.
+func podOfSet(set *appsv1.StatefulSet, id int, edits ...func(*corev1.Pod)) *corev1.Pod {
+	name := set.Name + "-" + strconv.Itoa(id)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: set.Namespace, UID: "uid-of-pod",
+			Labels: map[string]string{"app": "web", appsv1.StatefulSetPodNameLabel: name, appsv1.ControllerRevisionHashLabelKey: set.Status.UpdateRevision,
+				appsv1.PodIndexLabel: strconv.Itoa(id)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}},
+		Spec: *set.Spec.Template.Spec.DeepCopy(),
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "web", Image: "web:1", RestartCount: 2}}},
+	}
+	pod.Spec.Hostname = name
+	for _, edit := range edits {
+		edit(pod)
+	}
+	return pod
+}
+
+// serveSet serves a StatefulSet with its two pods, and more; nil takes an object away.
+func serveSet(t *testing.T, set *appsv1.StatefulSet, more map[string]any, edits ...func(*corev1.Pod)) {
+	t.Helper()
+	objects := map[string]any{setsPath + "/web": set, podsPath: podList(podOfSet(set, 0, edits...), podOfSet(set, 1, edits...)),
+		claimsPath: &corev1.PersistentVolumeClaimList{Items: []corev1.PersistentVolumeClaim{
+			{ObjectMeta: metav1.ObjectMeta{Name: "data-web-0"}}, {ObjectMeta: metav1.ObjectMeta{Name: "data-web-7"}},
+			{ObjectMeta: metav1.ObjectMeta{Name: "data-webs-0"}}, {ObjectMeta: metav1.ObjectMeta{Name: "data-web-01"}},
+		}}}
+	for path, object := range more {
+		if objects[path] = object; object == nil {
+			delete(objects, path)
+		}
+	}
+	serve(t, objects)
+}
+
+// TestMigrate: what --dry-run says, of sets that can be migrated and of others.
+func TestMigrate(t *testing.T) {
+	withClaims := func(s *appsv1.StatefulSet) {
+		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
+	}
+	converted, err := migrate.Convert(rolledOut())
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind := &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(3))}
+	foreign := webTApp(2)
+	foreign.SetGroupVersionKind(tappv1.GroupVersionKind())
+	for _, c := range []struct {
+		name     string
+		set      *appsv1.StatefulSet
+		more     map[string]any
+		pod      func(*corev1.Pod)
+		args     []string
+		code     int
+		out, err string
+	}{
+		{name: "good", set: rolledOut(), out: `1/5  StatefulSet web is rolled out, and its 2 pods would not restart
+2/5  would label 2 pods and 0 claims
+3/5  would make TApp web
+4/5  would delete StatefulSet web without its pods
+5/5  TApp web would adopt 2 pods
+`},
+		{name: "labelled already, claims, in order", set: rolledOut(withClaims, func(s *appsv1.StatefulSet) { s.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement }),
+			pod: func(p *corev1.Pod) {
+				p.Labels[tappv1.LabelInstanceID] = strings.TrimPrefix(p.Name, "web-")
+				p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-" + p.Name}}}}
+			},
+			err: "Warning: spec.podManagementPolicy is OrderedReady: a TApp creates and deletes instances in parallel\n",
+			out: `1/5  StatefulSet web is rolled out, and its 2 pods would not restart
+2/5  would label 0 pods and 2 claims
+3/5  would make TApp web
+4/5  would delete StatefulSet web without its pods
+5/5  TApp web would adopt 2 pods
+`},
+		{name: "begun", set: rolledOut(), more: map[string]any{tappsPath + "/web": converted}, out: `1/5  TApp web was made from StatefulSet web before: going on
+2/5  would label 2 pods and 0 claims
+3/5  TApp web is there already
+4/5  would delete StatefulSet web without its pods
+5/5  TApp web would adopt 2 pods
+`},
+		{name: "gone", set: rolledOut(), more: map[string]any{tappsPath + "/web": converted, setsPath + "/web": nil},
+			out: `1/5  TApp web was made from StatefulSet web before: going on
+2/5  would label 2 pods and 0 claims
+3/5  TApp web is there already
+4/5  StatefulSet web is gone already
+5/5  TApp web would adopt 2 pods
+`},
+		{name: "changed since", set: rolledOut(func(s *appsv1.StatefulSet) { s.Spec.Replicas = new(int32(3)) }), more: map[string]any{tappsPath + "/web": converted}, code: 1,
+			err: "error: StatefulSet web changed after TApp web was made from it, and still has its pods: delete the TApp, and begin again\n"},
+		{name: "another TApp", set: rolledOut(), more: map[string]any{tappsPath + "/web": foreign}, code: 1,
+			err: "error: there is a TApp web already, and it was not made from this StatefulSet\n"},
+		{name: "made from another set", set: rolledOut(func(s *appsv1.StatefulSet) { s.UID = "new" }), more: map[string]any{tappsPath + "/web": converted}, code: 1,
+			err: "error: there is a TApp web already, and it was not made from this StatefulSet\n"},
+		{name: "nothing there", set: rolledOut(), more: map[string]any{setsPath + "/web": nil}, code: 1,
+			err: "error: statefulsets.apps \"web\" not found\n"},
+		{name: "one reason", set: rolledOut(func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.RollingUpdate = behind }), code: 1,
+			err: "error: StatefulSet web is not migrated: spec.updateStrategy.rollingUpdate.partition is 3, which a TApp has not (it has spec.templates); set it to 0\n"},
+		{name: "several reasons", set: rolledOut(func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.RollingUpdate = behind }), code: 1,
+			pod: func(p *corev1.Pod) { p.Status.Conditions = nil },
+			err: "error: StatefulSet web is not migrated:\n  spec.updateStrategy.rollingUpdate.partition is 3, which a TApp has not (it has spec.templates); set it to 0\n  pod web-0 is not ready\n  pod web-1 is not ready\n"},
+		{name: "pods would restart", set: rolledOut(), pod: func(p *corev1.Pod) { p.Spec.Containers[0].Image = "web:0" }, code: 1,
+			err: "error: StatefulSet web is not migrated: 2 instances are updated in place (0-1): image of web from web:0 to web:1; rolling, at most 1 at a time\n"},
+		{name: "pods would restart, by force", set: rolledOut(), pod: func(p *corev1.Pod) { p.Spec.Containers[0].Image = "web:0" }, args: []string{"--force"},
+			err: "Warning: 2 instances are updated in place (0-1): image of web from web:0 to web:1; rolling, at most 1 at a time\n",
+			out: `1/5  StatefulSet web is rolled out, and TApp web would change its pods
+2/5  would label 2 pods and 0 claims
+3/5  would make TApp web
+4/5  would delete StatefulSet web without its pods
+5/5  TApp web would adopt 2 pods
+`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			edit := func(p *corev1.Pod) {
+				if c.pod != nil {
+					c.pod(p)
+				}
+			}
+			serveSet(t, c.set, c.more, edit)
+			for _, dryRun := range []string{"server", "client"} {
+				code, out, errOut := run(t, append([]string{program, "migrate", "sts/web", "--dry-run=" + dryRun}, c.args...)...)
+				if code != c.code || out != c.out || errOut != c.err {
+					t.Errorf("--dry-run=%s: exit code %d, errors\n%s\nprinted\n%s", dryRun, code, errOut, out)
+				}
+			}
+		})
+	}
+}
 
 func setOf(edit func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", UID: "set", ResourceVersion: "7",
@@ -22,85 +166,4 @@ func setOf(edit func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 		edit(set)
 	}
 	return set
-}
-
-func TestMigrationSource(t *testing.T) {
-	for given, want := range map[string]string{
-		"statefulset/web": "", "StatefulSet/web": "", "statefulsets.apps/web": "", "sts/web": "",
-		"web":                 `"web" cannot be migrated; give statefulset/NAME`,
-		"replicaset/web":      `"replicaset/web" cannot be migrated; give statefulset/NAME`,
-		"statefulset":         `"statefulset" names no StatefulSet; give statefulset/NAME`,
-		"statefulset/web/api": `"statefulset/web/api" names no StatefulSet; give statefulset/NAME`,
-	} {
-		name, err := (&migrating{from: given}).source(nil)
-		if want == "" && (err != nil || name != "web") || want != "" && (err == nil || err.Error() != want) {
-			t.Errorf("%s: %q, %v", given, name, err)
-		}
-	}
-}
-
-// TestConvert: what a StatefulSet says, its TApp says too, and remembers it.
-func TestConvert(t *testing.T) {
-	replicas, limit, two := int32(4), int32(3), intstr.FromString("50%")
-	set := setOf(func(s *appsv1.StatefulSet) {
-		s.Spec.Replicas, s.Spec.RevisionHistoryLimit, s.Spec.ServiceName, s.Spec.MinReadySeconds = &replicas, &limit, "svc", 9
-		s.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: &two}
-		s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 5}
-		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"},
-			Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}}}
-		s.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
-			WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType, WhenScaled: appsv1.RetainPersistentVolumeClaimRetentionPolicyType}
-	})
-	got, err := convert(set)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const manifest = `{"kind":"StatefulSet","apiVersion":"apps/v1","metadata":{"name":"web","namespace":"shop","annotations":{"team":"shop"}},` +
-		`"spec":{"replicas":4,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{},"spec":{"containers":null}},` +
-		`"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"resources":{}},"status":{}}],"serviceName":"svc",` +
-		`"podManagementPolicy":"Parallel","updateStrategy":{"rollingUpdate":{"maxUnavailable":"50%"}},"revisionHistoryLimit":3,` +
-		`"minReadySeconds":9,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete","whenScaled":"Retain"},"ordinals":{"start":5}},` +
-		`"status":{"replicas":0,"availableReplicas":0}}`
-	want := &tappv1.TApp{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop",
-		Annotations: map[string]string{"team": "shop", annotationMigrated: manifest, annotationMigratedUID: "set"}}}
-	want.SetGroupVersionKind(tappv1.GroupVersionKind())
-	want.Spec = tappv1.TAppSpec{Replicas: &replicas, Selector: set.Spec.Selector, ServiceName: "svc", MinReadySeconds: 9,
-		Ordinals: &tappv1.Ordinals{Start: 5}, RevisionHistoryLimit: &limit, Paused: true, UpdateStrategy: tappv1.TAppUpdateStrategy{MaxUnavailable: &two},
-		VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}},
-		PersistentVolumeClaimRetentionPolicy: &tappv1.PersistentVolumeClaimRetentionPolicy{
-			WhenDeleted: tappv1.DeletePersistentVolumeClaim, WhenScaled: tappv1.RetainPersistentVolumeClaim}}
-	is, _ := json.Marshal(got)
-	should, _ := json.Marshal(want)
-	if string(is) != string(should) {
-		t.Errorf("it is\n%s\nand should be\n%s", is, should)
-	}
-	back, err := sourceOf(got)
-	if err != nil || replicasOfSet(back) != 4 {
-		t.Errorf("it remembers %v, %v", back, err)
-	}
-}
-
-func TestWhatATAppCannotSay(t *testing.T) {
-	for _, c := range []struct {
-		edit         func(*appsv1.StatefulSet)
-		never, other []string
-	}{
-		{nil, nil, nil},
-		{func(s *appsv1.StatefulSet) {
-			s.Spec.PodManagementPolicy, s.Spec.UpdateStrategy.Type = "", appsv1.OnDeleteStatefulSetStrategyType
-		}, nil, []string{
-			"spec.podManagementPolicy is OrderedReady: a TApp creates and deletes instances in parallel",
-			"spec.updateStrategy.type is OnDelete: a TApp updates by itself, unless spec.paused is true",
-		}},
-		{func(s *appsv1.StatefulSet) {
-			s.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(2))}
-		}, []string{
-			"spec.updateStrategy.rollingUpdate.partition is 2, which a TApp has not (it has spec.templates); set it to 0",
-		}, nil},
-	} {
-		set := setOf(c.edit)
-		if never, other := unsupported(set), differences(set); !slices.Equal(never, c.never) || !slices.Equal(other, c.other) {
-			t.Errorf("%q and %q, want %q and %q", never, other, c.never, c.other)
-		}
-	}
 }

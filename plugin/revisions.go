@@ -58,9 +58,8 @@ func find(t *tappv1.TApp, revisions []revision, nameOrNumber string) (*revision,
 	return nil, fmt.Errorf("%s has no revision %q: it has %s", t.Name, nameOrNumber, strings.Join(numbers, ", "))
 }
 
-// verify checks that a revision holds what its name says: the hash of its content. The
-// content never changes, but who may write revisions can make one up, and have whoever
-// rolls back run it.
+// verify checks that a revision holds what its name says, the hash of its content: who may
+// write revisions can make one up, and have whoever rolls back run it.
 func verify(r *revision) error {
 	hash, err := r.version.Hash()
 	if err != nil {

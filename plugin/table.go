@@ -52,9 +52,6 @@ func (p painter) paint(c colour, text string) string {
 // are others' words: they could have a terminal show what is not so, or do worse.
 func clean(text string) string {
 	text = strings.ToValidUTF8(text, "\ufffd")
-	if strings.IndexFunc(text, isUnprintable) < 0 {
-		return text
-	}
 	var b strings.Builder
 	for _, r := range text {
 		if isUnprintable(r) {
@@ -76,8 +73,7 @@ func cleanLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// isUnprintable is true for control characters and for those that turn the direction of
-// text around, but not for tabs.
+// isUnprintable: control characters, and those that turn text around; but tabs are fine.
 func isUnprintable(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }
 
 // colourOf a state of an instance.

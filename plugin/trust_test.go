@@ -11,6 +11,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plugin/migrate"
 )
 
 // TestClean: what others wrote cannot steer a terminal.
@@ -95,15 +96,15 @@ func TestBack(t *testing.T) {
 			err: `error: the annotation tkestack.io/migrated-statefulset of TApp web is not what the migration wrote: it holds a StatefulSet "db" of apps/v1 in namespace "shop", and not StatefulSet "web" in namespace "shop"` + "\n"},
 		{about: "no TApp", args: "sts/web", code: 1, err: `error: "sts/web" names no TApp; give tapp/NAME with --back` + "\nSee 'kubectl tapp migrate --help' for usage.\n"},
 	} {
-		tapp, err := convert(rolledOut())
+		tapp, err := migrate.Convert(rolledOut())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if c.edit != nil {
-			set := manifestOf(rolledOut())
+			set := migrate.ManifestOf(rolledOut())
 			c.edit(set)
 			text, _ := json.Marshal(set)
-			tapp.Annotations[annotationMigrated] = string(text)
+			tapp.Annotations[migrate.AnnotationManifest] = string(text)
 		}
 		serve(t, map[string]any{tappsPath + "/web": tapp})
 		code, out, errOut := run(t, program, "migrate", c.args, "--back")

@@ -42,6 +42,7 @@ var rooms = []room{
 	{ruleRoom, findings},
 	{typesRoom, types},
 	{pluginRoom, kubectl},
+	{migrateRoom, migrations},
 	{fleetRoom, clusters},
 	{healthRoom, hysteresis},
 	{kubeconfigRoom, credentials},
@@ -117,6 +118,7 @@ const (
 	ruleRoom     = "webhook/rule"
 	typesRoom    = "crd/tapp/v1"
 	pluginRoom   = "plugin"
+	migrateRoom  = "plugin/migrate"
 
 	fleetRoom      = "fleet"
 	healthRoom     = "fleet/health"
@@ -142,7 +144,8 @@ var (
 var stages = []stage{
 	{typesRoom, typesRoom, [][]string{nil}, []string{typesRoom}},
 	{loopRoom, loopRoom, [][]string{nil}, []string{loopRoom}},
-	{pluginRoom, pluginRoom, [][]string{nil}, []string{pluginRoom}},
+	{migrateRoom, migrateRoom, [][]string{nil}, []string{migrateRoom}},
+	{pluginRoom, pluginRoom, [][]string{nil}, []string{pluginRoom, migrateRoom}},
 	{cacheRoom, cacheRoom, [][]string{nil}, []string{cacheRoom}},
 	{writeRoom, writeRoom, [][]string{nil}, []string{writeRoom}},
 	{statusRoom, statusRoom, [][]string{nil}, []string{statusRoom}},

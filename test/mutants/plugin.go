@@ -4,8 +4,6 @@ package main
 var kubectl = []mutant{
 	{"made-up-revision", "revisions.go", "undo runs what somebody wrote into a revision",
 		"	if !strings.HasSuffix(r.Name, \"-\"+hash) {", "	if hash == \"\" {"},
-	{"anything-comes-back", "migrate_convert.go", "the way back of migrate creates whatever the annotation holds",
-		"|| set.Name != t.Name || set.Namespace != t.Namespace {", "{"},
 	{"messages-steer-terminals", "table.go", "escape sequences in messages reach the terminal",
 		"return r != '\\t' && !unicode.IsPrint(r)", "return r != '\\t' && r < ' ' && r != '\\x1b'"},
 	{"plugin-budgets-swapped", "budget.go", "explain and plan tell of the rolling budget where the forced one holds",
@@ -25,12 +23,18 @@ var kubectl = []mutant{
 		"{\"test\", \"/metadata/uid\", t.UID}, {\"test\", \"/metadata/generation\", t.Generation}", "{\"test\", \"/metadata/uid\", t.UID}"},
 	{"plugin-range-open", "ids.go", "a range lacks its last id",
 		"for id := from; id <= to; id++ {", "for id := from; id < to; id++ {"},
-	{"plugin-migrates-foreign-pods", "migrate_check.go", "a pod that is not the StatefulSet's is no obstacle",
-		"case !metav1.IsControlledBy(pod, set):", "case false:"},
-	{"plugin-migrates-old-pods", "migrate_check.go", "a pod of an older template is no obstacle",
-		"pod.Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision", "pod.Labels[appsv1.ControllerRevisionHashLabelKey] == \"\""},
 	{"plugin-ready-by-hearsay", "status.go", "status believes a stored condition that the pods contradict",
 		"ready.Status == metav1.ConditionTrue &&\n		meta.IsStatusConditionTrue(o.plan.Status.Conditions, tappv1.ConditionReady), nil", "ready.Status == metav1.ConditionTrue, nil"},
 	{"plugin-counts-all", "status.go", "a restart that was asked for counts as done",
 		"case i.Available && i.Current && !restarts:", "case i.Available && (i.Current || restarts):"},
+}
+
+// migrations are the mutants of plugin/migrate.
+var migrations = []mutant{
+	{"anything-comes-back", "convert.go", "the way back of migrate creates whatever the annotation holds",
+		"|| set.Name != t.Name || set.Namespace != t.Namespace {", "{"},
+	{"plugin-migrates-foreign-pods", "check.go", "a pod that is not the StatefulSet's is no obstacle",
+		"case !metav1.IsControlledBy(pod, set):", "case false:"},
+	{"plugin-migrates-old-pods", "check.go", "a pod of an older template is no obstacle",
+		"pod.Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision", "pod.Labels[appsv1.ControllerRevisionHashLabelKey] == \"\""},
 }

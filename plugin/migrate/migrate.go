@@ -1,4 +1,4 @@
-package plugin
+package migrate
 
 import (
 	"context"
@@ -12,23 +12,25 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // migrating is `kubectl tapp migrate`.
 type migrating struct {
-	*writing
+	Options
+	flags   *Flags
 	from    string
 	back    bool
 	force   bool
 	timeout time.Duration
 }
 
-func newMigrate(e *environment) *cobra.Command {
+// New is the command.
+func New(o Options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "migrate statefulset/NAME",
 		Short: "Make a TApp of a running StatefulSet; its pods and claims stay",
@@ -45,9 +47,10 @@ what would be; with -o yaml it prints the TApp as well, for example for Git.`,
 
   # The StatefulSet that TApp web was made from
   kubectl tapp migrate tapp/web --back`,
-		Args: between(0, "statefulset/NAME"),
+		Args: o.Args,
 	}
-	m := &migrating{writing: newWriting(e, c)}
+	m := &migrating{Options: o}
+	m.flags = o.Flags(c)
 	c.Flags().StringVar(&m.from, "from", "", "statefulset/NAME, as the argument")
 	c.Flags().BoolVar(&m.back, "back", false, "Print the StatefulSet that the TApp was made from, which the TApp recorded; for tapp/NAME")
 	c.Flags().BoolVar(&m.force, "force", false, "Also if pods are not ready, or would restart")
@@ -61,26 +64,26 @@ func (m *migrating) source(args []string) (string, error) {
 	given := m.from
 	switch {
 	case given != "" && len(args) > 0:
-		return "", usageError{errors.New("give statefulset/NAME or --from, not both")}
+		return "", m.Usage(errors.New("give statefulset/NAME or --from, not both"))
 	case len(args) > 0:
 		given = args[0]
 	case given == "":
-		return "", usageError{errors.New("statefulset/NAME is missing")}
+		return "", m.Usage(errors.New("statefulset/NAME is missing"))
 	}
 	kind, name, _ := strings.Cut(given, "/")
 	if m.back {
-		if k := strings.ToLower(kind); k != "tapp" && k != "tapps" && k != "tapps.apps.tkestack.io" || name == "" || strings.Contains(name, "/") {
-			return "", usageError{fmt.Errorf("%q names no TApp; give tapp/NAME with --back", given)}
+		if k := strings.ToLower(kind); k != "tapp" && k != "tapps" && k != "tapps.Apps.tkestack.io" || name == "" || strings.Contains(name, "/") {
+			return "", m.Usage(fmt.Errorf("%q names no TApp; give tapp/NAME with --back", given))
 		}
 		return name, nil
 	}
 	switch strings.ToLower(kind) {
 	case "statefulset", "statefulsets", "sts", "statefulset.apps", "statefulsets.apps":
 	default:
-		return "", usageError{fmt.Errorf("%q cannot be migrated; give statefulset/NAME", given)}
+		return "", m.Usage(fmt.Errorf("%q cannot be migrated; give statefulset/NAME", given))
 	}
 	if name == "" || strings.Contains(name, "/") {
-		return "", usageError{fmt.Errorf("%q names no StatefulSet; give statefulset/NAME", given)}
+		return "", m.Usage(fmt.Errorf("%q names no StatefulSet; give statefulset/NAME", given))
 	}
 	return name, nil
 }
@@ -90,14 +93,14 @@ func (m *migrating) source(args []string) (string, error) {
 const migrationSteps = 5
 
 func (m *migrating) run(ctx context.Context, args []string) error {
-	if err := m.validate(); err != nil {
+	if err := m.flags.Validate(); err != nil {
 		return err
 	}
 	name, err := m.source(args)
 	if err != nil {
 		return err
 	}
-	s, err := m.connect()
+	s, err := m.Connect()
 	if err != nil {
 		return err
 	}
@@ -111,7 +114,7 @@ func (m *migrating) run(ctx context.Context, args []string) error {
 	if err := v.check(ctx); err != nil {
 		return err
 	}
-	if m.dryRun != dryRunNone {
+	if m.dryRun() != dryRunNone {
 		return v.preview(ctx)
 	}
 	for _, step := range []func(context.Context) error{v.label, v.create, v.orphan, v.adopt} {
@@ -119,30 +122,32 @@ func (m *migrating) run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	if m.output == "" {
+	if *m.flags.Output == "" {
 		return nil
 	}
 	t, err := s.get(ctx, name)
 	if err != nil {
 		return err
 	}
-	return m.report(t, "migrated")
+	return m.flags.Report(t, "migrated")
 }
 
 // say tells of a step of the migration. With --output the object goes to the output, so
 // this goes to the error output.
 func (v *migration) say(step int, format string, args ...any) {
-	_, _ = fmt.Fprintf(v.out(), "%d/%d  %s\n", step, migrationSteps, clean(fmt.Sprintf(format, args...)))
+	_, _ = fmt.Fprintf(v.out(), "%d/%d  %s\n", step, migrationSteps, v.Clean(fmt.Sprintf(format, args...)))
 }
 
 func (v *migration) out() io.Writer {
-	if v.output != "" {
-		return v.streams.ErrOut
+	if *v.flags.Output != "" {
+		return v.Streams.ErrOut
 	}
-	return v.streams.Out
+	return v.Streams.Out
 }
 
-func (v *migration) warn(text string) { _, _ = fmt.Fprintln(v.streams.ErrOut, "Warning:", clean(text)) }
+func (v *migration) warn(text string) {
+	_, _ = fmt.Fprintln(v.Streams.ErrOut, "Warning:", v.Clean(text))
+}
 
 // preview says what the steps after the check would do.
 func (v *migration) preview(ctx context.Context) error {
@@ -162,42 +167,29 @@ func (v *migration) preview(ctx context.Context) error {
 		v.say(4, "would delete StatefulSet %s without its pods", v.set.Name)
 	}
 	v.say(5, "TApp %s would adopt %s", v.tapp.Name, count(len(v.before), "pod"))
-	if v.output == "" {
+	if *v.flags.Output == "" {
 		return nil
 	}
-	object, err := manifest(v.tapp)
+	object, err := v.manifest(v.tapp)
 	if err != nil {
 		return err
 	}
-	return v.report(object, "migrated")
+	return v.flags.Report(object, "migrated")
 }
 
 // manifest of a migrated TApp, as it belongs into Git.
-func manifest(t *tappv1.TApp) (*unstructured.Unstructured, error) {
+func (m *migrating) manifest(t *tappv1.TApp) (*unstructured.Unstructured, error) {
 	t = t.DeepCopy()
 	t.Spec.Paused = false
-	delete(t.Annotations, annotationMigrated)
-	delete(t.Annotations, annotationMigratedUID)
+	delete(t.Annotations, AnnotationManifest)
+	delete(t.Annotations, AnnotationUID)
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(t)
 	if err != nil {
 		return nil, fmt.Errorf("writing the TApp: %w", err)
 	}
-	u := withoutState(&unstructured.Unstructured{Object: object})
+	u := m.WithoutState(&unstructured.Unstructured{Object: object})
 	u.SetGroupVersionKind(tappv1.GroupVersionKind())
 	return u, nil
-}
-
-// disruptive returns the steps of a rollout that stop or start a container.
-func disruptive(o *observed) []string {
-	var out []string
-	for _, step := range o.steps() {
-		switch step.Effect {
-		case plan.EffectRelabel, plan.EffectHold, plan.EffectResize:
-		default:
-			out = append(out, step.sentence())
-		}
-	}
-	return out
 }
 
 func count(n int, noun string) string {
@@ -231,13 +223,13 @@ To go back, without a restart as well:
   kubectl tapp migrate tapp/%[1]s -n %[2]s --back > statefulset.json
   kubectl delete tapp %[1]s -n %[2]s --cascade=orphan
   kubectl create -f statefulset.json
-`, v.tapp.Name, v.s.namespace)
+`, v.tapp.Name, v.s.Namespace)
 }
 
 // printSource prints the StatefulSet that a TApp was made from. It is read from an
 // annotation, which whoever may write TApps may change: nothing else is printed, however
 // privileged the user is who creates what this prints.
-func (m *migrating) printSource(ctx context.Context, s *session, name string) error {
+func (m *migrating) printSource(ctx context.Context, s *Cluster, name string) error {
 	t, err := s.get(ctx, name)
 	if err != nil {
 		return err
@@ -249,8 +241,30 @@ func (m *migrating) printSource(ctx context.Context, s *session, name string) er
 	if set == nil {
 		return fmt.Errorf("TApp %s was not made from a StatefulSet", name)
 	}
-	if m.output == "" {
-		m.output = "json"
+	if *m.flags.Output == "" {
+		*m.flags.Output = "json"
 	}
-	return m.report(manifestOf(set), "migrated")
+	return m.flags.Report(ManifestOf(set), "migrated")
+}
+
+// How a command writes.
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client"
+)
+
+func (m *migrating) dryRun() string { return *m.flags.DryRun }
+
+func (m *migrating) patching() metav1.PatchOptions {
+	return metav1.PatchOptions{FieldManager: *m.flags.Manager}
+}
+
+// get reads a TApp.
+func (s *Cluster) get(ctx context.Context, name string) (*tappv1.TApp, error) {
+	t, err := s.TApps.TApps(s.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err // it says all: tapps.apps.tkestack.io "x" not found
+	}
+	t.SetGroupVersionKind(tappv1.GroupVersionKind())
+	return t, nil
 }

@@ -1,4 +1,4 @@
-package plugin
+package migrate
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func (v *migration) unlabelled(ctx context.Context) (pods []*corev1.Pod, claims 
 	if len(v.set.Spec.VolumeClaimTemplates) == 0 {
 		return pods, nil, nil
 	}
-	list, err := v.s.core.PersistentVolumeClaims(v.s.namespace).List(ctx, metav1.ListOptions{})
+	list, err := v.s.Core.PersistentVolumeClaims(v.s.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing claims: %w", err)
 	}
@@ -67,13 +67,13 @@ func (v *migration) label(ctx context.Context) error {
 		return err
 	}
 	for _, pod := range pods {
-		if _, err := v.patchPod(ctx, v.s, pod, labelling(pod, strings.TrimPrefix(pod.Name, v.set.Name+"-"))); err != nil {
+		if _, err := v.s.Core.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, labelling(pod, strings.TrimPrefix(pod.Name, v.set.Name+"-")), v.patching()); err != nil {
 			return err
 		}
 	}
 	for _, claim := range claims {
 		patch := labelling(claim, v.instanceOfClaim(claim.Name))
-		if _, err := v.s.core.PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, patch, v.options()); err != nil {
+		if _, err := v.s.Core.PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, patch, v.patching()); err != nil {
 			return err
 		}
 	}
@@ -90,14 +90,14 @@ func labelling(object metav1.Object, id string) []byte {
 func (v *migration) create(ctx context.Context) error {
 	word := "is there already"
 	if !v.made {
-		t, err := v.s.tapps.TApps(v.s.namespace).Create(ctx, v.tapp, metav1.CreateOptions{FieldManager: v.manager})
+		t, err := v.s.TApps.TApps(v.s.Namespace).Create(ctx, v.tapp, metav1.CreateOptions{FieldManager: *v.flags.Manager})
 		if err != nil {
 			return err
 		}
 		v.tapp, v.made, word = t, true, "made, paused"
 	}
 	if err := v.waitUntil(ctx, "TApp "+v.tapp.Name+" is made, and no controller of TApps has seen it: does one run? The StatefulSet still has its pods",
-		func(o *observed) (bool, error) { return !o.unobserved(), nil }); err != nil {
+		func(o *View) (bool, error) { return !o.Unobserved, nil }); err != nil {
 		return err
 	}
 	v.say(3, "TApp %s %s", v.tapp.Name, word)
@@ -105,10 +105,10 @@ func (v *migration) create(ctx context.Context) error {
 }
 
 // waitUntil watches the TApp until done says so, at most for the timeout.
-func (v *migration) waitUntil(ctx context.Context, late string, done func(*observed) (bool, error)) error {
+func (v *migration) waitUntil(ctx context.Context, late string, done func(*View) (bool, error)) error {
 	ctx, cancel := withTimeout(ctx, v.timeout)
 	defer cancel()
-	err := v.s.follow(ctx, v.tapp, done)
+	err := v.s.Follow(ctx, v.tapp, done)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("the time is up after %s: %s", v.timeout, late)
 	}
@@ -125,7 +125,7 @@ func (v *migration) orphan(ctx context.Context) error {
 		v.say(4, "StatefulSet %s is gone already", v.set.Name)
 		return nil
 	}
-	sets := v.s.apps.StatefulSets(v.s.namespace)
+	sets := v.s.Apps.StatefulSets(v.s.Namespace)
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		set, err := sets.Get(ctx, v.set.Name, metav1.GetOptions{})
 		if err != nil {
@@ -163,12 +163,12 @@ func (v *migration) orphan(ctx context.Context) error {
 // adopt waits until the TApp controls the pods, ends its pause, and compares the pods with
 // what they were before.
 func (v *migration) adopt(ctx context.Context) error {
-	err := v.waitUntil(ctx, "TApp "+v.tapp.Name+" has not adopted all pods", func(o *observed) (bool, error) {
+	err := v.waitUntil(ctx, "TApp "+v.tapp.Name+" has not adopted all pods", func(o *View) (bool, error) {
 		if left := notAdopted(o); len(left) > 0 {
 			// The StatefulSet may have created a pod and its claims meanwhile, without labels.
 			return false, v.labelAgain(ctx)
 		}
-		if would := disruptive(o); len(would) > 0 && !v.force {
+		if would := o.Disruptive; len(would) > 0 && !v.force {
 			return false, fmt.Errorf("TApp %s stays paused, since pods would restart: %s", v.tapp.Name, strings.Join(would, "; "))
 		}
 		return true, nil
@@ -176,16 +176,17 @@ func (v *migration) adopt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := v.mergeSpec(ctx, v.s, v.tapp, map[string]any{"paused": nil}); err != nil {
+	resume := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"paused":null}}`, v.tapp.UID)
+	if _, err := v.s.TApps.TApps(v.s.Namespace).Patch(ctx, v.tapp.Name, types.MergePatchType, resume, v.patching()); err != nil {
 		return err
 	}
 	var pods []*corev1.Pod
-	err = v.waitUntil(ctx, "TApp "+v.tapp.Name+" is not ready; kubectl tapp status "+v.tapp.Name+" tells why", func(o *observed) (bool, error) {
-		pods = o.input.Pods
-		if o.tapp.Spec.Paused {
+	err = v.waitUntil(ctx, "TApp "+v.tapp.Name+" is not ready; kubectl tapp status "+v.tapp.Name+" tells why", func(o *View) (bool, error) {
+		pods = o.Pods
+		if o.TApp.Spec.Paused {
 			return false, nil // a watch that is behind
 		}
-		return o.outcome()
+		return o.Outcome()
 	})
 	if err != nil {
 		return err
@@ -209,13 +210,13 @@ func (v *migration) labelAgain(ctx context.Context) error {
 		return err
 	}
 	for _, claim := range claims {
-		_, err := v.s.core.PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, labelling(claim, v.instanceOfClaim(claim.Name)), v.options())
+		_, err := v.s.Core.PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, labelling(claim, v.instanceOfClaim(claim.Name)), v.patching())
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return err
 		}
 	}
 	for _, pod := range pods {
-		_, err := v.patchPod(ctx, v.s, pod, labelling(pod, strings.TrimPrefix(pod.Name, v.set.Name+"-")))
+		_, err := v.s.Core.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, labelling(pod, strings.TrimPrefix(pod.Name, v.set.Name+"-")), v.patching())
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return err
 		}
@@ -224,16 +225,24 @@ func (v *migration) labelAgain(ctx context.Context) error {
 }
 
 // notAdopted returns the names of pods that the TApp does not control.
-func notAdopted(o *observed) []string {
+func notAdopted(o *View) []string {
 	own := map[string]bool{}
-	for _, pod := range o.input.Pods {
-		own[pod.Name] = metav1.IsControlledBy(pod, o.tapp)
+	for _, pod := range o.Pods {
+		own[pod.Name] = metav1.IsControlledBy(pod, o.TApp)
 	}
 	var out []string
-	for _, id := range plan.IDsOf(&o.tapp.Spec).All() {
-		if name := o.tapp.Name + "-" + strconv.Itoa(id); !own[name] {
+	for _, id := range plan.IDsOf(&o.TApp.Spec).All() {
+		if name := o.TApp.Name + "-" + strconv.Itoa(id); !own[name] {
 			out = append(out, name)
 		}
 	}
 	return out
+}
+
+// withTimeout ends the context after the timeout. 0 is no timeout.
+func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, timeout)
 }

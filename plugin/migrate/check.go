@@ -1,4 +1,4 @@
-package plugin
+package migrate
 
 import (
 	"context"
@@ -14,12 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // migration of one StatefulSet.
 type migration struct {
 	*migrating
-	s *session
+	s *Cluster
 	// set is the StatefulSet; if it is gone, as the TApp recorded it.
 	set  *appsv1.StatefulSet
 	gone bool
@@ -45,9 +46,9 @@ func podStateOf(pod *corev1.Pod) podState {
 }
 
 // begin reads how far the migration is.
-func (m *migrating) begin(ctx context.Context, s *session, name string) (*migration, error) {
+func (m *migrating) begin(ctx context.Context, s *Cluster, name string) (*migration, error) {
 	v := &migration{migrating: m, s: s, before: map[string]podState{}}
-	set, err := s.apps.StatefulSets(s.namespace).Get(ctx, name, metav1.GetOptions{})
+	set, err := s.Apps.StatefulSets(s.Namespace).Get(ctx, name, metav1.GetOptions{})
 	v.gone = apierrors.IsNotFound(err)
 	if err != nil && !v.gone {
 		return nil, err
@@ -62,7 +63,7 @@ func (m *migrating) begin(ctx context.Context, s *session, name string) (*migrat
 			return nil, missing
 		}
 		v.set = set
-		v.tapp, err = convert(set)
+		v.tapp, err = Convert(set)
 		return v, err
 	}
 	v.tapp = t
@@ -72,7 +73,7 @@ func (m *migrating) begin(ctx context.Context, s *session, name string) (*migrat
 	switch {
 	case v.set == nil && v.gone:
 		return nil, missing
-	case v.set == nil, !v.gone && t.Annotations[annotationMigratedUID] != string(set.UID):
+	case v.set == nil, !v.gone && t.Annotations[AnnotationUID] != string(set.UID):
 		return nil, fmt.Errorf("there is a TApp %s already, and it was not made from this StatefulSet", name)
 	case v.gone:
 		return v, nil
@@ -87,7 +88,7 @@ func (v *migration) unchanged(set *appsv1.StatefulSet) error {
 	if err != nil || was == nil {
 		return err
 	}
-	if !equality.Semantic.DeepEqual(was.Spec, manifestOf(set).Spec) {
+	if !equality.Semantic.DeepEqual(was.Spec, ManifestOf(set).Spec) {
 		return fmt.Errorf("StatefulSet %s changed after TApp %s was made from it, and still has its pods: delete the TApp, and begin again", set.Name, v.tapp.Name)
 	}
 	return nil
@@ -113,17 +114,17 @@ func (v *migration) check(ctx context.Context) error {
 		v.warn(text)
 	}
 	t := v.tapp.DeepCopy()
-	if v.dryRun != dryRunClient { // the server's defaults and admission
-		options := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: v.manager}
-		if t, err = v.s.tapps.TApps(v.s.namespace).Create(ctx, v.tapp, options); err != nil {
+	if v.dryRun() != dryRunClient { // the server's defaults and admission
+		options := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: *v.flags.Manager}
+		if t, err = v.s.TApps.TApps(v.s.Namespace).Create(ctx, v.tapp, options); err != nil {
 			return fmt.Errorf("the server would not accept the TApp: %w", err)
 		}
 	}
-	o, err := v.s.compute(ctx, t, asAdopted(pods, t))
+	o, err := v.s.Compute(ctx, t, asAdopted(pods, t))
 	if err != nil {
 		return err
 	}
-	if would := disruptive(o); len(would) > 0 {
+	if would := o.Disruptive; len(would) > 0 {
 		if !v.force {
 			return refusal(v.set.Name, would)
 		}
@@ -219,7 +220,7 @@ func (v *migration) pods(ctx context.Context) ([]*corev1.Pod, error) {
 	if v.set.Spec.Selector == nil {
 		return nil, errors.New("the StatefulSet has no selector")
 	}
-	list, err := v.s.core.Pods(v.s.namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(v.set.Spec.Selector)})
+	list, err := v.s.Core.Pods(v.s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(v.set.Spec.Selector)})
 	if err != nil {
 		return nil, fmt.Errorf("listing pods: %w", err)
 	}
@@ -230,4 +231,14 @@ func (v *migration) pods(ctx context.Context) ([]*corev1.Pod, error) {
 		}
 	}
 	return out, nil
+}
+
+// hasInstanceName reports whether a name is <stem>-<instance id>.
+func hasInstanceName(stem, name string) bool {
+	id, ok := strings.CutPrefix(name, stem+"-")
+	if !ok {
+		return false
+	}
+	_, ok = plan.ParseID(id)
+	return ok
 }

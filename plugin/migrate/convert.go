@@ -1,4 +1,4 @@
-package plugin
+package migrate
 
 import (
 	"encoding/json"
@@ -16,21 +16,21 @@ import (
 // Annotations of a TApp about the StatefulSet that it was made from: the manifest, to go
 // back, and the UID.
 const (
-	annotationMigrated    = "tkestack.io/migrated-statefulset"
-	annotationMigratedUID = "tkestack.io/migrated-statefulset-uid"
+	AnnotationManifest = "tkestack.io/migrated-statefulset"
+	AnnotationUID      = "tkestack.io/migrated-statefulset-uid"
 )
 
-// convert makes the TApp of a StatefulSet: the same names of pods and claims, the
+// Convert makes the TApp of a StatefulSet: the same names of pods and claims, the
 // same template, paused until it has adopted the pods.
-func convert(set *appsv1.StatefulSet) (*tappv1.TApp, error) {
-	manifest, err := json.Marshal(manifestOf(set))
+func Convert(set *appsv1.StatefulSet) (*tappv1.TApp, error) {
+	manifest, err := json.Marshal(ManifestOf(set))
 	if err != nil {
 		return nil, fmt.Errorf("writing the StatefulSet: %w", err)
 	}
 	t := &tappv1.TApp{ObjectMeta: metav1.ObjectMeta{Name: set.Name, Namespace: set.Namespace,
 		Labels: maps.Clone(set.Labels), Annotations: annotationsOf(set)}}
 	t.SetGroupVersionKind(tappv1.GroupVersionKind())
-	t.Annotations[annotationMigrated], t.Annotations[annotationMigratedUID] = string(manifest), string(set.UID)
+	t.Annotations[AnnotationManifest], t.Annotations[AnnotationUID] = string(manifest), string(set.UID)
 	one := intstr.FromInt32(1)
 	in := set.Spec.DeepCopy()
 	replicas := replicasOfSet(set)
@@ -70,8 +70,8 @@ func annotationsOf(set *appsv1.StatefulSet) map[string]string {
 	return out
 }
 
-// manifestOf returns what creates the StatefulSet again.
-func manifestOf(set *appsv1.StatefulSet) *appsv1.StatefulSet {
+// ManifestOf returns what creates the StatefulSet again.
+func ManifestOf(set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	out := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: set.Name, Namespace: set.Namespace, Labels: set.Labels, Annotations: annotationsOf(set)},
 		Spec:       *set.Spec.DeepCopy(),
@@ -86,17 +86,17 @@ func manifestOf(set *appsv1.StatefulSet) *appsv1.StatefulSet {
 // sourceOf returns the StatefulSet that a TApp was made from; nil if there was none. It
 // has the TApp's name and namespace.
 func sourceOf(t *tappv1.TApp) (*appsv1.StatefulSet, error) {
-	text, ok := t.Annotations[annotationMigrated]
+	text, ok := t.Annotations[AnnotationManifest]
 	if !ok {
 		return nil, nil
 	}
 	set := &appsv1.StatefulSet{}
 	if err := json.Unmarshal([]byte(text), set); err != nil {
-		return nil, fmt.Errorf("reading the annotation %s of TApp %s: %w", annotationMigrated, t.Name, err)
+		return nil, fmt.Errorf("reading the annotation %s of TApp %s: %w", AnnotationManifest, t.Name, err)
 	}
 	if kind := set.GroupVersionKind(); kind != appsv1.SchemeGroupVersion.WithKind("StatefulSet") || set.Name != t.Name || set.Namespace != t.Namespace {
 		return nil, fmt.Errorf("the annotation %s of TApp %s is not what the migration wrote: it holds a %s %q of %s in namespace %q, and not StatefulSet %q in namespace %q",
-			annotationMigrated, t.Name, kind.Kind, set.Name, kind.GroupVersion(), set.Namespace, t.Name, t.Namespace)
+			AnnotationManifest, t.Name, kind.Kind, set.Name, kind.GroupVersion(), set.Namespace, t.Name, t.Namespace)
 	}
 	return set, nil
 }

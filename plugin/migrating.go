@@ -1,0 +1,50 @@
+package plugin
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plugin/migrate"
+)
+
+func newMigrate(e *environment) *cobra.Command {
+	return migrate.New(migrate.Options{
+		Streams: e.streams, Usage: func(err error) error { return usageError{err} }, Args: between(0, "statefulset/NAME"),
+		Clean: clean, WithoutState: withoutState,
+		Flags: func(c *cobra.Command) *migrate.Flags {
+			w := newWriting(e, c)
+			return &migrate.Flags{Validate: w.validate, DryRun: &w.dryRun, Manager: &w.manager, Output: &w.output, Report: w.report}
+		},
+		Connect: func() (*migrate.Cluster, error) {
+			s, err := e.connect()
+			if err != nil {
+				return nil, err
+			}
+			return &migrate.Cluster{Namespace: s.namespace, TApps: s.tapps, Core: s.core, Apps: s.apps,
+				Compute: func(ctx context.Context, t *tappv1.TApp, pods []*corev1.Pod) (*migrate.View, error) {
+					o, err := s.compute(ctx, t, pods)
+					return viewOf(o), err
+				},
+				Follow: func(ctx context.Context, t *tappv1.TApp, done func(*migrate.View) (bool, error)) error {
+					return s.follow(ctx, t, func(o *observed) (bool, error) { return done(viewOf(o)) })
+				}}, nil
+		},
+	})
+}
+
+func viewOf(o *observed) *migrate.View {
+	if o == nil {
+		return nil
+	}
+	v := &migrate.View{TApp: o.tapp, Pods: o.input.Pods, Unobserved: o.unobserved(), Outcome: o.outcome}
+	for _, step := range o.steps() {
+		if e := step.Effect; e != plan.EffectRelabel && e != plan.EffectHold && e != plan.EffectResize {
+			v.Disruptive = append(v.Disruptive, step.sentence())
+		}
+	}
+	return v
+}
