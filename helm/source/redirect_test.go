@@ -61,3 +61,45 @@ func TestRedirectsAreJudged(t *testing.T) {
 		t.Error("the private server was asked")
 	}
 }
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestGuard: what leaves for which host.
+func TestGuard(t *testing.T) {
+	sent := ""
+	next := roundTrip(func(r *http.Request) (*http.Response, error) {
+		sent = r.Header.Get("Authorization")
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+	})
+	g := &guard{next: next, host: "own.example.com", repository: &Repository{URL: "https://own.example.com", Username: "me", Password: "secret"}}
+	for _, c := range []struct{ url, header, want string }{
+		{"https://own.example.com/a", "", "Basic bWU6c2VjcmV0"},
+		{"https://own.example.com/a", "Bearer abc", "Bearer abc"},
+		{"http://own.example.com/a", "", ""},
+		{"https://own.example.com:8443/a", "", ""},
+		{"https://other.example.com/a", "", ""},
+		{"https://other.example.com/a", "Bearer abc", ""},
+		{"https://sub.own.example.com/a", "Bearer abc", ""},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.header != "" {
+			request.Header.Set("Authorization", c.header)
+		}
+		response, err := g.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if sent != c.want {
+			t.Errorf("%s with %q: sent %q, want %q", c.url, c.header, sent, c.want)
+		}
+		if request.Header.Get("Authorization") != c.header {
+			t.Errorf("%s: the request was changed", c.url)
+		}
+	}
+}
