@@ -19,7 +19,7 @@ var clusters = []mutant{
 	{"writes-offline", "carrier.go", "writes go to members that are in no state for them",
 		"if now.State != v1beta1.ClusterReady && now.State != v1beta1.ClusterSuspect {", "if m.current == nil {"},
 	{"configmap-wins", "registration.go", "a ConfigMap wins over a Secret",
-		"		return 1\n	}\n	return 2", "		return 3\n	}\n	return 2"},
+		"		return 1\n	case \"ConfigMap\":", "		return 3\n	case \"ConfigMap\":"},
 	{"redirects-followed", "gate.go", "credentials go where a server sends them",
 		"err == nil && response.StatusCode >= http.StatusMultipleChoices", "err == nil && response.StatusCode > http.StatusBadRequest"},
 	{"delete-any-part", "carrier.go", "a delete hits whatever has the name",
