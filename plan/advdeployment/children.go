@@ -81,10 +81,16 @@ func (c *computation) converge(units []podset.Unit) {
 			c.leaves(child, done)
 		}
 	}
+	c.leaveReleases(asked, done)
 }
 
 // converged decides about the child of one podSet.
 func (c *computation) converged(u *unit, service string, asked map[Child]bool) {
+	if u.Content.DeployType == v1beta1.DeployHelm {
+		asked[Child{Release, u.PodSet.Name}] = true
+		c.release(u)
+		return
+	}
 	kind, known := kindOf(u.Content.DeployType)
 	if !known {
 		c.notYet("spec.podSpec.deployType", fmt.Sprintf("%s: not yet supported", u.Content.DeployType))

@@ -8,7 +8,7 @@
 //	InPlaceSet    TApp
 //	StatefulSet   StatefulSet
 //	deployment    Deployment
-//	helm          none yet: the AdvDeployment is stalled
+//	helm          a release, about which plan/release decides
 //
 // What the cluster has under a child's name is one of
 //
@@ -37,6 +37,7 @@ import (
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/podset"
+	"tkestack.io/tapp/plan/release"
 )
 
 // Kind of a child.
@@ -49,6 +50,10 @@ const (
 	StatefulSet Kind = "StatefulSet"
 	Deployment  Kind = "Deployment"
 )
+
+// Release is no kind of the cluster, but a Helm release: what a podSet of deployType helm
+// becomes.
+const Release Kind = "Release"
 
 // Kinds are all of them.
 func Kinds() []Kind { return []Kind{Service, TApp, StatefulSet, Deployment} }
@@ -80,6 +85,10 @@ type Input struct {
 	Overruled map[Child][]string
 	// Refused says in the API server's words why it did not take an action on a child.
 	Refused map[Child]string
+	// Releases are what was observed of Helm releases: those that the AdvDeployment asks
+	// for, and those that have records of it. Compute says of each whose it is, and what
+	// it is to be.
+	Releases map[string]release.Input
 	// Now is the time of the decision.
 	Now time.Time
 }
@@ -88,6 +97,8 @@ type Input struct {
 type Plan struct {
 	// Actions that may all be carried out at once.
 	Actions []Action
+	// Releases are the plans for Helm releases, in the order of their names, after Actions.
+	Releases []ReleasePlan
 	// Status from what was observed, never from hoped-for effects.
 	Status v1beta1.AdvDeploymentStatus
 	// Moving is true while the children are on their way: a status that only tells of
@@ -181,6 +192,7 @@ type computation struct {
 	units    []unit
 	leftOver []Child // ours, and not asked for any more
 	actions  []Action
+	releases []ReleasePlan
 	stalls   []stall
 	waits    []string // what is on its way
 	notes    []string // what is worth a word when all is well
@@ -243,6 +255,7 @@ func (c *computation) leave() Plan {
 			c.waits = append(c.waits, fmt.Sprintf("%s is being deleted", child))
 		}
 	}
+	left += c.uninstall()
 	if left == 0 {
 		ours := func(f string) bool { return f == v1beta1.Finalizer }
 		c.setFinalizers(slices.DeleteFunc(slices.Clone(c.d.Finalizers), ours), true, "no child is left")

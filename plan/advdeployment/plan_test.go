@@ -239,7 +239,6 @@ func TestBadSpecs(t *testing.T) {
 		"no template":      {`{podSpec: {deployType: tapp}, topology: {podSets: [{name: web, replicas: 1}]}}`, "Invalid", "spec.podSpec.template: deployType InPlaceSet needs a pod template"},
 		"percentage":       {spec("tapp", "", "{name: web, replicas: 10%}"), "Invalid", "spec.topology.podSets[web].replicas: it is a part of spec.replicas, which is absent: give that, or a number here"},
 		"unknown revision": {spec("tapp", "", "{name: web, replicas: 1, revision: r}"), "Invalid", "spec.topology.podSets[web].revision: spec.revisions has no revision r"},
-		"helm":             {`{podSpec: {chart: {rawChart: YQ==}}, topology: {podSets: [{name: web, replicas: 1}]}}`, "NotYet", "spec.podSpec.deployType: helm: not yet supported"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, spec("tapp", "", web))

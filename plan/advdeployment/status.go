@@ -43,7 +43,7 @@ func (c *computation) conclude() Plan {
 		}
 	}
 	s.AggrStatus.Status = c.phase(s, &stored)
-	p := Plan{Actions: c.actions, Moving: len(c.waits) > 0 && len(c.stalls) == 0}
+	p := Plan{Actions: c.actions, Releases: c.releases, Moving: len(c.waits) > 0 && len(c.stalls) == 0}
 	c.setConditions(s)
 	if !equality.Semantic.DeepEqual(*s, stored) {
 		s.LastUpdateTime = new(metav1.NewTime(c.in.Now.Truncate(time.Second)))
@@ -53,6 +53,7 @@ func (c *computation) conclude() Plan {
 	if c.taken {
 		p.Wait = c.wait(s)
 	}
+	c.poll(&p)
 	return p
 }
 
@@ -132,6 +133,7 @@ func (c *computation) sums(stored *v1beta1.AdvDeploymentStatus) v1beta1.AdvDeplo
 	for _, child := range c.ours() {
 		out.OwnerResource = append(out.OwnerResource, string(child.Kind)+"/"+child.Name)
 	}
+	out.OwnerResource = append(out.OwnerResource, c.ownReleases()...)
 	return out
 }
 

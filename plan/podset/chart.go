@@ -3,6 +3,7 @@ package podset
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,9 @@ type Chart struct {
 	URL     string `json:"url,omitempty"`
 	Version string `json:"version,omitempty"`
 }
+
+// Place that a chart comes from: URL and version.
+func (c *Chart) Place() string { return strings.TrimSpace(c.URL + " " + c.Version) }
 
 // DigestOf an archive.
 func DigestOf(archive []byte) string {
@@ -40,13 +44,22 @@ func chartOf(c *v1beta1.ChartSpec) *Chart {
 // SecretName of the chart: of the Secret that holds the archive.
 func (c *Chart) SecretName() string { return v1beta1.ChartSecretPrefix + c.Digest }
 
-// digestIn the name of a Secret with an archive; empty: it has none.
-func digestIn(ref *corev1.LocalObjectReference) string {
+// DigestIn the name of a Secret with an archive; empty: it has none.
+func DigestIn(ref *corev1.LocalObjectReference) string {
 	digest, ok := strings.CutPrefix(ref.Name, v1beta1.ChartSecretPrefix)
 	if _, err := hex.DecodeString(digest); !ok || err != nil || len(digest) != sha256.Size*2 {
 		return ""
 	}
 	return digest
+}
+
+// ChartOf is the digest of the chart in a revision; empty: it has none.
+func ChartOf(r *v1beta1.Revision) string {
+	content := Content{}
+	if err := json.Unmarshal(r.Content.Raw, &content); err != nil || content.Chart == nil {
+		return ""
+	}
+	return content.Chart.Digest
 }
 
 // Pin gives a unit the chart with a digest.

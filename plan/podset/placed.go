@@ -55,7 +55,7 @@ func (u *Unit) pinTo(ref *corev1.LocalObjectReference) string {
 	if u.Content.DeployType != v1beta1.DeployHelm {
 		return ""
 	}
-	digest := digestIn(ref)
+	digest := DigestIn(ref)
 	if digest == "" {
 		return fmt.Sprintf("%q is no name of a chart's Secret: that is %s, and the SHA-256 of its archive", ref.Name, v1beta1.ChartSecretPrefix)
 	}

@@ -23,6 +23,7 @@ func TestPlanMentionsNoWorld(t *testing.T) {
 		"k8s.io/api/",
 		"k8s.io/apimachinery/",
 		"github.com/distribution/reference",
+		"github.com/fluxcd/cli-utils/pkg/kstatus/status",
 	}
 	// What reads kubeconfigs and ClusterProfiles from text; it is allowed nowhere else.
 	judges := []string{"k8s.io/client-go/rest", "k8s.io/client-go/tools/clientcmd", "k8s.io/client-go/tools/clientcmd/api", "k8s.io/client-go/tools/clientcmd/api/v1", "k8s.io/client-go/tools/clientcmd/api/latest"}

@@ -43,12 +43,13 @@ var rooms = []room{
 	{name: "plan/tapp", may: []string{"plan/message", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/podset", may: []string{"plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference"}},
 	{name: "plan/manifest", only: []string{"k8s.io/apimachinery"}},
-	{name: "plan/advdeployment", may: []string{"plan/podset", "plan/manifest", "plan/message", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/release", may: []string{"plan/podset", "plan/manifest", "plan/message", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/fluxcd/cli-utils/pkg/kstatus/status"}},
+	{name: "plan/advdeployment", may: []string{"plan/podset", "plan/release", "plan/manifest", "plan/message", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/appset", may: []string{"plan/manifest", "plan/message", "plan/podset", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/app", may: []string{"plan/manifest", "plan/message", "crd/app/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 
 	// The kinds never import each other, nor the controller.
-	{name: "controller", may: []string{"controller/loop", "controller/tapp", "controller/app", "controller/advdeployment", "controller/appset", "controller/events", "fleet", "fleet/kubeconfig", "crd/...", "process"}},
+	{name: "controller", may: []string{"controller/loop", "controller/tapp", "controller/app", "controller/advdeployment", "controller/appset", "controller/release", "controller/events", "fleet", "fleet/kubeconfig", "helm", "helm/source", "crd/...", "process"}},
 	{name: "controller/loop"},
 	// What their shells share: it knows no kind.
 	{name: "controller/cache"},
@@ -56,9 +57,10 @@ var rooms = []room{
 	{name: "controller/status", may: []string{"controller/write"}},
 	{name: "controller/events", may: []string{"controller/write"}},
 	{name: "controller/tapp", may: []string{"plan/tapp", "plan/inplace", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/tapp/v1", "crd/client", "process/parallel"}},
-	{name: "controller/advdeployment", may: []string{"plan/advdeployment", "plan/manifest", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/workload/v1beta1", "crd/client"}},
+	{name: "controller/release", may: []string{"plan/release", "plan/podset", "plan/manifest", "crd/workload/v1beta1", "helm"}},
+	{name: "controller/advdeployment", may: []string{"plan/advdeployment", "plan/manifest", "plan/podset", "plan/release", "controller/release", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/workload/v1beta1", "crd/client"}},
 	{name: "controller/app", may: []string{"plan/app", "plan/manifest", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/app/v1", "crd/client"}},
-	{name: "controller/appset", may: []string{"plan/appset", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/workload/v1beta1", "crd/client", "process/parallel"}},
+	{name: "controller/appset", may: []string{"plan/appset", "plan/podset", "plan/release", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/workload/v1beta1", "crd/client", "process/parallel"}},
 
 	// Clusters: it carries AdvDeployments, and knows no controller and no planner.
 	{name: "fleet", may: []string{"fleet/...", "controller/cache", "controller/events", "crd/client", "crd/workload/v1beta1"}},

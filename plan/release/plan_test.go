@@ -1,0 +1,262 @@
+package release
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"tkestack.io/tapp/plan/manifest"
+)
+
+const deployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: chart}}
+  template:
+    metadata: {labels: {app: chart}}
+    spec: {containers: [{name: app, image: "nginx:1"}, {name: side, image: "side:1"}]}
+`
+
+const config = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: web}
+data: {a: "1"}
+---
+`
+
+func expect(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\n%s\nwant:\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func stalls(p Plan) (out []string) {
+	for _, s := range p.Stalls {
+		out = append(out, s.Reason+": "+s.Message)
+	}
+	return out
+}
+
+// A release is installed, looked at, upgraded, scaled and uninstalled.
+func TestLife(t *testing.T) {
+	chart := &Rendered{
+		Chart: "web-1", Objects: objects(t, config+deployment), TakesReplicas: true,
+		CRDs: objects(t, "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.x}\nspec: {group: x, scope: Namespaced, names: {kind: A}}\n"),
+		Hooks: []Hook{
+			hook(t, "second", 2, []string{"hook-succeeded"}, "pre-install", "pre-upgrade"),
+			hook(t, "first", 1, []string{"hook-succeeded"}, "pre-install"),
+			hook(t, "after", 0, nil, "post-install", "post-upgrade"),
+			hook(t, "bye", 0, []string{"hook-succeeded"}, "pre-delete"),
+			hook(t, "test", 0, nil, "test"),
+		},
+	}
+	w := newWorld(t, chart)
+	w.in.Anywhere = true
+	p := w.run()
+	expect(t, "install", w.said(), []string{
+		"create CustomResourceDefinition/as.x", "record 1 pending-install",
+		"record 1 pending-install", "record 1 pending-install", "create Job/first", "record 1 pending-install",
+		"record 1 pending-install", "create Job/second", "record 1 pending-install",
+		"delete Job/first", "delete Job/second", "record 1 pending-install",
+		"create ConfigMap/web", "create Deployment/web",
+		"record 1 pending-install", "record 1 pending-install", "create Job/after", "record 1 pending-install", "record 1 pending-install",
+		"record 1 deployed",
+	})
+	if n := p.Numbers; !n.Settled || n.Available != 3 || n.Updated != 3 || n.Version != "1" || len(p.Waits)+len(p.Stalls) > 0 {
+		t.Errorf("installed: %+v, %q, %q", n, p.Waits, p.Stalls)
+	}
+	w.run()
+	expect(t, "at rest", w.said(), nil)
+
+	delete(w.objects, Ref{"v1", "ConfigMap", "shop", "web"})
+	_ = unstructured.SetNestedField(w.objects[Ref{"apps/v1", "Deployment", "shop", "web"}].Object, int64(9), "spec", "replicas")
+	w.run()
+	expect(t, "drift", w.said(), []string{"create ConfigMap/web", "apply Deployment/web"})
+
+	w.in.Want.Content = "u1-b"
+	w.chart = &Rendered{Chart: "web-2", Objects: objects(t, strings.ReplaceAll(deployment, "nginx:1", "nginx:2")), TakesReplicas: true, Hooks: chart.Hooks}
+	p = w.run()
+	expect(t, "upgrade", w.said(), []string{
+		"record 2 pending-upgrade", "record 2 pending-upgrade", "record 2 pending-upgrade", "create Job/second", "record 2 pending-upgrade",
+		"delete Job/second", "record 2 pending-upgrade", "apply Deployment/web", "delete ConfigMap/web",
+		"record 2 pending-upgrade", "delete Job/after", "record 2 pending-upgrade", "create Job/after", "record 2 pending-upgrade", "record 2 pending-upgrade",
+		"record 2 deployed", "record 1 superseded",
+	})
+	if n := p.Numbers; !n.Settled || n.Version != "2" || n.Chart != "web-2" {
+		t.Errorf("upgraded: %+v", n)
+	}
+
+	w.in.Want = nil
+	if p = w.run(); !p.Gone {
+		t.Errorf("not gone: %+v", p)
+	}
+	expect(t, "uninstall", w.said(), []string{
+		"record 2 uninstalling", "record 2 uninstalling", "record 2 uninstalling", "create Job/bye", "record 2 uninstalling", "delete Job/bye", "record 2 uninstalling",
+		"delete Deployment/web", "record 1 gone", "record 2 gone",
+	})
+	if len(w.objects) != 2 { // the CRD, and a hook that no policy deletes: as helm leaves them
+		t.Errorf("left: %v", w.objects)
+	}
+}
+
+// A hook that fails ends an upgrade: what was deployed stays as it was, and nothing is
+// called deployed.
+func TestHookFails(t *testing.T) {
+	w := newWorld(t, &Rendered{Chart: "web-1", Objects: objects(t, deployment)})
+	w.run()
+	w.said()
+	w.in.Want.Content = "u1-b"
+	w.chart = &Rendered{Chart: "web-2", Objects: objects(t, config+deployment), Hooks: []Hook{hook(t, "job", 0, []string{"hook-failed"}, "pre-upgrade")}}
+	w.settle = func(ref Ref, o *unstructured.Unstructured) {
+		ready(ref, o)
+		if o.GetKind() == "Job" {
+			o.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Failed", "status": "True", "message": "no more tries"}}}
+		}
+	}
+	p := w.run()
+	expect(t, "done", w.said(), []string{"record 2 pending-upgrade", "record 2 pending-upgrade", "record 2 pending-upgrade", "create Job/job", "record 2 failed", "delete Job/job"})
+	expect(t, "said", stalls(p), []string{`HookFailed: release "web": hook pre-upgrade Job "job" failed: the Job failed: no more tries. Change the chart or its values to try again`})
+	if p.Numbers.Settled || w.records[1].Status != Deployed || p.Numbers.Updated != 0 {
+		t.Errorf("%+v", p.Numbers)
+	}
+	w.run()
+	expect(t, "again", w.said(), nil)
+
+	w.in.Want.Content, w.chart.Hooks = "u1-c", nil
+	if p = w.run(); !p.Numbers.Settled {
+		t.Errorf("%+v %q", p.Numbers, stalls(p))
+	}
+	expect(t, "with another content", w.said(), []string{"record 3 pending-upgrade", "create ConfigMap/web", "record 3 deployed", "record 1 superseded"})
+}
+
+// What the API server refuses fails the record, and is tried again.
+func TestRefused(t *testing.T) {
+	w := newWorld(t, &Rendered{Chart: "web-1", Objects: objects(t, config+deployment)})
+	ref := Ref{"v1", "ConfigMap", "shop", "web"}
+	w.in.Refused = map[Ref]string{ref: "no"}
+	w.in.Records = nil
+	w.in.Rendered, w.in.Objects = w.chart, map[Ref]*unstructured.Unstructured{ref: nil, {"apps/v1", "Deployment", "shop", "web"}: nil}
+	w.do(Compute(w.in).Steps[0])
+	w.in.Records = []Record{w.records[1]}
+	p := Compute(w.in)
+	last := p.Steps[len(p.Steps)-1]
+	if last.Op != UpdateRecord || last.Record.Status != Failed || last.Record.Description != `the cluster refuses ConfigMap "web": no` {
+		t.Errorf("%+v", last)
+	}
+	w.do(last)
+	w.in.Refused = nil
+	w.said()
+	if p := w.run(); !p.Numbers.Settled {
+		t.Errorf("%+v", p)
+	}
+	expect(t, "when it is not refused any more", w.said(), []string{"create ConfigMap/web", "create Deployment/web", "record 1 deployed"})
+}
+
+func TestBad(t *testing.T) {
+	statefulSet := strings.ReplaceAll(strings.ReplaceAll(deployment, "Deployment", "StatefulSet"), "name: web", "name: other")
+	for name, c := range map[string]struct {
+		chart  Rendered
+		change func(*world)
+		want   []string
+	}{
+		"an error": {chart: Rendered{Err: `chart web-1: web/templates/a.yaml:3: nil pointer`}, want: []string{`ChartError: release "web": chart web-1: web/templates/a.yaml:3: nil pointer`}},
+		"two workloads": {chart: Rendered{Objects: objects(t, strings.ReplaceAll(deployment, "name: web", "name: one")+"---\n"+statefulSet)}, want: []string{
+			`AmbiguousWorkload: release "web": the chart has 2 workloads, and which of them has the podSet's replicas, image and version cannot be told: Deployment "one", StatefulSet "other". ` +
+				`Name it in the podSet's meta, workload.dmall.com/workload: NAME, or have the chart name it as the release, as by fullnameOverride: web in rawValues`}},
+		"no such workload": {chart: Rendered{Objects: objects(t, deployment)}, change: func(w *world) { w.in.Want.Workload = "x" }, want: []string{
+			`AmbiguousWorkload: release "web": no single workload of the chart is named x: there are Deployment "web"`}},
+		"an object of the cluster": {chart: Rendered{Objects: objects(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: other}\n")}, want: []string{
+			`NotAllowed: release "web": Namespace "a", ConfigMap "b" is not in namespace shop, and charts may only have objects there. An operator can allow others by --charts-anywhere`}},
+		"an unknown kind": {chart: Rendered{Objects: objects(t, "apiVersion: x/v1\nkind: A\nmetadata: {name: a}\n")}, want: []string{
+			`ChartError: release "web": the cluster has no kind A of x/v1, which web/templates/a.yaml has. Install what defines it, and the release goes on`}},
+		"a name that is taken": {chart: Rendered{Objects: objects(t, config)}, change: func(w *world) {
+			o := &unstructured.Unstructured{Object: objects(t, config)[0].Content}
+			w.objects[Ref{"v1", "ConfigMap", "shop", "web"}] = o
+		}, want: []string{`ErrResourceExists: release "web": ConfigMap "web" already exists, and no release has it. Delete or rename it, or give it to the release: label it app.kubernetes.io/managed-by=Helm, ` +
+			`and annotate it meta.helm.sh/release-name=web and meta.helm.sh/release-namespace=shop`}},
+		"a release of somebody else": {change: func(w *world) { w.records[4] = Record{Version: 4, Status: Deployed, Loaded: true} }, want: []string{
+			`ErrResourceExists: release "web": Resource "web" already exists and is not managed by AdvDeployment: version 4 of the release is there, and helm made it by hand, or another controller. ` +
+				`Uninstall it, or take it over: annotate the AdvDeployment with workload.dmall.com/adopt-releases=web`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, &c.chart)
+			if c.change != nil {
+				c.change(w)
+			}
+			p := w.run()
+			expect(t, "said", stalls(p), c.want)
+			expect(t, "done", w.said(), nil)
+		})
+	}
+}
+
+// The release of somebody else is taken over by an annotation, as an upgrade.
+func TestAdopt(t *testing.T) {
+	w := newWorld(t, &Rendered{Chart: "web-1", Objects: objects(t, deployment)})
+	w.records[4] = Record{Version: 4, Status: Deployed, Loaded: true, Objects: objects(t, config)}
+	o := &unstructured.Unstructured{Object: objects(t, config)[0].Content}
+	o.SetAnnotations(map[string]string{annotationReleaseName: "web", annotationReleaseNamespace: "shop"})
+	w.objects[Ref{"v1", "ConfigMap", "shop", "web"}] = o
+	w.in.Adopt = true
+	if p := w.run(); !p.Numbers.Settled {
+		t.Errorf("%+v", p)
+	}
+	expect(t, "done", w.said(), []string{"record 5 pending-upgrade", "create Deployment/web", "delete ConfigMap/web", "record 5 deployed", "record 4 superseded"})
+}
+
+// The workload has what its podSet says, and keeps what the chart selects by.
+func TestDress(t *testing.T) {
+	w := newWorld(t, &Rendered{Objects: objects(t, deployment)})
+	w.in.Want.Image, w.in.Want.Version, w.in.Want.MinReadySeconds, w.in.Want.MaxUnavailable = "other", "v4", 10, new(int32(2))
+	w.in.Want.Labels = map[string]string{"app": "app", "release": "web", "version": "v4"}
+	w.in.Want.Nodes = &corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}}}
+	w.run()
+	o := w.objects[Ref{"apps/v1", "Deployment", "shop", "web"}].Object
+	for _, c := range []struct {
+		want any
+		path []string
+	}{
+		{int64(3), []string{"spec", "replicas"}},
+		{int64(10), []string{"spec", "minReadySeconds"}},
+		{int64(2), []string{"spec", "strategy", "rollingUpdate", "maxUnavailable"}},
+		{"chart", []string{"spec", "template", "metadata", "labels", "app"}},
+		{"web", []string{"spec", "template", "metadata", "labels", "release"}},
+		{"v4", []string{"spec", "template", "metadata", "labels", "version"}},
+		{"v4", []string{"metadata", "labels", "version"}},
+		{"Helm", []string{"metadata", "labels", "app.kubernetes.io/managed-by"}},
+	} {
+		if got := manifest.At(o, c.path...); got != c.want {
+			t.Errorf("%s is %v, want %v", strings.Join(c.path, "."), got, c.want)
+		}
+	}
+	containers := manifest.At(o, "spec", "template", "spec", "containers").([]any)
+	if main, side := manifest.At(containers[0], "image"), manifest.At(containers[1], "image"); main != "other:v4" || side != "side:1" {
+		t.Errorf("images %v, %v", main, side)
+	}
+	if manifest.At(o, "spec", "template", "spec", "affinity", "nodeAffinity") == nil {
+		t.Error("no node affinity")
+	}
+}
+
+// While it is held back a release keeps its content, and follows its replicas.
+func TestHeld(t *testing.T) {
+	w := newWorld(t, &Rendered{Objects: objects(t, deployment)})
+	w.run()
+	w.said()
+	w.in.Want.Held, w.in.Want.Content, w.in.Want.Replicas = true, "u1-b", 5
+	p := w.run()
+	expect(t, "held", w.said(), []string{"apply Deployment/web"})
+	if n := p.Numbers; n.Settled || n.Updated != 0 || n.Available != 5 {
+		t.Errorf("%+v", n)
+	}
+	w.in.Want.Held = false
+	w.run()
+	expect(t, "let go", w.said(), []string{"record 2 pending-upgrade", "record 2 deployed", "record 1 superseded"})
+}
