@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/fleet"
 	"tkestack.io/tapp/process"
 )
@@ -43,6 +44,8 @@ type Config struct {
 	Namespace string
 	// Fleet are the clusters of AppSets.
 	Fleet FleetConfig
+	// Charts says by whose rights charts are applied, and where they are.
+	Charts ChartConfig
 	// MetricsAddress is where metrics and health are served; empty: nowhere.
 	MetricsAddress string
 	Election       Election
@@ -90,6 +93,22 @@ type FleetConfig struct {
 	Network fleet.Network
 }
 
+// ChartConfig says by whose rights the charts of AdvDeployments are applied, and where
+// their archives are.
+type ChartConfig struct {
+	// Account is the name of the ServiceAccount of each namespace that is impersonated.
+	Account string
+	// Anywhere lets charts have objects of the cluster, and of other namespaces.
+	Anywhere bool
+	// Namespace has the Secrets with the archives of charts.
+	Namespace string
+	// Repositories is a repositories file in Helm's format; empty: there are none.
+	Repositories string
+	// AllowURLs allows charts of hosts that no repository names, and AllowPrivate addresses
+	// that are private, loopback or link-local.
+	AllowURLs, AllowPrivate bool
+}
+
 // Registry takes metrics, and hands them to who serves them.
 type Registry interface {
 	prometheus.Registerer
@@ -125,6 +144,7 @@ func Defaults() Config {
 		KubeAPIBurst:            2500,
 		Workers:                 20,
 		MetricsAddress:          ":8080",
+		Charts:                  ChartConfig{Account: "tapp-release", Namespace: v1beta1.DefaultChartNamespace},
 		Grace:                   20 * time.Second,
 		kinds:                   allKinds(),
 		Election: Election{

@@ -36,7 +36,7 @@ func (c *Config) Flags() []cli.Flag {
 		&cli.IntFlag{Name: "worker", Usage: "`number` of objects of a kind that are worked on at a time", Destination: &c.Workers, Value: c.Workers},
 		&cli.StringFlag{Name: "namespace", Usage: "look after the objects of this `namespace` only", Destination: &c.Namespace},
 		&cli.StringFlag{Name: "metrics-address", Usage: "`address` of /metrics, /healthz and /readyz; empty serves none", Destination: &c.MetricsAddress, Value: c.MetricsAddress},
-	}, append(c.Fleet.flags(), c.Election.flags()...)...)
+	}, slices.Concat(c.Fleet.flags(), c.Charts.flags(), c.Election.flags())...)
 }
 
 func (f *FleetConfig) flags() []cli.Flag {
@@ -47,6 +47,17 @@ func (f *FleetConfig) flags() []cli.Flag {
 		&cli.StringFlag{Name: "cluster-profile-providers", Usage: "`file` of the programs that make credentials for the clusters of ClusterProfiles (KEP-5339); without it, ClusterProfiles are not used", Destination: &f.ProvidersFile, Value: f.ProvidersFile},
 		&cli.BoolFlag{Name: "no-member-lease", Usage: "hold no Lease in the clusters of AppSets: one write less in 10 s for each; only where there is no second hub of this --fleet-id", Destination: &f.NoMemberLease, Value: f.NoMemberLease},
 		&cli.BoolFlag{Name: "allow-local-clusters", Usage: "let clusters have loopback and link-local addresses; whoever registers clusters can reach this host by them", Destination: &f.AllowLocal, Value: f.AllowLocal},
+	}
+}
+
+func (c *ChartConfig) flags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "charts-account", Usage: "`name` of the ServiceAccount, in the namespace of each release, by whose rights the objects of charts are written", Destination: &c.Account, Value: c.Account},
+		&cli.BoolFlag{Name: "charts-anywhere", Usage: "let charts have objects of the cluster and of other namespaces, as far as that ServiceAccount may", Destination: &c.Anywhere, Value: c.Anywhere},
+		&cli.StringFlag{Name: "charts-namespace", Usage: "`namespace` of the Secrets with the archives of charts, on the hub and in its clusters", Destination: &c.Namespace, Value: c.Namespace},
+		&cli.StringFlag{Name: "chart-repositories", Usage: "`path` of a repositories file in Helm's format, with the repositories that charts name by alias, and their credentials", Destination: &c.Repositories},
+		&cli.BoolFlag{Name: "allow-chart-urls", Usage: "let charts come from hosts that no repository names", Destination: &c.AllowURLs},
+		&cli.BoolFlag{Name: "allow-private-charts", Usage: "let charts come from private, loopback and link-local addresses", Destination: &c.AllowPrivate},
 	}
 }
 

@@ -1,18 +1,24 @@
 package controller
 
 import (
+	"context"
 	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"tkestack.io/tapp/controller/advdeployment"
+	"tkestack.io/tapp/controller/release"
 	"tkestack.io/tapp/crd/bases"
 	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/helm"
+	"tkestack.io/tapp/helm/source"
 )
 
 // advDeploymentCRDs are its own, and that of the children which no cluster has by itself.
@@ -34,11 +40,61 @@ func newAdvDeployments(s setup) (kindController, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client of events: %w", err)
 	}
+	releases, err := newReleases(c, s.api.requests)
+	if err != nil {
+		return nil, err
+	}
 	return advdeployment.New(advdeployment.Options{
-		Clients: requests, Watching: watches, Events: events,
+		Clients: requests, Releases: releases, Watching: watches, Events: events,
 		Namespace: c.Namespace, Workers: c.Workers,
 		Metrics: advdeployment.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock,
 	})
+}
+
+// fetcher gets the archives of charts from where they are.
+func (c *ChartConfig) fetcher() func(ctx context.Context, url, version string) ([]byte, error) {
+	from := source.New(source.Options{Repositories: c.Repositories, AllowURLs: c.AllowURLs, AllowPrivate: c.AllowPrivate})
+	return func(ctx context.Context, url, version string) ([]byte, error) {
+		chart, err := from.Resolve(ctx, source.Reference{URL: url, Version: version})
+		if err != nil {
+			return nil, err
+		}
+		return chart.Archive, nil
+	}
+}
+
+// newReleases makes what writes charts, by the rights of a ServiceAccount of each
+// namespace. All of them share the rate limit of requests.
+func newReleases(c *Config, api *rest.Config) (*release.Operator, error) {
+	kinds, err := discovery.NewDiscoveryClientForConfig(api)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the cluster's kinds: %w", err)
+	}
+	charts, err := corev1client.NewForConfig(api)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of charts: %w", err)
+	}
+	return release.New(release.Options{
+		As: func(namespace, account string) (*release.Access, error) {
+			return newAccess(with(api, func(r *rest.Config) { r.Impersonate.UserName = "system:serviceaccount:" + namespace + ":" + account }))
+		},
+		Account: c.Charts.Account, Anywhere: c.Charts.Anywhere, Charts: charts.Secrets(c.Charts.Namespace),
+		Fetch: c.Charts.fetcher(), Renderer: helm.NewRenderer(helm.Limits{}), Kinds: release.NewKinds(kinds, c.Clock), Clock: c.Clock,
+	}), nil
+}
+
+func newAccess(api *rest.Config) (a *release.Access, err error) {
+	a = &release.Access{}
+	if a.Objects, err = dynamic.NewForConfig(api); err != nil {
+		return nil, fmt.Errorf("making a client of charts' objects: %w", err)
+	}
+	if a.Secrets, err = corev1client.NewForConfig(api); err != nil {
+		return nil, fmt.Errorf("making a client of releases: %w", err)
+	}
+	if a.Heads, err = metadata.NewForConfig(api); err != nil {
+		return nil, fmt.Errorf("making a client of releases: %w", err)
+	}
+	return a, nil
 }
 
 func newAdvDeploymentClients(api *rest.Config) (c advdeployment.Clients, err error) {

@@ -5,6 +5,7 @@
 //	sync.go       one step of one AdvDeployment: view, plan, act, status
 //	view.go       what the planner sees, from the caches or live
 //	act.go        carries out an action
+//	releases.go   Helm releases, for which controller/release reads and writes
 //	status.go     writes the status, and holds back what will soon be another one
 //
 // What it does to the API, and needs permission for:
@@ -32,6 +33,7 @@ import (
 	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/events"
 	"tkestack.io/tapp/controller/loop"
+	"tkestack.io/tapp/controller/release"
 	"tkestack.io/tapp/controller/status"
 	"tkestack.io/tapp/controller/write"
 	"tkestack.io/tapp/crd/client"
@@ -57,6 +59,8 @@ type Options struct {
 	Events corev1client.EventsGetter
 	// Watching fills the caches.
 	Watching Clients
+	// Releases carries out the plans for Helm releases.
+	Releases *release.Operator
 	// Namespace to look after; empty: all.
 	Namespace string
 	// Workers is how many AdvDeployments are worked on at a time.

@@ -13,6 +13,7 @@ import (
 
 	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/loop"
+	"tkestack.io/tapp/controller/release"
 	"tkestack.io/tapp/crd/client"
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	plan "tkestack.io/tapp/plan/advdeployment"
@@ -92,7 +93,7 @@ func trim(object any) (any, error) {
 // markReplicas with the manager that owns spec.replicas, if it is not ours.
 func markReplicas(o *unstructured.Unstructured) {
 	for _, entry := range o.GetManagedFields() {
-		if entry.Manager == v1beta1.Component || entry.FieldsV1 == nil {
+		if entry.Manager == v1beta1.Component || entry.Manager == release.FieldManager || entry.FieldsV1 == nil {
 			continue
 		}
 		var fields struct {

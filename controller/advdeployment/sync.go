@@ -13,6 +13,7 @@ import (
 	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/events"
 	"tkestack.io/tapp/controller/loop"
+	"tkestack.io/tapp/controller/release"
 	"tkestack.io/tapp/controller/status"
 	"tkestack.io/tapp/controller/write"
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -33,6 +34,8 @@ type object struct {
 	overruled map[plan.Child][]string
 	// foreign are the children whose names are somebody else's.
 	foreign map[plan.Child]bool
+	// releases is what is known of Helm releases.
+	releases release.State
 }
 
 func (o *object) overrule(child plan.Child, differences []string) {
@@ -69,8 +72,11 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 	o.foreign = foreign(v)
 	c.tell(v.deployment, p, wrote)
 	rest, err := c.putStatus(ctx, v.deployment, o, &p)
-	if err == nil && len(v.refused) > 0 {
-		err = refusal(v)
+	if err == nil {
+		err = errors.Join(refusal(v), refusals(o))
+	}
+	if len(p.Releases) > 0 {
+		rest = loop.Soonest(rest, release.Resync)
 	}
 	again := loop.Soonest(p.Wait, rest)
 	if len(p.Actions) > 0 && err == nil {
@@ -109,33 +115,68 @@ func (c *Controller) observe(ctx context.Context, d *v1beta1.AdvDeployment, o *o
 // plan, and whether anything was written. The view is nil once the AdvDeployment is gone.
 func (c *Controller) converge(ctx context.Context, v *view, o *object) (*view, plan.Plan, bool, error) {
 	wrote := false
-	for round := 0; ; round++ {
-		p := plan.Compute(v.input(o, c.Clock.Now()))
+	if err := c.seeReleases(ctx, v, o); err != nil {
+		return v, plan.Plan{}, false, err
+	}
+	for round, turns := 0, 0; ; turns++ {
+		p, err := c.plan(ctx, v, o)
+		if err != nil || turns > maxTurns {
+			return v, p, wrote, err
+		}
 		if !v.isLive && slices.ContainsFunc(p.Actions, func(a plan.Action) bool { return a.Absent }) {
-			now, err := c.live(ctx, v.deployment)
-			if now == nil || err != nil {
+			if v, err = c.live(ctx, v.deployment); v == nil || err != nil {
 				return nil, p, wrote, err
 			}
-			v = now
+			if err := c.seeReleases(ctx, v, o); err != nil {
+				return v, p, wrote, err
+			}
 			continue
 		}
-		var errs write.Failures
-		batch := write.Batch{Namespace: v.deployment.Namespace, Over: func() bool { return ctx.Err() != nil || c.stopping.Load() }}
-		for _, a := range p.Actions {
-			if _, known := v.refused[a.Child]; known && (a.Op != plan.Correct || v.corrected[a.Child]) || round >= maxRounds {
-				continue
-			}
-			batch.Writes = append(batch.Writes, write.Write{Op: string(a.Op), Class: string(a.Op) + "/" + string(a.Child.Kind), Do: func() error { return c.act(ctx, v, o, a, &errs) }})
+		batch, errs := c.batch(ctx, v, o, &p, round >= maxRounds)
+		if len(batch.Writes) > 0 {
+			round++
 		}
 		result := c.writes.Run(ctx, &o.concurrency, batch)
 		wrote = wrote || len(result.Done) > 0
-		if err := errs.Join(); err != nil || v.gone() || result.Skipped == len(batch.Writes) {
-			if v.gone() {
-				v = nil
-			}
+		if v.gone() {
+			return nil, p, wrote, errs.Join()
+		}
+		if err := errs.Join(); err != nil {
+			return v, p, wrote, err
+		}
+		stepped, err := c.stepReleases(ctx, v, o, &p)
+		wrote = wrote || stepped
+		if err != nil || !stepped && result.Skipped == len(batch.Writes) {
 			return v, p, wrote, err
 		}
 	}
+}
+
+// plan with all that it asks for of releases.
+func (c *Controller) plan(ctx context.Context, v *view, o *object) (plan.Plan, error) {
+	for {
+		in, err := c.input(v, o)
+		if err != nil {
+			return plan.Plan{}, err
+		}
+		p := plan.Compute(in)
+		if asked, err := c.showReleases(ctx, v, o, &p); !asked || err != nil {
+			return p, err
+		}
+	}
+}
+
+// batch of the writes of a plan, and what becomes of them. over: there were enough.
+func (c *Controller) batch(ctx context.Context, v *view, o *object, p *plan.Plan, over bool) (write.Batch, *write.Failures) {
+	errs := &write.Failures{}
+	batch := write.Batch{Namespace: v.deployment.Namespace, Over: func() bool { return ctx.Err() != nil || c.stopping.Load() }}
+	for _, a := range p.Actions {
+		if _, known := v.refused[a.Child]; known && (a.Op != plan.Correct || v.corrected[a.Child]) || over {
+			continue
+		}
+		batch.Writes = append(batch.Writes, write.Write{Op: string(a.Op), Class: string(a.Op) + "/" + string(a.Child.Kind), Do: func() error { return c.act(ctx, v, o, a, errs) }})
+	}
+	return batch, errs
 }
 
 // refusal is the error of a sync that the API server refused a write of, so that it is

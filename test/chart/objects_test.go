@@ -160,7 +160,8 @@ func rules(rules []admissionregistrationv1.RuleWithOperations) string {
 }
 
 // TestRights: no wildcards; nothing that would let it gain more rights; secrets, ConfigMaps,
-// leases and webhook configurations only by name, but where clusters are registered.
+// leases and webhook configurations only by name, but where clusters are registered and
+// charts are; one ServiceAccount is impersonated, by its name.
 func TestRights(t *testing.T) {
 	named := []string{"secrets", "configmaps", "leases", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
 	for _, r := range releases {
@@ -173,11 +174,17 @@ func TestRights(t *testing.T) {
 			if strings.HasSuffix(role.Name, "-clusters") && role.Namespace == "sym-admin" {
 				continue // whoever may write there decides about the fleet
 			}
+			if strings.HasSuffix(role.Name, "-charts") && role.Namespace == "charts" {
+				continue // it has nothing but archives of charts
+			}
 			rules = append(rules, role.Rules...)
 		}
 		for _, rule := range rules {
 			text := fmt.Sprint(rule.APIGroups, rule.Resources, rule.Verbs)
 			for _, word := range []string{"*", "escalate", "bind", "impersonate", "pods/exec", "clusterroles", "customresourcedefinitions"} {
+				if word == "impersonate" && text == "[] [serviceaccounts] [impersonate]" && slices.Equal(rule.ResourceNames, []string{"releaser"}) {
+					continue // an account that has the rights which the users of a namespace gave it, and no others
+				}
 				if strings.Contains(text, word) {
 					t.Errorf("%s: %s is granted: %s", r.name, word, text)
 				}

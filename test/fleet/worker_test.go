@@ -5,7 +5,6 @@ package fleet
 import (
 	"fmt"
 	"maps"
-	"strings"
 	"testing"
 )
 
@@ -125,16 +124,4 @@ func TestSetFree(t *testing.T) {
 		t.Errorf("it made others: %s, %s", uids, now)
 	}
 	in.Kubectl("delete", "ad", "app", "--timeout=120s")
-}
-
-// TestHelmIsNotYet: what a later version will do is told, and nothing is made.
-func TestHelmIsNotYet(t *testing.T) {
-	r := newRig(t)
-	m := r.members[0]
-	manifest := strings.Replace(part("app", "helm", "v1", 2), "deployType: helm", "deployType: helm\n    chart: {chartUrl: {url: a/b}}", 1)
-	r.on(m).KubectlWith(manifest, "apply", "--filename", "-")
-	r.shows(m, "True NotYet spec.podSpec.deployType: helm: not yet supported", "get", "ad", "app",
-		`--output=jsonpath={.status.conditions[?(@.type=="Stalled")].status} {.status.conditions[?(@.type=="Stalled")].reason} {.status.conditions[?(@.type=="Stalled")].message}`)
-	r.shows(m, "", "get", "tapps,statefulsets,deployments,services", "--output=name")
-	r.on(m).Kubectl("delete", "ad", "app", "--timeout=120s")
 }

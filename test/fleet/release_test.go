@@ -1,0 +1,196 @@
+//go:build cluster
+
+package fleet
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// chart is an archive of a chart, as `helm package` makes it.
+func chart(t *testing.T, files map[string]string) string {
+	t.Helper()
+	var out bytes.Buffer
+	zip := gzip.NewWriter(&out)
+	archive := tar.NewWriter(zip)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := archive.WriteHeader(&tar.Header{Name: "web/" + name, Mode: 0o644, Size: int64(len(files[name]))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := archive.Write([]byte(files[name])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return base64.StdEncoding.EncodeToString(out.Bytes())
+}
+
+// web is a chart as many are: a Deployment with a Service, a configuration, and hooks.
+func web() map[string]string {
+	return map[string]string{
+		"Chart.yaml":  "apiVersion: v2\nname: web\nversion: 1.0.0\nappVersion: \"1.25\"\n",
+		"values.yaml": "replicaCount: 1\nimage: {repository: nginx, tag: \"\"}\nword: hello\nextra: true\nhook: true\n",
+		"templates/deployment.yaml": `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ .Release.Name }}
+  labels: {app.kubernetes.io/name: web, app.kubernetes.io/instance: {{ .Release.Name }}}
+spec:
+  replicas: {{ .Values.replicaCount }}
+  selector: {matchLabels: {app.kubernetes.io/instance: {{ .Release.Name }}}}
+  template:
+    metadata:
+      labels: {app.kubernetes.io/instance: {{ .Release.Name }}}
+      annotations: {checksum/config: {{ .Values.word | sha256sum | quote }}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers:
+      - name: web
+        image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
+        ports: [{name: http, containerPort: 80}]
+        resources: {requests: {cpu: 1000m, memory: 1024Mi}}
+`,
+		"templates/service.yaml": `
+apiVersion: v1
+kind: Service
+metadata: {name: {{ .Release.Name }}}
+spec: {selector: {app.kubernetes.io/instance: {{ .Release.Name }}}, ports: [{name: http, port: 80, targetPort: http}]}
+`,
+		"templates/config.yaml": `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: {{ .Release.Name }}-config}
+data: {word: {{ .Values.word | quote }}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: {{ .Release.Name }}-secret}
+stringData: {word: {{ .Values.word | quote }}}
+{{- if .Values.extra }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: {{ .Release.Name }}-extra}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: {{ .Release.Name }}-kept, annotations: {helm.sh/resource-policy: keep}}
+{{- end }}
+`,
+		"templates/hook.yaml": `
+{{- if .Values.hook }}
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}-hook
+  annotations: {helm.sh/hook: "pre-install,pre-upgrade", helm.sh/hook-weight: "-5", helm.sh/hook-delete-policy: "before-hook-creation"}
+data: {revision: {{ .Release.Revision | quote }}}
+{{- end }}
+`,
+		"templates/NOTES.txt": "{{ .Release.Name }} says {{ .Values.word }}.\n",
+	}
+}
+
+// release is an AdvDeployment with one podSet, of a chart.
+func release(name, archive, podSet, values string) string {
+	indented := strings.ReplaceAll(strings.TrimSpace(values), "\n", "\n      ")
+	return fmt.Sprintf(`
+apiVersion: workload.dmall.com/v1beta1
+kind: AdvDeployment
+metadata: {name: %s}
+spec:
+  podSpec:
+    deployType: helm
+    chart: {rawChart: %s}
+    rawValues: |
+      %s
+  topology: {podSets: [%s]}`, name, archive, indented, podSet)
+}
+
+// allow gives the ServiceAccount by whose rights charts are applied the rights of an
+// admin in the test's namespace.
+func (r *rig) allow(s *site) {
+	r.on(s).Kubectl("create", "rolebinding", "tapp-release", "--clusterrole=admin", "--serviceaccount="+r.ns+":tapp-release")
+}
+
+// helm is the real program.
+func (r *rig) helm(s *site, args ...string) string {
+	r.Helper()
+	out, err := s.Command(r.Context(), "", "helm", append(args, "--namespace", r.ns)...)
+	if err != nil {
+		r.Fatalf("helm %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// TestRelease: a podSet is a release: installed, looked at by helm, upgraded, put right,
+// scaled, and uninstalled without a trace.
+func TestRelease(t *testing.T) {
+	r := newRig(t)
+	m := r.members[0]
+	in := r.on(m)
+	archive := chart(t, web())
+	in.KubectlWith(release("app", archive, "{name: web, replicas: 2, version: v1}", "word: one"), "apply", "--filename", "-")
+	r.shows(m, "", "get", "deployments,configmaps,services", "--output=name", "--selector=app.kubernetes.io/managed-by=Helm")
+	r.shows(m, "Refused", "get", "ad", "app", `--output=jsonpath={.status.conditions[?(@.type=="Stalled")].reason}`)
+	r.allow(m)
+	r.shows(m, "Running 2 2 v1", "get", "ad", "app", columns)
+	r.shows(m, "nginx:v1 2 one 1", "get", "deployment/web", "configmap/web-config", "configmap/web-hook",
+		"--output=jsonpath={.items[0].spec.template.spec.containers[0].image} {.items[0].spec.replicas} {.items[1].data.word} {.items[2].data.revision}")
+
+	type listed struct{ Name, Revision, Status, Chart, AppVersion string }
+	var list []listed
+	if err := json.Unmarshal([]byte(r.helm(m, "list", "--output", "json")), &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != 1 || list[0].Name != "web" || list[0].Revision != "1" || list[0].Status != "deployed" || list[0].Chart != "web-1.0.0" {
+		t.Errorf("helm lists %+v", list)
+	}
+	if got := r.helm(m, "get", "values", "web"); !strings.Contains(got, "word: one") || !strings.Contains(got, "replicaCount: 2") || !strings.Contains(got, "tag: v1") {
+		t.Errorf("helm says of its values:\n%s", got)
+	}
+	if got := r.helm(m, "get", "notes", "web"); !strings.Contains(got, "web says one.") {
+		t.Errorf("helm says of its notes:\n%s", got)
+	}
+
+	// Drift of what a watch tells of, and of what none does, when it is looked at anyway.
+	in.Kubectl("delete", "configmap", "web-config")
+	in.Kubectl("scale", "deployment", "web", "--replicas=5")
+	in.Kubectl("set", "image", "deployment/web", "web=nginx:other")
+	r.shows(m, "nginx:v1 2", "get", "deployment/web", "--output=jsonpath={.spec.template.spec.containers[0].image} {.spec.replicas}")
+
+	in.KubectlWith(release("app", archive, "{name: web, replicas: 3, version: v2}", "word: two\nextra: false"), "apply", "--filename", "-")
+	r.shows(m, "Running 3 3 v2", "get", "ad", "app", columns)
+	r.shows(m, "nginx:v2 3 two 2", "get", "deployment/web", "configmap/web-config", "configmap/web-hook",
+		"--output=jsonpath={.items[0].spec.template.spec.containers[0].image} {.items[0].spec.replicas} {.items[1].data.word} {.items[2].data.revision}")
+	r.shows(m, "configmap/web-config\nconfigmap/web-kept", "get", "configmaps", "--output=name", "--selector=app.kubernetes.io/managed-by=Helm")
+	var history []struct {
+		Revision            int
+		Status, Description string
+	}
+	if err := json.Unmarshal([]byte(r.helm(m, "history", "web", "--output", "json")), &history); err != nil {
+		t.Fatal(err)
+	}
+	if len(history) != 2 || history[0].Status != "superseded" || history[1].Status != "deployed" || history[1].Description != "Upgrade complete" {
+		t.Errorf("helm says of its history %+v", history)
+	}
+
+	log := in.FollowAudit()
+	r.rests(m, log)
+	in.Kubectl("delete", "ad", "app", "--timeout=120s")
+	r.shows(m, "configmap/web-hook\nconfigmap/web-kept", "get", "deployments,services,replicasets,pods,configmaps,secrets", "--output=name", "--field-selector=metadata.name!=kube-root-ca.crt")
+}
