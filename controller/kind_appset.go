@@ -9,10 +9,12 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -56,7 +58,8 @@ func newAppSets(s setup) (kindController, error) {
 		HubClient: requests.core, HubWatches: watches.core, Namespace: namespace,
 		Events:      events.NewRecorder(events.Options{Client: core, Component: v1beta1.Component, Host: s.host, Clock: c.Clock}),
 		SelfCluster: c.Fleet.SelfCluster, SelfConfig: s.api.requests, UserAgent: s.api.requests.UserAgent,
-		AllowLocal: c.Fleet.AllowLocal, Leading: known.leading.Load, Metrics: fleet.NewMetrics(c.Registry), Clock: c.Clock, Network: c.Fleet.Network,
+		ChartNamespace: c.Charts.Namespace,
+		AllowLocal:     c.Fleet.AllowLocal, Leading: known.leading.Load, Metrics: fleet.NewMetrics(c.Registry), Clock: c.Clock, Network: c.Fleet.Network,
 	}
 	if file := c.Fleet.ProvidersFile; file != "" {
 		if known.Providers, err = readProviders(file); err != nil {
@@ -71,8 +74,15 @@ func newAppSets(s setup) (kindController, error) {
 	if c.Checks != nil {
 		known.Checks = c.Checks
 	}
+	heads, err := metadata.NewForConfig(s.api.requests)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of charts: %w", err)
+	}
 	controller, err := appset.New(appset.Options{
-		Clients: requests.Clients, Watching: watches.Clients, Events: core,
+		Fetch:      c.Charts.fetcher(),
+		Charts:     requests.core.Secrets(c.Charts.Namespace),
+		ChartHeads: heads.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(c.Charts.Namespace),
+		Clients:    requests.Clients, Watching: watches.Clients, Events: core,
 		Fleet: known, FleetID: known.ID, Namespace: c.Namespace, Tombstones: namespace, Workers: c.Workers,
 		Metrics: appset.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock,
 	})

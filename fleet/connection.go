@@ -11,6 +11,7 @@ import (
 
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -42,6 +43,9 @@ type connection struct {
 type transported struct {
 	gate  *gate
 	parts client.AdvDeploymentsGetter
+	// secrets and heads are for the archives of charts, with their rate limit.
+	secrets corev1client.SecretsGetter
+	heads   metadata.Interface
 	// core has no rate limit; it probes and asks for the identity.
 	core   corev1client.CoreV1Interface
 	leases coordinationv1client.LeasesGetter
@@ -93,6 +97,12 @@ func transportedBy(config *rest.Config, over Network, change func(*rest.Config))
 	}
 	if t.leases, err = coordinationv1client.NewForConfig(limited); err != nil {
 		return t, fmt.Errorf("making a client of Leases: %w", err)
+	}
+	if t.secrets, err = corev1client.NewForConfig(limited); err != nil {
+		return t, fmt.Errorf("making a client of charts: %w", err)
+	}
+	if t.heads, err = metadata.NewForConfig(limited); err != nil {
+		return t, fmt.Errorf("making a client of charts: %w", err)
 	}
 	plain.QPS = -1
 	if t.core, err = corev1client.NewForConfig(plain); err != nil {

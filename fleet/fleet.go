@@ -23,6 +23,7 @@
 //	advdeployments              get list watch create patch delete
 //	namespaces (kube-system)    get
 //	leases (tapp-fleet in kube-system)  get update; create where there is none
+//	secrets (one namespace)     list create delete
 //	/readyz, /livez             get
 package fleet
 
@@ -32,6 +33,8 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -79,6 +82,11 @@ type Carrier interface {
 	Patch(ctx context.Context, namespace, name string, patch []byte) (*v1beta1.AdvDeployment, error)
 	// Delete an AdvDeployment with this UID, in the foreground.
 	Delete(ctx context.Context, namespace, name string, uid types.UID) error
+	// KeepChart makes sure that the member has the archive of a chart: an immutable Secret.
+	KeepChart(ctx context.Context, chart *corev1.Secret) error
+	// Charts that the member keeps for this fleet, and DropChart deletes one of them.
+	Charts(ctx context.Context) ([]metav1.PartialObjectMetadata, error)
+	DropChart(ctx context.Context, name string, uid types.UID) error
 	// Observe reads an AdvDeployment live.
 	Observe(ctx context.Context, namespace, name string) (*v1beta1.AdvDeployment, error)
 }
@@ -100,6 +108,8 @@ type Options struct {
 	Events *events.Recorder
 	// Namespace of the registrations.
 	Namespace string
+	// ChartNamespace has the archives of charts, in each member.
+	ChartNamespace string
 	// Selector of the parts, by their label of the fleet's id. The API servers filter by it.
 	Selector string
 	// HubUID is that of the hub's namespace kube-system. With it, the hub has a Lease in each

@@ -77,6 +77,9 @@ func (c *Controller) write(ctx context.Context, v *view, o *object, a *plan.Acti
 		return nil, err
 	}
 	namespace, name := v.key.Namespace, v.key.Name
+	if err := c.keepCharts(ctx, carrier, a); err != nil {
+		return nil, err
+	}
 	var part *v1beta1.AdvDeployment
 	switch a.Op {
 	case plan.Delete:

@@ -9,6 +9,8 @@
 //	act.go         carries out actions in clusters, side by side
 //	own.go         writes the AppSet's own metadata, and what it asks for before
 //	tombstones.go  the ConfigMaps that tell of parts which were given up
+//	charts.go      the archives of charts, on the hub and in clusters; sweep.go drops those
+//	               that nothing uses
 //	status.go      writes the status, and holds back what will soon be another one
 //
 // What it does to the API of the hub, and needs permission for:
@@ -16,11 +18,13 @@
 //	appsets.workload.dmall.com         get list watch patch
 //	appsets.workload.dmall.com/status  patch
 //	configmaps (one namespace)         list watch create delete
+//	secrets (one namespace)            get list create patch delete
 //	events                             create
 //
 // and of the clusters:
 //
 //	advdeployments.workload.dmall.com  get list watch create patch delete
+//	secrets (one namespace)            list create delete
 package appset
 
 import (
@@ -31,6 +35,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -66,6 +71,12 @@ type Options struct {
 	// when the fleet has synced.
 	Fleet   Fleet
 	FleetID func() string
+	// Charts stores the archives of charts on the hub, and ChartHeads lists them without
+	// the archives. Fetch gets one from its place; nil:
+	// none are fetched.
+	Charts     corev1client.SecretInterface
+	ChartHeads metadata.ResourceInterface
+	Fetch      func(ctx context.Context, url, version string) ([]byte, error)
 	// Namespace to look after; empty: all.
 	Namespace string
 	// Tombstones is the namespace of the ConfigMaps that tell of parts which were given up.
@@ -100,6 +111,7 @@ type Controller struct {
 	stopping atomic.Bool
 	statuses *status.Writer
 	objects  cache.PerObject[object]
+	charts   charts
 	// parts are the names of which some cluster has, or had, a part.
 	parts names
 }
@@ -149,6 +161,7 @@ func (c *Controller) Run(ctx, work context.Context) {
 	told, tell := context.WithCancel(work)
 	var beside sync.WaitGroup
 	beside.Go(func() { c.recorder.Run(told) })
+	beside.Go(func() { c.sweepCharts(ctx) })
 	c.loop.Run(ctx, work)
 	tell()
 	beside.Wait()

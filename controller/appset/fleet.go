@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -61,6 +63,11 @@ type Carrier interface {
 	// Patch by a JSON patch.
 	Patch(ctx context.Context, namespace, name string, patch []byte) (*v1beta1.AdvDeployment, error)
 	Delete(ctx context.Context, namespace, name string, uid types.UID) error
+	// KeepChart makes sure that the cluster has the archive of a chart.
+	KeepChart(ctx context.Context, chart *corev1.Secret) error
+	// Charts that the cluster keeps for this fleet, and DropChart deletes one of them.
+	Charts(ctx context.Context) ([]metav1.PartialObjectMetadata, error)
+	DropChart(ctx context.Context, name string, uid types.UID) error
 	// Observe reads live.
 	Observe(ctx context.Context, namespace, name string) (*v1beta1.AdvDeployment, error)
 }

@@ -76,6 +76,9 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 	if v == nil || err != nil {
 		return loop.Result{After: wait}, err
 	}
+	if err := c.chartsOf(ctx, v); err != nil {
+		return loop.Result{}, err
+	}
 	p, err := c.converge(ctx, v, o)
 	c.tell(a, append(v.told, p.Events...))
 	if err != nil || v.app == nil {
@@ -86,6 +89,9 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 	}
 	rest, err := c.putStatus(ctx, v.app, o, &p)
 	again := loop.Soonest(p.Wait, rest)
+	if failed(v.charts) {
+		again = loop.Soonest(again, chartRetry)
+	}
 	if len(o.sights) > 0 { // until the caches show it
 		again = loop.Soonest(again, patience)
 	}

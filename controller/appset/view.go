@@ -23,6 +23,8 @@ type view struct {
 
 	clusters map[string]plan.Cluster
 	graves   []plan.Tombstone
+	// charts are what the places of charts were resolved to.
+	charts map[string]plan.Chart
 	// refused says why a cluster did not take a write, and failed that one did not come
 	// through, in this sync.
 	refused map[string]plan.Refusal
@@ -40,7 +42,7 @@ func (v *view) Versions() map[types.UID]string {
 }
 
 func (v *view) input(o *object, fleet string, now time.Time) plan.Input {
-	in := plan.Input{AppSet: v.app, Fleet: fleet, Tombstones: v.graves, Overruled: o.overruled, Refused: v.refused, Now: now}
+	in := plan.Input{AppSet: v.app, Fleet: fleet, Charts: v.charts, Tombstones: v.graves, Overruled: o.overruled, Refused: v.refused, Now: now}
 	for _, name := range slices.Sorted(maps.Keys(v.clusters)) {
 		in.Clusters = append(in.Clusters, v.clusters[name])
 	}

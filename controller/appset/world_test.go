@@ -134,12 +134,13 @@ type cluster struct {
 	fails        func(op string) error
 	after        func() // a patch
 	wrote        []string
+	charts       map[string]*corev1.Secret
 }
 
 func newClusters(names ...string) *clusters {
 	f := &clusters{members: map[string]*cluster{}, version: 100}
 	for _, name := range names {
-		f.members[name] = &cluster{fleet: f, Member: Member{Name: name, UID: types.UID("uid-" + name), State: v1beta1.ClusterReady, Fresh: true, AsOf: time.Now()}}
+		f.members[name] = &cluster{fleet: f, charts: map[string]*corev1.Secret{}, Member: Member{Name: name, UID: types.UID("uid-" + name), State: v1beta1.ClusterReady, Fresh: true, AsOf: time.Now()}}
 	}
 	return f
 }
@@ -262,6 +263,29 @@ func (m *cluster) Delete(_ context.Context, _, name string, uid types.UID) error
 		m.store(part)
 		return nil
 	})
+}
+
+func (m *cluster) KeepChart(_ context.Context, chart *corev1.Secret) error {
+	m.fleet.mu.Lock()
+	defer m.fleet.mu.Unlock()
+	m.charts[chart.Name] = chart
+	return nil
+}
+
+func (m *cluster) Charts(context.Context) (out []metav1.PartialObjectMetadata, err error) {
+	m.fleet.mu.Lock()
+	defer m.fleet.mu.Unlock()
+	for _, chart := range m.charts {
+		out = append(out, metav1.PartialObjectMetadata{ObjectMeta: chart.ObjectMeta})
+	}
+	return out, nil
+}
+
+func (m *cluster) DropChart(_ context.Context, name string, _ types.UID) error {
+	m.fleet.mu.Lock()
+	defer m.fleet.mu.Unlock()
+	delete(m.charts, name)
+	return nil
 }
 
 func (m *cluster) Observe(_ context.Context, _, name string) (part *v1beta1.AdvDeployment, err error) {

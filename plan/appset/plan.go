@@ -33,6 +33,9 @@ type Input struct {
 	// Clusters of Concerned, and all others in which there is a part, in any order. One
 	// that no registration has is Unregistered.
 	Clusters []Cluster
+	// Charts are what the places in Charts(AppSet) were resolved to, by podset.Chart.Place;
+	// nil: nobody asked.
+	Charts map[string]Chart
 	// Tombstones of parts of this namespace and name.
 	Tombstones []Tombstone
 	// Overruled are the differences that a part had right after it was put right:

@@ -77,6 +77,7 @@ type stall struct{ reason, message string }
 func newComputation(in Input) *computation {
 	c := &computation{in: in, app: in.AppSet}
 	c.units, c.notes, c.problems = podset.Units(c.app)
+	c.pin()
 	seen := map[string]Cluster{}
 	for _, cluster := range in.Clusters {
 		seen[cluster.Name] = cluster

@@ -51,11 +51,36 @@ func admit(ctx context.Context, member *session) error {
 	if err := admitLease(ctx, member); err != nil {
 		return err
 	}
+	if err := admitCharts(ctx, member); err != nil {
+		return err
+	}
 	binding := rbacv1ac.ClusterRoleBinding(accountName).
 		WithRoleRef(rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(accountName)).
 		WithSubjects(rbacv1ac.Subject().WithKind(rbacv1.ServiceAccountKind).WithNamespace(accountNamespace).WithName(accountName))
 	if _, err := rbac.ClusterRoleBindings().Apply(ctx, binding, options); err != nil {
 		return fmt.Errorf("giving the hub its role: %w", err)
+	}
+	return nil
+}
+
+// admitCharts lets the account write the archives of charts, into a namespace that has
+// nothing else: rights go by namespaces, not by labels.
+func admitCharts(ctx context.Context, member *session) error {
+	options := metav1.ApplyOptions{FieldManager: manager, Force: true}
+	const namespace = v1beta1.DefaultChartNamespace
+	if _, err := member.kube.CoreV1().Namespaces().Apply(ctx, corev1ac.Namespace(namespace), options); err != nil {
+		return fmt.Errorf("making the namespace of charts: %w", err)
+	}
+	rbac := member.kube.RbacV1()
+	role := rbacv1ac.Role(accountName, namespace).WithRules(rbacv1ac.PolicyRule().WithAPIGroups("").WithResources("secrets").WithVerbs("list", "create", "delete"))
+	if _, err := rbac.Roles(namespace).Apply(ctx, role, options); err != nil {
+		return fmt.Errorf("making the hub's role for charts: %w", err)
+	}
+	binding := rbacv1ac.RoleBinding(accountName, namespace).
+		WithRoleRef(rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("Role").WithName(accountName)).
+		WithSubjects(rbacv1ac.Subject().WithKind(rbacv1.ServiceAccountKind).WithNamespace(accountNamespace).WithName(accountName))
+	if _, err := rbac.RoleBindings(namespace).Apply(ctx, binding, options); err != nil {
+		return fmt.Errorf("giving the hub its role for charts: %w", err)
 	}
 	return nil
 }

@@ -1,0 +1,292 @@
+package appset
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	plan "tkestack.io/tapp/plan/appset"
+	"tkestack.io/tapp/plan/podset"
+	"tkestack.io/tapp/plan/release"
+)
+
+const (
+	// chartRetry is when a chart is asked for again that could not be had.
+	chartRetry = 30 * time.Second
+	// chartTrust is how long a cluster is believed to have an archive that it had.
+	chartTrust = 10 * time.Minute
+	// maxSources of one archive are remembered.
+	maxSources = 64
+)
+
+// charts are the archives on the hub: what each place was resolved to, once. A version
+// that is published anew under its name does not slip into half of a fleet.
+type charts struct {
+	mu sync.Mutex
+	// places and digests of the archives; nil: not listed yet.
+	places map[string]string
+	stored map[string]time.Time
+	failed map[string]failedChart
+	// kept says since when each cluster is known to have an archive.
+	kept map[string]map[string]time.Time
+}
+
+type failedChart struct {
+	why   string
+	until time.Time
+}
+
+// source is a place as the annotation of a Secret has it.
+type source struct {
+	URL     string `json:"url"`
+	Version string `json:"version,omitempty"`
+}
+
+func failed(charts map[string]plan.Chart) bool {
+	for _, c := range charts {
+		if c.Err != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// chartsOf an AppSet are stored on the hub, and resolved in the view.
+func (c *Controller) chartsOf(ctx context.Context, v *view) error {
+	if v.app == nil || v.app.DeletionTimestamp != nil {
+		return nil
+	}
+	raw, places := plan.Charts(v.app)
+	if len(raw)+len(places) == 0 {
+		return nil
+	}
+	c.missed(v)
+	c.charts.mu.Lock()
+	defer c.charts.mu.Unlock()
+	if err := c.listCharts(ctx); err != nil {
+		return err
+	}
+	for digest, archive := range raw {
+		if err := c.storeChart(ctx, digest, archive, nil); err != nil {
+			return err
+		}
+	}
+	v.charts = map[string]plan.Chart{}
+	for _, place := range places {
+		digest, why, err := c.resolve(ctx, place)
+		if err != nil {
+			return err
+		}
+		v.charts[place.Place()] = plan.Chart{Digest: digest, Err: why}
+	}
+	return nil
+}
+
+// listCharts reads once which archives the hub has.
+func (c *Controller) listCharts(ctx context.Context) error {
+	if c.charts.places != nil {
+		return nil
+	}
+	list, err := c.ChartHeads.List(ctx, metav1.ListOptions{LabelSelector: v1beta1.LabelChart})
+	if err != nil {
+		return fmt.Errorf("reading the archives of charts: %w", err)
+	}
+	places, stored := map[string]string{}, map[string]time.Time{}
+	// The older one has a place that two have.
+	slices.SortFunc(list.Items, func(a, b metav1.PartialObjectMetadata) int {
+		return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
+	})
+	for i := range list.Items {
+		s := &list.Items[i]
+		digest := podset.DigestIn(&corev1.LocalObjectReference{Name: s.Name})
+		if digest == "" {
+			continue
+		}
+		stored[digest] = c.Clock.Now()
+		for _, place := range sourcesOf(s) {
+			places[(&podset.Chart{URL: place.URL, Version: place.Version}).Place()] = digest
+		}
+	}
+	c.charts.places, c.charts.stored = places, stored
+	c.charts.failed, c.charts.kept = map[string]failedChart{}, map[string]map[string]time.Time{}
+	return nil
+}
+
+func sourcesOf(s metav1.Object) (out []source) {
+	if err := json.Unmarshal([]byte(s.GetAnnotations()[v1beta1.AnnotationChartSources]), &out); err != nil {
+		return nil
+	}
+	return out
+}
+
+// resolve a place to an archive that is stored. why: it could not be had.
+func (c *Controller) resolve(ctx context.Context, place podset.Chart) (digest, why string, err error) {
+	if digest, known := c.charts.places[place.Place()]; known {
+		return digest, "", nil
+	}
+	if f, known := c.charts.failed[place.Place()]; known && c.Clock.Now().Before(f.until) {
+		return "", f.why, nil
+	}
+	if c.Fetch == nil {
+		return "", "this controller fetches no charts: give rawChart", nil
+	}
+	// Others need not wait for a repository that is slow.
+	c.charts.mu.Unlock()
+	archive, fetchErr := c.Fetch(ctx, place.URL, place.Version)
+	c.charts.mu.Lock()
+	if ctx.Err() != nil {
+		return "", "", context.Cause(ctx)
+	}
+	if digest, known := c.charts.places[place.Place()]; known { // another one was faster
+		return digest, "", nil
+	}
+	if fetchErr != nil {
+		c.charts.failed[place.Place()] = failedChart{fetchErr.Error(), c.Clock.Now().Add(chartRetry - time.Second)}
+		return "", fetchErr.Error(), nil
+	}
+	digest = podset.DigestOf(archive)
+	if err := c.storeChart(ctx, digest, archive, &source{place.URL, place.Version}); err != nil {
+		return "", "", err
+	}
+	delete(c.charts.failed, place.Place())
+	c.charts.places[place.Place()] = digest
+	klog.FromContext(ctx).Info("Fetched a chart", "url", place.URL, "version", place.Version, "digest", digest)
+	return digest, "", nil
+}
+
+// secretOf an archive.
+func (c *Controller) secretOf(digest string, archive []byte, sources []source) *corev1.Secret {
+	chart := podset.Chart{Digest: digest}
+	s := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: chart.SecretName(), Labels: map[string]string{v1beta1.LabelChart: "true", v1beta1.LabelFleetID: c.FleetID()}},
+		Immutable:  new(true), Data: map[string][]byte{v1beta1.KeyChart: archive},
+	}
+	if len(sources) > 0 {
+		text, _ := json.Marshal(sources) // texts always marshal
+		s.Annotations = map[string]string{v1beta1.AnnotationChartSources: string(text)}
+	}
+	return s
+}
+
+// storeChart on the hub, with the place that it is from.
+func (c *Controller) storeChart(ctx context.Context, digest string, archive []byte, from *source) error {
+	_, stored := c.charts.stored[digest]
+	if stored && from == nil {
+		c.charts.stored[digest] = c.Clock.Now()
+		return nil
+	}
+	var sources []source
+	if from != nil {
+		sources = []source{*from}
+	}
+	s := c.secretOf(digest, archive, sources)
+	_, err := c.Charts.Create(ctx, s, metav1.CreateOptions{FieldManager: v1beta1.Component})
+	if apierrors.IsAlreadyExists(err) && from != nil {
+		err = c.addSource(ctx, s.Name, *from)
+	}
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("storing the archive of a chart: %w", err)
+	}
+	c.charts.stored[digest] = c.Clock.Now()
+	return nil
+}
+
+// addSource notes another place of an archive.
+func (c *Controller) addSource(ctx context.Context, name string, from source) error {
+	s, err := c.Charts.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	sources := sourcesOf(s)
+	if slices.Contains(sources, from) || len(sources) >= maxSources {
+		return nil
+	}
+	text, _ := json.Marshal(append(sources, from)) // texts always marshal
+	patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": s.ResourceVersion, "annotations": map[string]string{v1beta1.AnnotationChartSources: string(text)}}})
+	_, err = c.Charts.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: v1beta1.Component})
+	return err
+}
+
+// keepCharts makes sure that a cluster has the archives that a part needs, before it has
+// the part.
+func (c *Controller) keepCharts(ctx context.Context, carrier Carrier, a *plan.Action) error {
+	fields, ok := a.Manifest["spec"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	part := &v1beta1.AdvDeployment{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &part.Spec); err != nil {
+		return fmt.Errorf("reading what the part needs: %w", err)
+	}
+	for _, digest := range plan.Digests(part) {
+		if c.charts.has(a.Cluster, digest, c.Clock.Now()) {
+			continue
+		}
+		stored, err := c.Charts.Get(ctx, (&podset.Chart{Digest: digest}).SecretName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			c.charts.forget()
+		}
+		if err != nil {
+			return fmt.Errorf("reading the archive of a chart: %w", err)
+		}
+		if err := carrier.KeepChart(ctx, c.secretOf(digest, stored.Data[v1beta1.KeyChart], nil)); err != nil {
+			return fmt.Errorf("writing the archive of a chart: %w", err)
+		}
+		c.charts.keep(a.Cluster, digest, c.Clock.Now())
+	}
+	return nil
+}
+
+func (s *charts) has(cluster, digest string, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	since, known := s.kept[cluster][digest]
+	return known && now.Sub(since) < chartTrust
+}
+
+func (s *charts) keep(cluster, digest string, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept == nil {
+		s.kept = map[string]map[string]time.Time{}
+	}
+	if s.kept[cluster] == nil {
+		s.kept[cluster] = map[string]time.Time{}
+	}
+	s.kept[cluster][digest] = now
+}
+
+// forget has the archives of the hub listed anew.
+func (s *charts) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.places = nil
+}
+
+// missed notes the clusters whose controllers miss an archive: it is written anew.
+func (c *Controller) missed(v *view) {
+	for name, one := range v.clusters {
+		if one.Part == nil || !one.Certain {
+			continue
+		}
+		stalled := meta.FindStatusCondition(one.Part.Status.Conditions, v1beta1.ConditionStalled)
+		if stalled != nil && stalled.Status == metav1.ConditionTrue && stalled.Reason == release.ReasonChart {
+			c.charts.mu.Lock()
+			delete(c.charts.kept, name)
+			c.charts.mu.Unlock()
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package appset
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	plan "tkestack.io/tapp/plan/appset"
+	"tkestack.io/tapp/plan/podset"
+)
+
+const (
+	// sweepInterval is how often archives are looked for that nothing uses.
+	sweepInterval = 10 * time.Minute
+	// sweepAge is how old an archive has to be: it is stored before what uses it.
+	sweepAge = time.Hour
+)
+
+// sweepCharts drops archives of charts that nothing uses, until ctx ends.
+func (c *Controller) sweepCharts(ctx context.Context) {
+	ticks := c.Clock.NewTicker(sweepInterval)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C():
+			if err := c.sweep(ctx); err != nil && ctx.Err() == nil {
+				klog.FromContext(ctx).Error(err, "Archives of charts that nothing uses could not be dropped")
+			}
+		}
+	}
+}
+
+// sweep the hub and all clusters of which it is known what they have.
+func (c *Controller) sweep(ctx context.Context) error {
+	used := map[string]bool{}
+	here := map[string]map[string]bool{}
+	for _, key := range c.parts.all() {
+		for _, p := range c.Fleet.Parts(key.Namespace, key.Name) {
+			for _, digest := range plan.Digests(p.Object) {
+				used[digest] = true
+				if here[p.Cluster] == nil {
+					here[p.Cluster] = map[string]bool{}
+				}
+				here[p.Cluster][digest] = true
+			}
+		}
+	}
+	for _, m := range c.Fleet.Members() {
+		if !m.Fresh {
+			continue
+		}
+		if err := c.sweepCluster(ctx, m.Name, here[m.Name]); err != nil {
+			klog.FromContext(ctx).V(2).Info("Archives of charts are not swept", "cluster", m.Name, "reason", err.Error())
+		}
+	}
+	return c.sweepHub(ctx, used)
+}
+
+func (c *Controller) sweepCluster(ctx context.Context, cluster string, used map[string]bool) error {
+	carrier, err := c.Fleet.Carrier(cluster)
+	if err != nil {
+		return err
+	}
+	all, err := carrier.Charts(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		digest := podset.DigestIn(&corev1.LocalObjectReference{Name: all[i].Name})
+		if used[digest] || !c.isOld(&all[i]) || c.charts.has(cluster, digest, c.Clock.Now()) {
+			continue
+		}
+		if err := carrier.DropChart(ctx, all[i].Name, all[i].UID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Controller) isOld(o metav1.Object) bool {
+	return c.Clock.Now().Sub(o.GetCreationTimestamp().Time) > sweepAge
+}
+
+// sweepHub drops what neither a part nor an AppSet has.
+func (c *Controller) sweepHub(ctx context.Context, used map[string]bool) error {
+	c.charts.mu.Lock()
+	defer c.charts.mu.Unlock()
+	if err := c.listCharts(ctx); err != nil {
+		return err
+	}
+	for _, o := range c.appSets.GetStore().List() {
+		raw, places := plan.Charts(o.(*v1beta1.AppSet))
+		for digest := range raw {
+			used[digest] = true
+		}
+		for _, place := range places {
+			used[c.charts.places[place.Place()]] = true
+		}
+	}
+	list, err := c.ChartHeads.List(ctx, metav1.ListOptions{LabelSelector: v1beta1.LabelChart + "," + v1beta1.LabelFleetID + "=" + c.FleetID()})
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		s := &list.Items[i]
+		digest := podset.DigestIn(&corev1.LocalObjectReference{Name: s.Name})
+		if used[digest] || !c.isOld(s) || c.Clock.Now().Sub(c.charts.stored[digest]) < sweepAge {
+			continue
+		}
+		if err := c.Charts.Delete(ctx, s.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &s.UID}}); err != nil {
+			return err
+		}
+		delete(c.charts.stored, digest)
+		for place, is := range c.charts.places {
+			if is == digest {
+				delete(c.charts.places, place)
+			}
+		}
+	}
+	return nil
+}
