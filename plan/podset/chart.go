@@ -1,6 +1,7 @@
 package podset
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -30,6 +31,10 @@ func DigestOf(archive []byte) string {
 	sum := sha256.Sum256(archive)
 	return hex.EncodeToString(sum[:])
 }
+
+// isArchive says whether bytes are compressed as archives of charts are. What is in them
+// is judged where they are rendered.
+func isArchive(raw []byte) bool { return bytes.HasPrefix(raw, []byte{0x1f, 0x8b}) }
 
 func chartOf(c *v1beta1.ChartSpec) *Chart {
 	switch {

@@ -95,9 +95,13 @@ func (b *builder) build(u *Unit) {
 	}
 	if b.deployType == v1beta1.DeployHelm {
 		c.Image, c.Version, c.Nodes = b.podSet.Image, b.podSet.Version, b.podSet.NodeSelectorTerm
-		chart := b.podSet.Chart
+		chart, at := b.podSet.Chart, b.path+".chart"
 		if chart == nil {
-			chart = spec.Chart
+			chart, at = spec.Chart, "spec.podSpec.chart"
+		}
+		if len(chart.RawChart) > 0 && !isArchive(chart.RawChart) {
+			b.problem(at+".rawChart", "it is no archive of a chart, as `helm package` makes one")
+			return
 		}
 		c.Chart = chartOf(chart)
 		if u.Version == "" && chart.ChartURL != nil {

@@ -65,7 +65,7 @@ func someAppSet(t *rapid.T) *v1beta1.AppSet {
 			if a.Spec.PodSpec.Chart != nil {
 				podSet.RawValues = word("values", "", "b: 2")
 				if rapid.Bool().Draw(t, "own chart") {
-					podSet.Chart = &v1beta1.ChartSpec{RawChart: []byte("chart")}
+					podSet.Chart = &v1beta1.ChartSpec{RawChart: []byte("\x1f\x8bchart")}
 				}
 			}
 			cluster.PodSets = append(cluster.PodSets, podSet)

@@ -153,7 +153,7 @@ spec:
   podSpec: {chart: {chartUrl: {url: dmall/a, chartVersion: "1"}}, rawValues: "a: 1"}
   clusterTopology: {clusters: [{name: c, podSets: [
     {name: p, replicas: 1, version: v1},
-    {name: q, replicas: 1, image: "x:2", rawValues: "a: 2", chart: {rawChart: aGVsbG8=}}]}]}
+    {name: q, replicas: 1, image: "x:2", rawValues: "a: 2", chart: {rawChart: H4toZWxsbw==}}]}]}
 `)
 	units, _, problems := Units(a)
 	if len(problems) > 0 {
@@ -163,7 +163,7 @@ spec:
 	if p.DeployType != v1beta1.DeployHelm || p.Chart.URL != "dmall/a" || p.Chart.Version != "1" || !slices.Equal(p.Values, []string{"a: 1"}) || p.Version != "v1" || p.Labels["release"] != "p" {
 		t.Errorf("%+v", p)
 	}
-	if q.Chart.Digest != DigestOf([]byte("hello")) || !slices.Equal(q.Values, []string{"a: 1", "a: 2"}) || q.Image != "x:2" {
+	if q.Chart.Digest != DigestOf([]byte("\x1f\x8bhello")) || !slices.Equal(q.Values, []string{"a: 1", "a: 2"}) || q.Image != "x:2" {
 		t.Errorf("%+v", q)
 	}
 }
@@ -178,6 +178,7 @@ func TestUnitsRefused(t *testing.T) {
 		"unknown type":     {head + "{podSpec: {deployType: daemonset}}", `spec.podSpec.deployType: "daemonset" is none of helm, InPlaceSet, StatefulSet and deployment`},
 		"no template":      {head + "{podSpec: {deployType: tapp}}", "spec.podSpec.template: deployType InPlaceSet needs a pod template"},
 		"no container":     {head + "{podSpec: {template: {}}, clusterTopology: {clusters: [{name: c, podSets: [{name: p, replicas: 1}]}]}}", "spec.podSpec.template.spec.containers: the template has no container"},
+		"no archive":       {head + "{podSpec: {chart: {rawChart: aGVsbG8=}}, clusterTopology: {clusters: [{name: c, podSets: [{name: p, replicas: 1}]}]}}", "spec.podSpec.chart.rawChart: it is no archive of a chart, as `helm package` makes one"},
 		"no chart":         {head + "{podSpec: {deployType: helm}, clusterTopology: {clusters: [{name: c, podSets: [{name: p, replicas: 1}]}]}}", "spec.clusterTopology.clusters[c].podSets[p].chart: deployType helm needs a chart, here or in spec.podSpec.chart"},
 		"an image":         {one(`{name: p, replicas: 1, image: "a b"}`), `spec.clusterTopology.clusters[c].podSets[p].image: "a b" is no reference to an image`},
 		"a reserved label": {one(`{name: p, replicas: 1, meta: {app: x}}`), "spec.clusterTopology.clusters[c].podSets[p].meta[app]: the label app is what the selectors of all children go by; choose another key"},

@@ -194,3 +194,80 @@ func TestRelease(t *testing.T) {
 	in.Kubectl("delete", "ad", "app", "--timeout=120s")
 	r.shows(m, "configmap/web-hook\nconfigmap/web-kept", "get", "deployments,services,replicasets,pods,configmaps,secrets", "--output=name", "--field-selector=metadata.name!=kube-root-ca.crt")
 }
+
+// fleetRelease is an AppSet of a chart, in these clusters.
+func fleetRelease(archive, values string, clusters ...string) string {
+	out := fmt.Sprintf(`
+apiVersion: workload.dmall.com/v1beta1
+kind: AppSet
+metadata: {name: shop}
+spec:
+  podSpec:
+    deployType: helm
+    chart: {rawChart: %s}
+    rawValues: "%s"
+  clusterTopology:
+    clusters:`, archive, values)
+	for _, c := range clusters {
+		out += fmt.Sprintf("\n    - {name: %s, podSets: [{name: web, replicas: 2, version: v1}]}", c)
+	}
+	return out
+}
+
+// TestReleaseOfFleet: the hub stores a chart once, and each member gets the same bytes
+// before its part, which has none of them.
+func TestReleaseOfFleet(t *testing.T) {
+	r := newRig(t)
+	archive := chart(t, web())
+	members := r.members[:2]
+	for _, m := range members {
+		r.allow(m)
+	}
+	hub := r.on(r.hub)
+	hub.KubectlWith(fleetRelease(archive, "word: one", "member1", "member2"), "apply", "--filename", "-")
+	r.shows(r.hub, "Running 4 4 v1", "get", "as", "shop", columns)
+	name := ""
+	for _, m := range members {
+		in := r.on(m)
+		is := strings.TrimSpace(in.Kubectl("get", "ad", "shop", "--output=jsonpath={.spec.topology.podSets[0].chart.secretRef.name} {.spec.podSpec.chart}"))
+		if name == "" {
+			name = is
+		}
+		if is != name || !strings.HasPrefix(is, "tapp-chart-") {
+			t.Errorf("%s: the chart is in %q, and in %q elsewhere", m.name, is, name)
+		}
+		if got := in.Kubectl("get", "secret", name, "--namespace=tapp-charts", "--output=jsonpath={.data.chart\\.tgz}"); got != archive {
+			t.Errorf("%s has other bytes", m.name)
+		}
+		r.shows(m, "one", "get", "configmap", "web-config", "--output=jsonpath={.data.word}")
+	}
+	hub.KubectlWith(fleetRelease(archive, "word: two", "member1", "member2"), "apply", "--filename", "-")
+	for _, m := range members {
+		r.shows(m, "two", "get", "configmap", "web-config", "--output=jsonpath={.data.word}")
+	}
+	r.shows(r.hub, "Running 4 4 v1", "get", "as", "shop", columns)
+	hub.Kubectl("delete", "as", "shop", "--timeout=120s")
+	for _, m := range members {
+		r.shows(m, "", "get", "deployments,services,replicasets,pods", "--output=name")
+	}
+}
+
+// TestReleaseFails: what is wrong with one chart is told with its file and line, nothing
+// of it is applied, and other podSets go on.
+func TestReleaseFails(t *testing.T) {
+	r := newRig(t)
+	m := r.members[0]
+	r.allow(m)
+	files := web()
+	files["templates/bad.yaml"] = "{{ if eq .Release.Name \"bad\" }}\n{{ fail \"no way\" }}\n{{ end }}\n"
+	r.on(m).KubectlWith(release("app", chart(t, files), "{name: bad, replicas: 1}, {name: good, replicas: 1, version: v1}", "word: one"), "apply", "--filename", "-")
+	r.shows(m, "good", "get", "deployments", "--output=jsonpath={.items[*].metadata.name}")
+	r.shows(m, "True ChartError", "get", "ad", "app", stalled)
+	if got := r.on(m).Kubectl("get", "ad", "app", `--output=jsonpath={.status.conditions[?(@.type=="Stalled")].message}`); !strings.Contains(got, `release "bad": chart web-1.0.0: execution error at (web/templates/bad.yaml:2`) || !strings.Contains(got, "no way") {
+		t.Errorf("it says %s", got)
+	}
+	if got := r.helm(m, "list", "--short"); strings.TrimSpace(got) != "good" {
+		t.Errorf("helm lists %q", got)
+	}
+	r.on(m).Kubectl("delete", "ad", "app", "--timeout=120s")
+}

@@ -95,11 +95,11 @@ func TestImmutable(t *testing.T) {
 func TestCharts(t *testing.T) {
 	testRule(t, "Charts", []ruleCase{
 		{"by its address", `{podSpec: {chart: {chartUrl: {url: a/b}}}}`, "", ""},
-		{"both", `{podSpec: {chart: {rawChart: YQ==, chartUrl: {url: a/b}}}}`, "", "warning: spec.podSpec.chart.chartUrl: it has no effect, since rawChart is used"},
-		{"of a podSet, too large", `{podSpec: {deployType: helm}, clusterTopology: {clusters: [{name: c, podSets: [{name: p, chart: {rawChart: ` + strings.Repeat("YWFh", 256<<10+1) + `}}]}]}}`, "",
+		{"both", `{podSpec: {chart: {rawChart: H4s=, chartUrl: {url: a/b}}}}`, "", "warning: spec.podSpec.chart.chartUrl: it has no effect, since rawChart is used"},
+		{"of a podSet, too large", `{podSpec: {deployType: helm}, clusterTopology: {clusters: [{name: c, podSets: [{name: p, chart: {rawChart: ` + strings.Repeat("H4th", 256<<10+1) + `}}]}]}}`, "",
 			"spec.podSpec.chart.rawChart: Invalid value: the raw archives have 786435 bytes in all, and at most 786432 can be stored; put the chart into a repository and give its chartUrl"},
 		{"a template beside", `{podSpec: {chart: {chartUrl: {url: a/b}}, ` + template + `}}`, "", "warning: spec.podSpec.template: it has no effect with deployType helm: the chart has its own"},
-		{"where none is used", `{podSpec: {deployType: tapp, rawValues: "a: b", chart: {rawChart: YQ==}}}`, "",
+		{"where none is used", `{podSpec: {deployType: tapp, rawValues: "a: b", chart: {rawChart: H4s=}}}`, "",
 			"warning: spec.podSpec.rawValues: values have no effect with deployType InPlaceSet\nwarning: spec.podSpec.chart: a chart has no effect with deployType InPlaceSet"},
 	})
 }

@@ -64,7 +64,7 @@ func TestValidate(t *testing.T) {
 		{"it is being deleted", requestOf(t, `{replicas: 2, podSpec: {deployType: tapp}}`, good, func(r *admissionv1.AdmissionRequest) {
 			r.Object.Raw = bytes.Replace(r.Object.Raw, []byte(`"metadata":{`), []byte(`"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z",`), 1)
 		}), "", ""},
-		{"a warning", requestOf(t, `{podSpec: {chart: {rawChart: YQ==}, `+template+`}}`, ""), "", "spec.podSpec.template: it has no effect with deployType helm: the chart has its own"},
+		{"a warning", requestOf(t, `{podSpec: {chart: {rawChart: H4s=}, `+template+`}}`, ""), "", "spec.podSpec.template: it has no effect with deployType helm: the chart has its own"},
 		{"a deletion", requestOf(t, bad, "", func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Delete }), "", ""},
 		{"a status", requestOf(t, bad, "", func(r *admissionv1.AdmissionRequest) { r.SubResource = "status" }), "", ""},
 	} {
