@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/view"
 )
 
 // completionScript is what kubectl starts for `kubectl tapp <TAB>`.
@@ -125,7 +126,7 @@ func (e *environment) revisionNumbers(c *cobra.Command, name string) ([]string, 
 		}
 		var out []string
 		for i := range revisions {
-			out = append(out, cobra.CompletionWithDesc(strconv.FormatInt(revisions[i].Revision, 10), imagesOf(revisions[i].version)))
+			out = append(out, cobra.CompletionWithDesc(strconv.FormatInt(revisions[i].Revision, 10), view.ImagesOf(revisions[i].Version)))
 		}
 		return out
 	})

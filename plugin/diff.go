@@ -36,7 +36,7 @@ func (e *environment) diff(ctx context.Context, name string, given []string) err
 		if err != nil {
 			return err
 		}
-		labels[i], versions[i] = fmt.Sprintf("revision %d of %s", r.Revision, name), r.version
+		labels[i], versions[i] = fmt.Sprintf("revision %d of %s", r.Revision, name), r.Version
 	}
 	var texts [2][]byte
 	for i := range versions {

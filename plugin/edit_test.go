@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/view"
 )
 
 // TestEdits: which fields the commands that write change, and what they say.
@@ -40,7 +41,7 @@ func TestEdits(t *testing.T) {
 			t.Errorf("%q: %v in %s", c.args, err, out)
 			continue
 		}
-		changes, err := fieldChanges("spec", tapp.Spec, after.Spec)
+		changes, err := view.Changes("spec", tapp.Spec, after.Spec)
 		if got, _ := json.Marshal(changes); err != nil || string(got) != c.changes {
 			t.Errorf("%q: %v, it changes\n%s\nand should\n%s", c.args, err, got, c.changes)
 		}
@@ -86,7 +87,7 @@ func TestInstances(t *testing.T) {
 
 func TestHasInstanceName(t *testing.T) {
 	for name, want := range map[string]bool{"web-0": true, "web-12": true, "web-01": false, "web-": false, "web-a": false, "web-api-0": false, "webs-0": false} {
-		if got := hasInstanceName("web", name); got != want {
+		if got := view.HasInstanceName("web", name); got != want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -13,11 +13,12 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/view"
 )
 
 // explanation is all that the plan says of one instance.
 type explanation struct {
-	instanceView
+	view.Instance
 	// Desired is what the spec asks of it, Update how it gets to a new template.
 	Desired string `json:"wanted"`
 	Update  string `json:"update"`
@@ -72,9 +73,9 @@ func (e *environment) explain(ctx context.Context, name, id, output string) erro
 	if !ok {
 		return fmt.Errorf("%q is not an instance id; ids are whole numbers from 0", id)
 	}
-	i := o.instance(num) // it may be one that is about to go, out of range
+	i := o.Instance(num) // it may be one that is about to go, out of range
 	if i == nil {
-		if _, err := parseIDs(o.tapp, []string{id}); err != nil {
+		if _, err := parseIDs(o.TApp, []string{id}); err != nil {
 			return err
 		}
 		return fmt.Errorf("nothing is known of instance %s of %s", id, name)
@@ -88,11 +89,11 @@ func (e *environment) explain(ctx context.Context, name, id, output string) erro
 }
 
 func (o *observed) explain(i *plan.Instance) explanation {
-	x := explanation{instanceView: o.view(i), Desired: o.desiredState(i), Update: "rolling, at most " + o.budget(false).String() + " at a time"}
+	x := explanation{Instance: o.View(i), Desired: o.desiredState(i), Update: "rolling, at most " + o.BudgetOf(false).String() + " at a time"}
 	if i.Forced {
-		x.Update = "by force, at most " + o.budget(true).String() + " at a time"
+		x.Update = "by force, at most " + o.BudgetOf(true).String() + " at a time"
 	}
-	if spec := o.tapp.Spec.FindTemplate(i.Template); spec != nil {
+	if spec := o.TApp.Spec.FindTemplate(i.Template); spec != nil {
 		if h, err := template.Hash(spec); err == nil {
 			x.TemplateHash, x.UniqHash = h.Template, h.Uniq
 		}
@@ -103,14 +104,14 @@ func (o *observed) explain(i *plan.Instance) explanation {
 			x.Contains = append(x.Contains, containerView{c.Name, c.Image, stateOf(&c), c.RestartCount})
 		}
 	}
-	for _, c := range plan.Preview(o.input) {
+	for _, c := range plan.Preview(o.Input) {
 		for _, id := range c.IDs {
 			if id == i.Num {
 				x.Rollout = plan.Change{Effect: c.Effect, IDs: []int{i.Num}, Why: c.Why}.String()
 			}
 		}
 	}
-	for _, p := range o.plan.Problems {
+	for _, p := range o.Plan.Problems {
 		x.Problems = append(x.Problems, p.Field+": "+p.Why)
 	}
 	return x
@@ -121,9 +122,9 @@ func (o *observed) desiredState(i *plan.Instance) string {
 	switch {
 	case i.Desired:
 		return "running"
-	case !plan.IDsOf(&o.tapp.Spec).Has(i.Num):
-		return "gone: " + plan.IDsOf(&o.tapp.Spec).Why()
-	case o.tapp.Spec.Statuses[i.ID] == tappv1.InstanceKilled:
+	case !plan.IDsOf(&o.TApp.Spec).Has(i.Num):
+		return "gone: " + plan.IDsOf(&o.TApp.Spec).Why()
+	case o.TApp.Spec.Statuses[i.ID] == tappv1.InstanceKilled:
 		return "stopped: spec.statuses says Killed"
 	}
 	return "as it ended"

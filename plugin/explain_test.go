@@ -11,6 +11,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/view"
 )
 
 // TestExplain: the whole text about an instance, but for its hashes.
@@ -68,7 +69,7 @@ Rollout:        1 instance is removed (3): spec.replicas is 3
 `,
 	} {
 		want += "Problem:        spec.templates[2]: there is no template \"lost\"; add it to spec.templatePool, or name another one (there are: default, canary)\n"
-		x := o.explain(o.instance(id))
+		x := o.explain(o.Instance(id))
 		var out bytes.Buffer
 		if err := x.print(&environment{streams: Streams{Out: &out}}); err != nil {
 			t.Fatal(err)
@@ -87,7 +88,7 @@ Rollout:        1 instance is removed (3): spec.replicas is 3
 
 func TestFollows(t *testing.T) {
 	for want, x := range map[string]explanation{
-		"it follows its template":                                {instanceView: instanceView{Current: true}, UniqHash: "a", PodUniqHash: "b"},
+		"it follows its template":                                {Instance: view.Instance{Current: true}, UniqHash: "a", PodUniqHash: "b"},
 		"it differs in images, labels or annotations only":       {UniqHash: "a", PodUniqHash: "a"},
 		"it differs in more than images, labels and annotations": {UniqHash: "a", PodUniqHash: "b"},
 	} {
@@ -158,7 +159,7 @@ func TestSince(t *testing.T) {
 		{"the last container ended", tappv1.InstanceFailed, pod(ended(7, 9, 8)), 9},
 		{"rejected, without containers", tappv1.InstancePodFailed, pod(nil), 5},
 	} {
-		if got := since(&plan.Instance{Status: c.status, Pod: c.pod}); got == nil || got.Minute() != c.minute {
+		if got := view.Since(&plan.Instance{Status: c.status, Pod: c.pod}); got == nil || got.Minute() != c.minute {
 			t.Errorf("%s: %v, want minute %d", c.name, got, c.minute)
 		}
 	}
@@ -183,9 +184,9 @@ func TestGrid(t *testing.T) {
 	stored := webTApp(2)
 	tapp := webTApp(2, func(t *tappv1.TApp) { t.Spec.Templates = map[string]string{"1": "canary"} })
 	o := observe(t, tapp, podOf(stored, "default", 0, func(p *corev1.Pod) { p.Status.ContainerStatuses[0].RestartCount = 3 }))
-	var views []instanceView
-	for i := range o.plan.Instances {
-		views = append(views, o.view(&o.plan.Instances[i]))
+	var views []view.Instance
+	for i := range o.Plan.Instances {
+		views = append(views, o.View(&o.Plan.Instances[i]))
 	}
 	for _, c := range []struct {
 		name   string

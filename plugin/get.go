@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"tkestack.io/tapp/plan/view"
 )
 
 type get struct {
@@ -66,10 +68,10 @@ func (g *get) run(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	var views []instanceView
+	var views []view.Instance
 	for _, o := range found {
-		for i := range o.plan.Instances {
-			views = append(views, o.view(&o.plan.Instances[i]))
+		for i := range o.Plan.Instances {
+			views = append(views, o.View(&o.Plan.Instances[i]))
 		}
 	}
 	return g.print(views, len(names) == 1)
@@ -110,12 +112,12 @@ func (s *session) observeAll(ctx context.Context, names []string, selector strin
 	return out, nil
 }
 
-func (g *get) print(views []instanceView, one bool) error {
+func (g *get) print(views []view.Instance, one bool) error {
 	out := g.streams.Out
 	switch g.output {
 	case "json", "yaml":
 		if views == nil {
-			views = []instanceView{}
+			views = []view.Instance{}
 		}
 		return write(out, g.output, map[string]any{"items": views})
 	case "name":
@@ -143,7 +145,7 @@ func (e *environment) namespaceName() string {
 }
 
 // grid of the instances. There is no column TAPP if all are of one.
-func (g *get) grid(views []instanceView, one bool) table {
+func (g *get) grid(views []view.Instance, one bool) table {
 	wide := g.output == "wide"
 	var header, t = []string{}, table{}
 	if g.all {

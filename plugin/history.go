@@ -10,22 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/view"
 )
-
-// revisionView is what `history` tells of a revision.
-type revisionView struct {
-	Revision int64       `json:"revision"`
-	Name     string      `json:"name"`
-	Created  metav1.Time `json:"created"`
-	// Current: the last one whose rollout ended. Update: that of the present spec.
-	Current bool   `json:"current"`
-	Update  bool   `json:"update"`
-	Change  string `json:"change"`
-}
 
 func newHistory(e *environment) *cobra.Command {
 	var output string
@@ -52,16 +41,9 @@ func (e *environment) history(ctx context.Context, name, output string) error {
 	if err != nil {
 		return err
 	}
-	views := make([]revisionView, len(revisions))
-	for i, r := range revisions {
-		views[i] = revisionView{Revision: r.Revision, Name: r.Name, Created: r.CreationTimestamp,
-			Current: r.Name == t.Status.CurrentRevision, Update: r.Name == t.Status.UpdateRevision, Change: imagesOf(r.version)}
-		if i == 0 {
-			continue
-		}
-		if views[i].Change, err = summary(revisions[i-1].version, r.version); err != nil {
-			return err
-		}
+	views, err := view.History(t, revisions)
+	if err != nil {
+		return err
 	}
 	if output != "" {
 		return write(e.streams.Out, output, map[string]any{"items": views})
@@ -86,7 +68,7 @@ func (e *environment) history(ctx context.Context, name, output string) error {
 }
 
 // withRevisions connects, and reads a TApp with its revisions.
-func (e *environment) withRevisions(ctx context.Context, name string) (*session, *tappv1.TApp, []revision, error) {
+func (e *environment) withRevisions(ctx context.Context, name string) (*session, *tappv1.TApp, []view.Stored, error) {
 	s, err := e.connect()
 	if err != nil {
 		return nil, nil, nil, err
@@ -165,7 +147,7 @@ func (u *undo) run(ctx context.Context, name string) error {
 
 // target of a rollback: the revision that is asked for, or the one before the
 // present one.
-func target(t *tappv1.TApp, revisions []revision, to string) (*revision, error) {
+func target(t *tappv1.TApp, revisions []view.Stored, to string) (*view.Stored, error) {
 	if to != "" && to != "0" { // 0 is the last one, as in kubectl rollout undo
 		return find(t, revisions, to)
 	}
@@ -183,7 +165,7 @@ func target(t *tappv1.TApp, revisions []revision, to string) (*revision, error) 
 // rollback returns a JSON patch that replaces the templates by those of the revision. It
 // takes them as stored, with fields that this program does not know. It fails if the
 // generation changed since.
-func rollback(t *tappv1.TApp, to *revision) ([]byte, error) {
+func rollback(t *tappv1.TApp, to *view.Stored) ([]byte, error) {
 	var data struct {
 		Spec map[string]json.RawMessage `json:"spec"`
 	}
@@ -198,7 +180,7 @@ func rollback(t *tappv1.TApp, to *revision) ([]byte, error) {
 	patch := []operation{{"test", "/metadata/uid", t.UID}, {"test", "/metadata/generation", t.Generation}}
 	for _, field := range []string{"template", "templatePool", "templates", "defaultTemplateName"} {
 		path := "/spec/" + field
-		if field == "defaultTemplateName" && to.version.DefaultTemplateName == defaultTemplate(t) {
+		if field == "defaultTemplateName" && to.Version.DefaultTemplateName == defaultTemplate(t) {
 			continue // a revision has the name with its default, which the spec need not have
 		}
 		if value, ok := data.Spec[field]; ok {

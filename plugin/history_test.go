@@ -11,23 +11,24 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/view"
 )
 
 // revisionOf makes a revision as the controller stores it.
-func revisionOf(t *testing.T, name string, number int64, data string) revision {
+func revisionOf(t *testing.T, name string, number int64, data string) view.Stored {
 	t.Helper()
 	r := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name}, Revision: number, Data: runtime.RawExtension{Raw: []byte(data)}}
 	version, err := plan.ReadRevision(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return revision{r, version}
+	return view.Stored{ControllerRevision: r, Version: version}
 }
 
-func threeRevisions(t *testing.T) []revision {
+func threeRevisions(t *testing.T) []view.Stored {
 	t.Helper()
 	const data = `{"spec":{"template":{}}}`
-	return []revision{revisionOf(t, "web-a", 2, data), revisionOf(t, "web-b", 5, data), revisionOf(t, "web-c", 10, data)}
+	return []view.Stored{revisionOf(t, "web-a", 2, data), revisionOf(t, "web-b", 5, data), revisionOf(t, "web-c", 10, data)}
 }
 
 // TestTarget: to which revision `undo` goes back.
@@ -35,7 +36,7 @@ func TestTarget(t *testing.T) {
 	three := threeRevisions(t)
 	for _, c := range []struct {
 		name      string
-		revisions []revision
+		revisions []view.Stored
 		update    string
 		observed  int64
 		to        string
@@ -99,7 +100,7 @@ func TestRollback(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if changes, err := summary(plan.VersionOf(after), r.version); err != nil || changes != "nothing" {
+		if changes, err := view.Summary(plan.VersionOf(after), r.Version); err != nil || changes != "nothing" {
 			t.Errorf("%s: it differs from the revision: %s, %v", c.name, changes, err)
 		}
 		if *after.Spec.Replicas != 3 {
@@ -139,7 +140,7 @@ func TestMergePatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changes, err := fieldChanges("spec", tapp.Spec, after.Spec)
+	changes, err := view.Changes("spec", tapp.Spec, after.Spec)
 	got, _ := json.Marshal(changes)
 	if want := `[{"path":"spec.paused","to":true},{"path":"spec.statuses[0]","from":"Killed"}]`; err != nil || string(got) != want {
 		t.Errorf("%v: %s, want %s", err, got, want)
@@ -148,11 +149,12 @@ func TestMergePatch(t *testing.T) {
 
 func TestShort(t *testing.T) {
 	long := json.RawMessage(`"` + string(make([]byte, 61)) + `"`)
-	for want, c := range map[string]fieldChange{
-		"a is new": {"a", nil, long}, "a is gone": {"a", long, nil}, "a differs": {"a", long, long},
-		"a: b -> <none>": {"a", json.RawMessage(`"b"`), nil}, `a: "" -> 1`: {"a", json.RawMessage(`""`), json.RawMessage("1")},
+	for want, c := range map[string][2]json.RawMessage{
+		"a is new": {nil, long}, "a is gone": {long, nil}, "a differs": {long, long},
+		"a: b -> <none>": {json.RawMessage(`"b"`), nil}, `a: "" -> 1`: {json.RawMessage(`""`), json.RawMessage("1")},
 	} {
-		if got := short(c); got != want {
+		c := view.FieldChange{Path: "a", From: c[0], To: c[1]}
+		if got := c.Short(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -110,7 +110,7 @@ they are started again.`,
 		return "statuses", tappv1.InstanceKilled, "killed", nil
 	}
 	x.missing = func(o *observed, id int) (string, error) {
-		if i := o.instance(id); i != nil && i.Pod != nil {
+		if i := o.Instance(id); i != nil && i.Pod != nil {
 			return "its pod is still there", nil
 		}
 		return "", nil
@@ -132,7 +132,7 @@ func newStart(e *environment) *cobra.Command {
 
 // missingAvailable says what an instance lacks to be available.
 func missingAvailable(o *observed, id int) (string, error) {
-	i := o.instance(id)
+	i := o.Instance(id)
 	switch {
 	case i == nil:
 		return "", fmt.Errorf("instance %d is no more", id)
@@ -146,7 +146,7 @@ func missingAvailable(o *observed, id int) (string, error) {
 
 // whyNot says why an instance is not where the spec wants it.
 func (o *observed) whyNot(i *plan.Instance) string {
-	if next := o.actions(i.ID); i.Why == "" && len(next) > 0 {
+	if next := o.Actions(i.ID); i.Why == "" && len(next) > 0 {
 		return next[0].Why
 	}
 	if i.Why == "" {
@@ -185,7 +185,7 @@ an instance that gets it follows spec.defaultTemplateName from then on.`,
 		if why, err := missingAvailable(o, id); why != "" || err != nil {
 			return why, err
 		}
-		if i := o.instance(id); !i.Current {
+		if i := o.Instance(id); !i.Current {
 			return o.whyNot(i), nil
 		}
 		return "", nil

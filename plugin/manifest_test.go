@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"tkestack.io/tapp/plan/view"
 )
 
 const (
@@ -76,7 +78,7 @@ func TestWithoutState(t *testing.T) {
 			"creationTimestamp": nil, "managedFields": []any{}},
 		"spec": map[string]any{"replicas": int64(1)}, "status": map[string]any{"replicas": int64(1)},
 	}}
-	changes, err := fieldChanges("", withoutState(in).Object, map[string]any{
+	changes, err := view.Changes("", withoutState(in).Object, map[string]any{
 		"metadata": map[string]any{"name": "web", "labels": map[string]any{"a": "b"}}, "spec": map[string]any{"replicas": 1}})
 	if err != nil || len(changes) > 0 {
 		t.Errorf("%v, %v", changes, err)

@@ -40,10 +40,10 @@ func viewOf(o *observed) *migrate.View {
 	if o == nil {
 		return nil
 	}
-	v := &migrate.View{TApp: o.tapp, Pods: o.input.Pods, Unobserved: o.unobserved(), Outcome: o.outcome}
-	for _, step := range o.steps() {
+	v := &migrate.View{TApp: o.TApp, Pods: o.Input.Pods, Unobserved: o.unobserved(), Outcome: o.outcome}
+	for _, step := range o.Steps() {
 		if e := step.Effect; e != plan.EffectRelabel && e != plan.EffectHold && e != plan.EffectResize {
-			v.Disruptive = append(v.Disruptive, step.sentence())
+			v.Disruptive = append(v.Disruptive, step.Sentence())
 		}
 	}
 	return v

@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,19 +10,13 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/view"
 )
 
-// observed is a TApp with its plan.
+// observed is a TApp with its plan, and the policy by which that was made.
 type observed struct {
-	tapp  *tappv1.TApp
-	spec  tappv1.TAppSpec // with the defaults
-	input plan.Input
-	plan  plan.Plan
-	// policy by which the plan was made.
+	*view.Observed
 	policy policy
-	// byID and next are the instances and the actions of the plan, by instance id.
-	byID map[int]*plan.Instance
-	next map[string][]plan.Action
 }
 
 // get reads a TApp.
@@ -67,19 +60,11 @@ func (s *session) pods(ctx context.Context, namespace string) ([]*corev1.Pod, er
 func (s *session) compute(ctx context.Context, t *tappv1.TApp, pods []*corev1.Pod) (*observed, error) {
 	defaulted := t.DeepCopy()
 	tappv1.Default(defaulted)
-	seen := t
-	if t.Spec.Selector == nil && t.Status.ScaleLabelSelector == "" && defaulted.Spec.Selector != nil {
-		// The controller stores the selector before it does anything else. Nobody asks about
-		// that step, so it counts as done.
-		seen = t.DeepCopy()
-		seen.Status.ScaleLabelSelector = metav1.FormatLabelSelector(defaulted.Spec.Selector)
-	}
 	policy := s.policy(ctx, &defaulted.Spec)
-	o := &observed{tapp: t, spec: defaulted.Spec, policy: policy, byID: map[int]*plan.Instance{}, next: map[string][]plan.Action{},
-		input: plan.Input{TApp: seen, Now: time.Now(), Policy: policy.Policy}}
+	in := plan.Input{TApp: t, Now: time.Now(), Policy: policy.Policy}
 	for _, pod := range pods {
-		if pod.Namespace == t.Namespace && hasInstanceName(t.Name, pod.Name) {
-			o.input.Pods = append(o.input.Pods, pod)
+		if pod.Namespace == t.Namespace && view.HasInstanceName(t.Name, pod.Name) {
+			in.Pods = append(in.Pods, pod)
 		}
 	}
 	if len(t.Spec.VolumeClaimTemplates) > 0 {
@@ -89,34 +74,11 @@ func (s *session) compute(ctx context.Context, t *tappv1.TApp, pods []*corev1.Po
 		}
 		for i := range claims.Items {
 			for _, template := range t.Spec.VolumeClaimTemplates {
-				if hasInstanceName(template.Name+"-"+t.Name, claims.Items[i].Name) {
-					o.input.Claims = append(o.input.Claims, &claims.Items[i])
+				if view.HasInstanceName(template.Name+"-"+t.Name, claims.Items[i].Name) {
+					in.Claims = append(in.Claims, &claims.Items[i])
 				}
 			}
 		}
 	}
-	o.plan = plan.Compute(o.input)
-	for i := range o.plan.Instances {
-		o.byID[o.plan.Instances[i].Num] = &o.plan.Instances[i]
-	}
-	for _, a := range o.plan.Actions {
-		o.next[a.ID] = append(o.next[a.ID], a)
-	}
-	return o, nil
+	return &observed{Observed: view.Observe(in), policy: policy}, nil
 }
-
-// hasInstanceName reports whether a name is <stem>-<instance id>.
-func hasInstanceName(stem, name string) bool {
-	id, ok := strings.CutPrefix(name, stem+"-")
-	if !ok {
-		return false
-	}
-	_, ok = plan.ParseID(id)
-	return ok
-}
-
-// instance returns what the plan says of an id, or nil.
-func (o *observed) instance(id int) *plan.Instance { return o.byID[id] }
-
-// actions of the plan for an instance.
-func (o *observed) actions(id string) []plan.Action { return o.next[id] }

@@ -13,10 +13,24 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/view"
 )
 
 // exitChanges is the exit code of `plan` if something would change.
 const exitChanges = exitCode(2)
+
+// preview is one, with a note on what it assumes.
+type preview struct {
+	*view.Preview
+	note string
+}
+
+// newPreview tells what happens to the observed TApp. before is the stored one; nil if
+// there is none.
+func newPreview(o *observed, before *tappv1.TApp) (*preview, error) {
+	v, err := view.NewPreview(o.Observed, before)
+	return &preview{v, o.policyNote(o.Plan.Instances)}, err
+}
 
 type planning struct {
 	*environment
@@ -85,7 +99,7 @@ func (p *planning) run(ctx context.Context, args []string) error {
 		err = p.print(previews)
 	}
 	for _, v := range previews {
-		if err == nil && v.changesSomething() {
+		if err == nil && v.ChangesSomething() {
 			err = exitChanges
 		}
 	}
@@ -102,7 +116,7 @@ func (p *planning) previews(ctx context.Context, s *session, args []string) ([]*
 		if err != nil {
 			return nil, err
 		}
-		v, err := newPreview(o, o.tapp)
+		v, err := newPreview(o, o.TApp)
 		return []*preview{v}, err
 	}
 	manifests, err := p.manifests(s, p.files)
@@ -196,7 +210,7 @@ func (p *planning) print(previews []*preview) error {
 func (v *preview) print(b *strings.Builder, p painter) {
 	fmt.Fprintf(b, "%s", p.paint(bold, "tapp.apps.tkestack.io/"+v.Name))
 	switch {
-	case !v.changesSomething() && len(v.Steps) == 0:
+	case !v.ChangesSomething() && len(v.Steps) == 0:
 		b.WriteString(": nothing would change\n")
 	case v.Created:
 		b.WriteString(" would be created\n")
@@ -205,14 +219,14 @@ func (v *preview) print(b *strings.Builder, p painter) {
 	default:
 		b.WriteString(" would change\n")
 		for _, c := range v.Changes {
-			fmt.Fprintf(b, "  %s\n", p.paint(yellow, short(c)))
+			fmt.Fprintf(b, "  %s\n", p.paint(yellow, c.Short()))
 		}
 	}
 	if len(v.Steps) > 0 {
 		b.WriteString("\nIn this order:\n")
 	}
 	for i := range v.Steps {
-		fmt.Fprintf(b, "  %d. %s\n", i+1, clean(v.Steps[i].sentence()))
+		fmt.Fprintf(b, "  %d. %s\n", i+1, clean(v.Steps[i].Sentence()))
 	}
 	if v.Paused && len(v.Steps) > 0 {
 		b.WriteString("  Updates wait until spec.paused is false.\n")

@@ -12,6 +12,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/view"
 )
 
 func TestIsName(t *testing.T) {
@@ -103,7 +104,7 @@ func TestFieldChanges(t *testing.T) {
 		{"claim templates", []any{map[string]any{"metadata": map[string]any{"name": "data"}, "size": 1}}, []any{map[string]any{"metadata": map[string]any{"name": "data"}, "size": 2}},
 			[]string{"x[data].size: 1 -> 2"}},
 	} {
-		changes, err := fieldChanges("x", c.from, c.to)
+		changes, err := view.Changes("x", c.from, c.to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,10 +120,9 @@ func TestFieldChanges(t *testing.T) {
 
 // The hashes that admission stamps into templates are no change of their own.
 func TestPreviewLeavesStampsOut(t *testing.T) {
-	o := observed{tapp: &tappv1.TApp{}}
-	o.input.TApp = o.tapp
-	o.tapp.Spec.Template.Labels = map[string]string{"app": "web", tappv1.LabelTemplateHash: "v1-2", tappv1.LabelUniqHash: "v1-2"}
-	before := o.tapp.DeepCopy()
+	o := observed{Observed: view.Observe(plan.Input{TApp: &tappv1.TApp{}})}
+	o.TApp.Spec.Template.Labels = map[string]string{"app": "web", tappv1.LabelTemplateHash: "v1-2", tappv1.LabelUniqHash: "v1-2"}
+	before := o.TApp.DeepCopy()
 	before.Spec.Template.Labels = map[string]string{"app": "shop", tappv1.LabelTemplateHash: "v1-1", tappv1.LabelUniqHash: "v1-1"}
 	f, err := newPreview(&o, before)
 	if err != nil {
@@ -153,7 +153,7 @@ func TestSummary(t *testing.T) {
 		{version("web:1", nil), version("web:1", map[string]string{"0": "a", "1": "a", "2": "a", "3": "a", "4": "a"}),
 			"templates[0]: <none> -> a; templates[1]: <none> -> a; templates[2]: <none> -> a; 2 more"},
 	} {
-		if got, err := summary(c.from, c.to); err != nil || got != c.want {
+		if got, err := view.Summary(c.from, c.to); err != nil || got != c.want {
 			t.Errorf("got %q, %v, want %q", got, err, c.want)
 		}
 	}

@@ -89,7 +89,7 @@ func (o *observed) policyNote(instances []plan.Instance) string {
 	}
 	// The other fields of the policy decide nothing here: the plugin does not look at
 	// nodes, and asks the cluster about Resize.
-	in := o.input
+	in := o.Input
 	in.Policy.DeletePodAfterAppFinish = !in.Policy.DeletePodAfterAppFinish
 	other := plan.Compute(in).Instances
 	same := func(i plan.Instance) bool {

@@ -12,6 +12,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/view"
 )
 
 func TestBudget(t *testing.T) {
@@ -37,7 +38,7 @@ func TestBudget(t *testing.T) {
 			c.edit(tapp)
 		}
 		o := observe(t, tapp)
-		rolling, forced := o.budget(false), o.budget(true)
+		rolling, forced := o.BudgetOf(false), o.BudgetOf(true)
 		if rolling.String() != c.rollings || forced.String() != c.forces || rolling.MaxUnavailable != c.atMost[0] || forced.MaxUnavailable != c.atMost[1] {
 			t.Errorf("budgets are %q and %q (%d and %d), want %q and %q (%v)", rolling, forced, rolling.MaxUnavailable, forced.MaxUnavailable, c.rollings, c.forces, c.atMost)
 		}
@@ -84,7 +85,7 @@ First, as things are now:
 	if b.String() != want {
 		t.Errorf("it is\n%s\nand should be\n%s", b.String(), want)
 	}
-	if !v.changesSomething() {
+	if !v.ChangesSomething() {
 		t.Error("it changes nothing")
 	}
 }
@@ -122,8 +123,8 @@ func TestPreviewHeadlines(t *testing.T) {
 		}
 		var b strings.Builder
 		v.print(&b, false)
-		if b.String() != c.want || v.changesSomething() != c.changes {
-			t.Errorf("%s: changes %t, it is\n%s\nand should be\n%s", c.name, v.changesSomething(), b.String(), c.want)
+		if b.String() != c.want || v.ChangesSomething() != c.changes {
+			t.Errorf("%s: changes %t, it is\n%s\nand should be\n%s", c.name, v.ChangesSomething(), b.String(), c.want)
 		}
 	}
 }
@@ -141,8 +142,8 @@ func TestHeldIsNoChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(v.Steps) != 1 || v.Steps[0].Phase != held || !slices.Equal(v.Steps[0].IDs, []int{0, 1}) || v.Steps[0].Budget != "" || v.changesSomething() {
-		t.Errorf("steps %+v, changes something: %t", v.Steps, v.changesSomething())
+	if len(v.Steps) != 1 || v.Steps[0].Phase != view.Held || !slices.Equal(v.Steps[0].IDs, []int{0, 1}) || v.Steps[0].Budget != "" || v.ChangesSomething() {
+		t.Errorf("steps %+v, changes something: %t", v.Steps, v.ChangesSomething())
 	}
 }
 
@@ -188,7 +189,7 @@ func TestPolicyNote(t *testing.T) {
 		{"all ended", unknown, []*corev1.Pod{ended, podOf(tapp, "default", 1, failed)}, "", ""},
 	} {
 		o := observeBy(t, c.policy, tapp, c.pods...)
-		all, one := o.policyNote(o.plan.Instances), o.policyNote([]plan.Instance{*o.instance(1)})
+		all, one := o.policyNote(o.Plan.Instances), o.policyNote([]plan.Instance{*o.Instance(1)})
 		if all != c.all || one != c.one {
 			t.Errorf("%s: %q and %q", c.name, all, one)
 		}

@@ -49,11 +49,11 @@ func (r *restart) run(ctx context.Context, name string, args []string) error {
 	if err != nil {
 		return err
 	}
-	ids, err := r.ids(o.tapp, args)
+	ids, err := r.ids(o.TApp, args)
 	if err != nil {
 		return err
 	}
-	if o.tapp.Spec.Paused {
+	if o.TApp.Spec.Paused {
 		return fmt.Errorf("%s is paused, so that nothing would restart; resume it first", name)
 	}
 	// All are checked before the first one is restarted.
@@ -77,8 +77,8 @@ func (r *restart) run(ctx context.Context, name string, args []string) error {
 	if !r.wait || r.dryRun != dryRunNone {
 		return nil
 	}
-	return r.until(ctx, s, o.tapp, ids, func(o *observed, id int) (string, error) {
-		if i := o.instance(id); i != nil && i.Pod != nil && i.Pod.UID == before[id] {
+	return r.until(ctx, s, o.TApp, ids, func(o *observed, id int) (string, error) {
+		if i := o.Instance(id); i != nil && i.Pod != nil && i.Pod.UID == before[id] {
 			return o.whyNot(i), nil
 		}
 		return missingAvailable(o, id)
@@ -87,9 +87,9 @@ func (r *restart) run(ctx context.Context, name string, args []string) error {
 
 // restartable returns the pod of an instance that can restart.
 func (o *observed) restartable(id int) (*corev1.Pod, error) {
-	i := o.instance(id)
+	i := o.Instance(id)
 	switch {
-	case i == nil || i.Pod == nil || !metav1.IsControlledBy(i.Pod, o.tapp):
+	case i == nil || i.Pod == nil || !metav1.IsControlledBy(i.Pod, o.TApp):
 		state := tappv1.InstanceNotCreated
 		if i != nil {
 			state = i.Status

@@ -51,16 +51,16 @@ const barWidth = 40
 
 // frame shows the rollout: a bar, and what holds which instances.
 func frame(o *observed, p painter) []string {
-	out := []string{p.paint(bold, o.tapp.Name) + "  " + orNone(o.tapp.Status.UpdateRevision)}
+	out := []string{p.paint(bold, o.TApp.Name) + "  " + orNone(o.TApp.Status.UpdateRevision)}
 	if o.unobserved() {
-		return append(out, fmt.Sprintf("the controller has not seen generation %d yet", o.tapp.Generation))
+		return append(out, fmt.Sprintf("the controller has not seen generation %d yet", o.TApp.Generation))
 	}
 	state := o.progress()
 	out = append(out, bar(&state, p)+fmt.Sprintf("  %d of %d done, %d available", state.done, state.desired, state.available))
 	if state.surplus > 0 {
 		out = append(out, fmt.Sprintf("pods that are to go: %d", state.surplus))
 	}
-	for _, problem := range o.plan.Problems {
+	for _, problem := range o.Plan.Problems {
 		out = append(out, p.paint(red, problem.Field+": "+problem.Why))
 	}
 	var t table

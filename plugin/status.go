@@ -92,24 +92,24 @@ func (o *observed) outcome() (bool, error) {
 	}
 	ready := o.condition(tappv1.ConditionReady)
 	if stalled := o.condition(tappv1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
-		return false, fmt.Errorf("the rollout of %s is stalled (%s): %s", o.tapp.Name, stalled.Reason, stalled.Message)
+		return false, fmt.Errorf("the rollout of %s is stalled (%s): %s", o.TApp.Name, stalled.Reason, stalled.Message)
 	}
 	if ready != nil && ready.Reason == reasonInstancesFailed {
-		return false, fmt.Errorf("the rollout of %s is over: %s", o.tapp.Name, ready.Message)
+		return false, fmt.Errorf("the rollout of %s is over: %s", o.TApp.Name, ready.Message)
 	}
 	// The stored condition may be older than the pods: a restart does not change the
 	// generation. So the plan must say the same.
 	return ready != nil && ready.Status == metav1.ConditionTrue &&
-		meta.IsStatusConditionTrue(o.plan.Status.Conditions, tappv1.ConditionReady), nil
+		meta.IsStatusConditionTrue(o.Plan.Status.Conditions, tappv1.ConditionReady), nil
 }
 
 // unobserved: the controller has not planned by the present spec yet.
-func (o *observed) unobserved() bool { return o.tapp.Status.ObservedGeneration < o.tapp.Generation }
+func (o *observed) unobserved() bool { return o.TApp.Status.ObservedGeneration < o.TApp.Generation }
 
 // condition about the present generation, or nil.
 func (o *observed) condition(kind string) *metav1.Condition {
-	c := meta.FindStatusCondition(o.tapp.Status.Conditions, kind)
-	if c == nil || c.ObservedGeneration < o.tapp.Generation {
+	c := meta.FindStatusCondition(o.TApp.Status.Conditions, kind)
+	if c == nil || c.ObservedGeneration < o.TApp.Generation {
 		return nil
 	}
 	return c
@@ -133,10 +133,10 @@ type block struct {
 }
 
 func (o *observed) progress() progress {
-	p := progress{desired: o.plan.Desired}
+	p := progress{desired: o.Plan.Desired}
 	at := map[[2]string]int{}
-	for k := range o.plan.Instances {
-		i := &o.plan.Instances[k]
+	for k := range o.Plan.Instances {
+		i := &o.Plan.Instances[k]
 		restarts := i.Pod != nil && i.Pod.Annotations[tappv1.AnnotationRestart] != ""
 		switch {
 		case !i.Desired && i.Pod != nil && !isCompleted(i):
@@ -151,7 +151,7 @@ func (o *observed) progress() progress {
 			p.available++
 		}
 		reason, why := i.Reason, i.Why
-		if next := o.actions(i.ID); reason == "" && len(next) > 0 {
+		if next := o.Actions(i.ID); reason == "" && len(next) > 0 {
 			reason, why = string(next[0].Op), next[0].Why
 		}
 		if reason == "" {
@@ -172,10 +172,10 @@ func (o *observed) progress() progress {
 // summary of the progress in one line, for logs.
 func (o *observed) summary() string {
 	if o.unobserved() {
-		return fmt.Sprintf("%s: the controller has not seen generation %d yet", o.tapp.Name, o.tapp.Generation)
+		return fmt.Sprintf("%s: the controller has not seen generation %d yet", o.TApp.Name, o.TApp.Generation)
 	}
 	p := o.progress()
-	parts := []string{fmt.Sprintf("%s: %d of %d instances are done, %d are available", o.tapp.Name, p.done, p.desired, p.available)}
+	parts := []string{fmt.Sprintf("%s: %d of %d instances are done, %d are available", o.TApp.Name, p.done, p.desired, p.available)}
 	if p.surplus > 0 {
 		parts = append(parts, fmt.Sprintf("pods that are to go: %d", p.surplus))
 	}

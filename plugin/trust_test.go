@@ -11,6 +11,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/view"
 	"tkestack.io/tapp/plugin/migrate"
 )
 
@@ -47,7 +48,7 @@ func TestClean(t *testing.T) {
 // TestCleanMessages: a container's message in a plan and in an explanation.
 func TestCleanMessages(t *testing.T) {
 	var b strings.Builder
-	v := preview{Name: "web", Problems: []string{"\x1b[2Jproblem"}, First: []firstAction{{Op: plan.OpDelete, IDs: []int{0}, Reason: "Because", Why: "\x1b[2Jwhy"}}}
+	v := preview{Preview: &view.Preview{Name: "web", Problems: []string{"\x1b[2Jproblem"}, First: []view.FirstAction{{Op: plan.OpDelete, IDs: []int{0}, Reason: "Because", Why: "\x1b[2Jwhy"}}}}
 	v.print(&b, false)
 	if strings.Contains(b.String(), "\x1b") || !strings.Contains(b.String(), `\x1b[2Jwhy`) || !strings.Contains(b.String(), `\x1b[2Jproblem`) {
 		t.Errorf("%q", b.String())
@@ -61,8 +62,8 @@ func TestVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := func(name string, v plan.Version) *revision {
-		return &revision{&appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name}, Revision: 3}, v}
+	r := func(name string, v plan.Version) *view.Stored {
+		return &view.Stored{ControllerRevision: &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name}, Revision: 3}, Version: v}
 	}
 	if err := verify(r("web-"+hash, version)); err != nil {
 		t.Error(err)

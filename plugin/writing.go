@@ -167,7 +167,7 @@ func (w *waiting) until(ctx context.Context, s *session, t *tappv1.TApp, ids []i
 	defer cancel()
 	left, why := ids, "nothing is known yet"
 	err := s.follow(ctx, t, func(o *observed) (bool, error) {
-		if o.tapp.Generation < t.Generation || o.unobserved() {
+		if o.TApp.Generation < t.Generation || o.unobserved() {
 			why = "the controller has not seen the change yet"
 			return false, nil
 		}

@@ -17,6 +17,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/view"
 )
 
 // unlabelled returns the pods and claims without the label of their instance, by which
@@ -52,7 +53,7 @@ func (v *migration) unlabelled(ctx context.Context) (pods []*corev1.Pod, claims 
 func (v *migration) instanceOfClaim(name string) string {
 	for i := range v.set.Spec.VolumeClaimTemplates {
 		stem := v.set.Spec.VolumeClaimTemplates[i].Name + "-" + v.set.Name
-		if hasInstanceName(stem, name) {
+		if view.HasInstanceName(stem, name) {
 			return strings.TrimPrefix(name, stem+"-")
 		}
 	}

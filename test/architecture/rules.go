@@ -41,6 +41,7 @@ var rooms = []room{
 	{name: "plan/message", only: []string{}},
 	{name: "plan/inplace", may: []string{"plan/message", "plan/template", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/tapp", may: []string{"plan/message", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/view", may: []string{"plan/tapp", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/podset", may: []string{"plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference"}},
 	{name: "plan/manifest", only: []string{"k8s.io/apimachinery"}},
 	{name: "plan/release", may: []string{"plan/podset", "plan/manifest", "plan/message", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/fluxcd/cli-utils/pkg/kstatus/status"}},

@@ -43,6 +43,7 @@ var rooms = []room{
 	{typesRoom, types},
 	{pluginRoom, kubectl},
 	{migrateRoom, migrations},
+	{viewRoom, told},
 	{fleetRoom, clusters},
 	{healthRoom, hysteresis},
 	{kubeconfigRoom, credentials},
@@ -119,6 +120,7 @@ const (
 	typesRoom    = "crd/tapp/v1"
 	pluginRoom   = "plugin"
 	migrateRoom  = "plugin/migrate"
+	viewRoom     = "plan/view"
 
 	fleetRoom      = "fleet"
 	healthRoom     = "fleet/health"
@@ -145,7 +147,7 @@ var stages = []stage{
 	{typesRoom, typesRoom, [][]string{nil}, []string{typesRoom}},
 	{loopRoom, loopRoom, [][]string{nil}, []string{loopRoom}},
 	{migrateRoom, migrateRoom, [][]string{nil}, []string{migrateRoom}},
-	{pluginRoom, pluginRoom, [][]string{nil}, []string{pluginRoom, migrateRoom}},
+	{pluginRoom, pluginRoom, [][]string{nil}, []string{pluginRoom, migrateRoom, viewRoom}},
 	{cacheRoom, cacheRoom, [][]string{nil}, []string{cacheRoom}},
 	{writeRoom, writeRoom, [][]string{nil}, []string{writeRoom}},
 	{statusRoom, statusRoom, [][]string{nil}, []string{statusRoom}},

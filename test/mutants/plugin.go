@@ -6,12 +6,6 @@ var kubectl = []mutant{
 		"	if !strings.HasSuffix(r.Name, \"-\"+hash) {", "	if hash == \"\" {"},
 	{"messages-steer-terminals", "table.go", "escape sequences in messages reach the terminal",
 		"return r != '\\t' && !unicode.IsPrint(r)", "return r != '\\t' && r < ' ' && r != '\\x1b'"},
-	{"plugin-budgets-swapped", "budget.go", "explain and plan tell of the rolling budget where the forced one holds",
-		"	if forced {\n", "	if !forced {\n"},
-	{"plugin-phase-swapped", "preview.go", "plan calls forced updates rolling",
-		"i != nil && i.Forced {", "i != nil && !i.Forced {"},
-	{"plugin-held-changes", "preview.go", "what InPlaceOnly forbids counts as a change",
-		"return s.Phase != held", "return s.Phase != atOnce"},
 	{"plugin-policy-ignored", "policy.go", "the published policy is not used",
 		"return policy{Policy: p}", "return policy{Policy: plan.Policy{DeletePodAfterAppFinish: true, NodeLostAfter: p.NodeLostAfter}}"},
 	{"plugin-note-always", "policy.go", "the note is printed where the policy does not matter",
@@ -24,7 +18,7 @@ var kubectl = []mutant{
 	{"plugin-range-open", "ids.go", "a range lacks its last id",
 		"for id := from; id <= to; id++ {", "for id := from; id < to; id++ {"},
 	{"plugin-ready-by-hearsay", "status.go", "status believes a stored condition that the pods contradict",
-		"ready.Status == metav1.ConditionTrue &&\n		meta.IsStatusConditionTrue(o.plan.Status.Conditions, tappv1.ConditionReady), nil", "ready.Status == metav1.ConditionTrue, nil"},
+		"ready.Status == metav1.ConditionTrue &&\n		meta.IsStatusConditionTrue(o.Plan.Status.Conditions, tappv1.ConditionReady), nil", "ready.Status == metav1.ConditionTrue, nil"},
 	{"plugin-counts-all", "status.go", "a restart that was asked for counts as done",
 		"case i.Available && i.Current && !restarts:", "case i.Available && (i.Current || restarts):"},
 }
@@ -37,4 +31,14 @@ var migrations = []mutant{
 		"case !metav1.IsControlledBy(pod, set):", "case false:"},
 	{"plugin-migrates-old-pods", "check.go", "a pod of an older template is no obstacle",
 		"pod.Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision", "pod.Labels[appsv1.ControllerRevisionHashLabelKey] == \"\""},
+}
+
+// told are the mutants of plan/view, which tests of plugin notice.
+var told = []mutant{
+	{"view-budgets-swapped", "budget.go", "explain and plan tell of the rolling budget where the forced one holds",
+		"	if forced {\n", "	if !forced {\n"},
+	{"view-phase-swapped", "preview.go", "plan calls forced updates rolling",
+		"i != nil && i.Forced {", "i != nil && !i.Forced {"},
+	{"view-held-changes", "preview.go", "what InPlaceOnly forbids counts as a change",
+		"return s.Phase != Held", "return s.Phase != AtOnce"},
 }

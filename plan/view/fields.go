@@ -1,4 +1,4 @@
-package plugin
+package view
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// fieldChange is a field with different values in two objects.
-type fieldChange struct {
+// FieldChange is a field with different values in two objects.
+type FieldChange struct {
 	// Path for people, with the names of named list entries:
 	// spec.template.spec.containers[web].image.
 	Path string `json:"path"`
@@ -21,7 +21,7 @@ type fieldChange struct {
 }
 
 // String is "path: from -> to".
-func (c fieldChange) String() string {
+func (c FieldChange) String() string {
 	return fmt.Sprintf("%s: %s -> %s", c.Path, orNone(unquote(c.From)), orNone(unquote(c.To)))
 }
 
@@ -34,9 +34,9 @@ func unquote(value json.RawMessage) string {
 	return string(value)
 }
 
-// fieldChanges compares two values that marshal to JSON, and returns what differs
+// Changes compares two values that marshal to JSON, and returns what differs
 // in the order of the paths.
-func fieldChanges(path string, from, to any) ([]fieldChange, error) {
+func Changes(path string, from, to any) ([]FieldChange, error) {
 	var sides [2]any
 	for i, value := range []any{from, to} {
 		text, err := json.Marshal(value)
@@ -50,13 +50,13 @@ func fieldChanges(path string, from, to any) ([]fieldChange, error) {
 	return compare(nil, path, sides[0], sides[1]), nil
 }
 
-func compare(out []fieldChange, path string, from, to any) []fieldChange {
+func compare(out []FieldChange, path string, from, to any) []FieldChange {
 	if reflect.DeepEqual(from, to) || isEmpty(from) && isEmpty(to) {
 		return out
 	}
 	a, b, keyed := members(from, to)
 	if !keyed {
-		return append(out, fieldChange{path, raw(from), raw(to)})
+		return append(out, FieldChange{path, raw(from), raw(to)})
 	}
 	keys := map[string]struct{}{}
 	for _, side := range []map[string]any{a.entries, b.entries} {
@@ -168,4 +168,14 @@ func nameOf(fields map[string]any) (string, bool) {
 	metadata, _ := fields["metadata"].(map[string]any)
 	name, ok := metadata["name"].(string)
 	return name, ok
+}
+
+// none stands for a value that there is not, as kubectl writes it.
+const none = "<none>"
+
+func orNone(text string) string {
+	if text == "" {
+		return none
+	}
+	return text
 }

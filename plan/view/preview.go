@@ -1,119 +1,125 @@
-package plugin
+package view
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// phase is when a step of a rollout takes place.
-type phase string
+// Phase is when a step of a rollout takes place.
+type Phase string
 
 // The phases, in their order.
 const (
-	// atOnce spends no budget: creating, killing, scaling, resizing, relabelling.
-	atOnce phase = "AtOnce"
-	// byForce is within forceUpdate.maxUnavailable.
-	byForce phase = "Forced"
-	// rolling is within maxUnavailable.
-	rolling phase = "Rolling"
-	// held is what the policy InPlaceOnly forbids.
-	held phase = "Held"
+	// AtOnce spends no budget: creating, killing, scaling, resizing, relabelling.
+	AtOnce Phase = "AtOnce"
+	// Forced is within forceUpdate.maxUnavailable.
+	Forced Phase = "Forced"
+	// Rolling is within maxUnavailable.
+	Rolling Phase = "Rolling"
+	// Held is what the policy InPlaceOnly forbids.
+	Held Phase = "Held"
 )
 
-var phases = []phase{atOnce, byForce, rolling, held}
+var phases = []Phase{AtOnce, Forced, Rolling, Held}
 
-// step of a rollout: the same effect on several instances, in ascending order of ids.
-type step struct {
-	Phase  phase       `json:"phase"`
+// Step of a rollout: the same effect on several instances, in ascending order of ids.
+type Step struct {
+	Phase  Phase       `json:"phase"`
 	Effect plan.Effect `json:"effect"`
 	IDs    []int       `json:"ids"`
 	// AtMost is how many of them at a time; 0: all at once, or none.
-	AtMost int    `json:"atMost,omitempty"`
-	Budget string `json:"budget,omitempty"` // in words
+	AtMost int `json:"atMost,omitempty"`
+	// Budget is AtMost in words, such as 3 (30% of 10).
+	Budget string `json:"budget,omitempty"`
 	// Unavailable are the ids of instances that are not available already. They do not
 	// wait for the budget.
 	Unavailable []int  `json:"unavailable,omitempty"`
 	Why         string `json:"why"`
 }
 
-// preview is what happens to a TApp until its rollout ends.
-type preview struct {
+// Preview is what happens to a TApp until its rollout ends.
+type Preview struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Created: the TApp is not stored yet.
 	Created bool `json:"created,omitempty"`
 	// Changes of the spec.
-	Changes []fieldChange `json:"changes"`
+	Changes []FieldChange `json:"changes"`
 	// Steps in the order in which they happen.
-	Steps []step `json:"steps"`
+	Steps []Step `json:"steps"`
 	// Paused: no update begins before the pause ends.
 	Paused bool `json:"paused,omitempty"`
 	// First are the actions of the controller's next plan.
-	First []firstAction `json:"first"`
+	First []FirstAction `json:"first"`
 	// Problems of the spec.
 	Problems []string `json:"problems,omitempty"`
-	// note is on what the preview assumes.
-	note string
 }
 
-// firstAction is one action on the instances that share it.
-type firstAction struct {
+// FirstAction is one action on the instances that share it.
+type FirstAction struct {
 	Op     plan.Op `json:"op"`
 	IDs    []int   `json:"ids"`
 	Reason string  `json:"reason"`
 	Why    string  `json:"why"`
 }
 
-// changesSomething says whether anything would be different.
-func (v *preview) changesSomething() bool {
+// ChangesSomething says whether anything would be different.
+func (v *Preview) ChangesSomething() bool {
 	return v.Created || len(v.Changes)+len(v.First) > 0 ||
-		slices.ContainsFunc(v.Steps, func(s step) bool { return s.Phase != held })
+		slices.ContainsFunc(v.Steps, func(s Step) bool { return s.Phase != Held })
 }
 
-// newPreview tells what happens to the observed TApp. before is the stored one; nil if
+// NewPreview tells what happens to the observed TApp. before is the stored one; nil if
 // there is none.
-func newPreview(o *observed, before *tappv1.TApp) (*preview, error) {
-	v := &preview{Namespace: o.tapp.Namespace, Name: o.tapp.Name, Created: before == nil, Paused: o.tapp.Spec.Paused,
-		Changes: []fieldChange{}, Steps: o.steps(), First: o.firstActions(), note: o.policyNote(o.plan.Instances)}
+func NewPreview(o *Observed, before *tappv1.TApp) (*Preview, error) {
+	v := &Preview{Namespace: o.TApp.Namespace, Name: o.TApp.Name, Created: before == nil, Paused: o.TApp.Spec.Paused,
+		Changes: []FieldChange{}, Steps: o.Steps(), First: o.firstActions(), Problems: o.Problems()}
 	if before != nil {
-		changes, err := fieldChanges("spec", before.Spec, o.tapp.Spec)
+		changes, err := Changes("spec", before.Spec, o.TApp.Spec)
 		if err != nil {
 			return nil, err
 		}
 		v.Changes = append(v.Changes, slices.DeleteFunc(changes, isHashLabel)...)
 	}
-	for _, p := range o.plan.Problems {
-		v.Problems = append(v.Problems, p.Field+": "+p.Why)
-	}
 	return v, nil
+}
+
+// Problems of the spec, with their field paths.
+func (o *Observed) Problems() []string {
+	var out []string
+	for _, p := range o.Plan.Problems {
+		out = append(out, p.Field+": "+p.Why)
+	}
+	return out
 }
 
 // isHashLabel: admission stamps hashes into the labels of templates. They change with
 // the template, which is told anyway.
-func isHashLabel(c fieldChange) bool {
+func isHashLabel(c FieldChange) bool {
 	return strings.HasSuffix(c.Path, ".labels["+tappv1.LabelTemplateHash+"]") || strings.HasSuffix(c.Path, ".labels["+tappv1.LabelUniqHash+"]")
 }
 
-// steps of the rollout: first what spends no budget, then forced updates, then
+// Steps of the rollout: first what spends no budget, then forced updates, then
 // rolling ones, each in the order of the ids.
-func (o *observed) steps() []step {
-	steps := []step{}
-	for _, c := range plan.Preview(o.input) {
-		groups := map[phase]*step{}
+func (o *Observed) Steps() []Step {
+	steps := []Step{}
+	for _, c := range plan.Preview(o.Input) {
+		groups := map[Phase]*Step{}
 		for _, id := range c.IDs {
 			p := o.phaseOf(c.Effect, id)
 			s := groups[p]
 			if s == nil {
-				s = &step{Phase: p, Effect: c.Effect, Why: c.Why}
+				s = &Step{Phase: p, Effect: c.Effect, Why: c.Why}
 				groups[p] = s
 			}
 			s.IDs = append(s.IDs, id)
-			if i := o.instance(id); (p == byForce || p == rolling) && i != nil && !i.Available {
+			if i := o.Instance(id); (p == Forced || p == Rolling) && i != nil && !i.Available {
 				s.Unavailable = append(s.Unavailable, id)
 			}
 		}
@@ -122,69 +128,70 @@ func (o *observed) steps() []step {
 			if s == nil {
 				continue
 			}
-			if p == byForce || p == rolling {
-				b := o.budget(p == byForce)
+			if p == Forced || p == Rolling {
+				b := o.BudgetOf(p == Forced)
 				s.AtMost, s.Budget = b.MaxUnavailable, b.String()
 			}
 			steps = append(steps, *s)
 		}
 	}
-	slices.SortStableFunc(steps, func(a, b step) int {
+	slices.SortStableFunc(steps, func(a, b Step) int {
 		return cmp.Or(cmp.Compare(slices.Index(phases, a.Phase), slices.Index(phases, b.Phase)), cmp.Compare(a.IDs[0], b.IDs[0]))
 	})
 	return steps
 }
 
-func (o *observed) phaseOf(e plan.Effect, id int) phase {
+func (o *Observed) phaseOf(e plan.Effect, id int) Phase {
 	switch e {
 	case plan.EffectHold:
-		return held
+		return Held
 	case plan.EffectUpdateInPlace, plan.EffectRecreate:
-		if i := o.instance(id); i != nil && i.Forced {
-			return byForce
+		if i := o.Instance(id); i != nil && i.Forced {
+			return Forced
 		}
-		return rolling
+		return Rolling
 	}
-	return atOnce
+	return AtOnce
 }
 
 // firstActions are the actions of the plan. Those with the same operation, reason and
 // sentence are one.
-func (o *observed) firstActions() []firstAction {
-	out := []firstAction{}
+func (o *Observed) firstActions() []FirstAction {
+	out := []FirstAction{}
 	at := map[string]int{}
-	for _, a := range o.plan.Actions {
+	for _, a := range o.Plan.Actions {
 		key := string(a.Op) + "/" + a.Reason + "/" + a.Why
 		n, known := at[key]
 		if !known {
 			n = len(out)
 			at[key] = n
-			out = append(out, firstAction{Op: a.Op, Reason: a.Reason, Why: a.Why})
+			out = append(out, FirstAction{Op: a.Op, Reason: a.Reason, Why: a.Why})
 		}
-		if num := number(a.ID); !slices.Contains(out[n].IDs, num) {
+		num, _ := strconv.Atoi(a.ID) // the planner's ids are numbers
+		if !slices.Contains(out[n].IDs, num) {
 			out[n].IDs = append(out[n].IDs, num)
 		}
 	}
 	return out
 }
 
-// sentence is that of admission's preview, and then when the step takes place.
-func (s *step) sentence() string {
+// Sentence is that of admission's preview, and then when the step takes place.
+func (s *Step) Sentence() string {
 	text := plan.Change{Effect: s.Effect, IDs: s.IDs, Why: s.Why}.String()
 	switch s.Phase {
-	case byForce, rolling:
+	case Forced, Rolling:
 		if len(s.Unavailable) == len(s.IDs) {
 			return text + "; at once, since they are not available"
 		}
 		kind := "rolling"
-		if s.Phase == byForce {
+		if s.Phase == Forced {
 			kind = "by force"
 		}
 		text += fmt.Sprintf("; %s, at most %s at a time", kind, s.Budget)
 		if len(s.Unavailable) > 0 {
 			text += fmt.Sprintf(", but %s at once, since not available", plan.Ranges(s.Unavailable))
 		}
-	case atOnce, held:
+	case AtOnce, Held:
 	}
 	return text
 }

@@ -1,4 +1,4 @@
-package plugin
+package view
 
 import (
 	"fmt"
@@ -8,25 +8,26 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// budget is one of the two budgets of updates: as the spec has it, and as the plan
+// Budget is one of the two budgets of updates: as the spec has it, and as the plan
 // reads it.
-type budget struct {
+type Budget struct {
 	plan.Budget
 	field   intstr.IntOrString
 	desired int
 }
 
-func (o *observed) budget(forced bool) budget {
-	s := &o.spec.UpdateStrategy
+// BudgetOf forced updates, or of rolling ones.
+func (o *Observed) BudgetOf(forced bool) Budget {
+	s := &o.Spec.UpdateStrategy
 	if forced {
-		return budget{o.plan.Budgets.Forced, *s.ForceUpdate.MaxUnavailable, o.plan.Desired}
+		return Budget{o.Plan.Budgets.Forced, *s.ForceUpdate.MaxUnavailable, o.Plan.Desired}
 	}
-	return budget{o.plan.Budgets.Rolling, *s.MaxUnavailable, o.plan.Desired}
+	return Budget{o.Plan.Budgets.Rolling, *s.MaxUnavailable, o.Plan.Desired}
 }
 
 // String is "1", or "3 (30% of 10)". It is about the field: a budget that is not valid for
 // another reason, such as a rolling template that is missing, is a problem of the plan.
-func (b budget) String() string {
+func (b Budget) String() string {
 	switch {
 	case !plan.IsBudget(b.field):
 		return fmt.Sprintf("none (%s is no budget)", b.field.String())
