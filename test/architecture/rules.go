@@ -86,6 +86,8 @@ var rooms = []room{
 	// The web page: files, and the handler that serves them.
 	{name: "api/page", only: []string{}},
 	{name: "plugin/...", may: []string{"plugin/...", "crd/...", "plan/...", "fleet/kubeconfig"}},
+	// The HTTP API reads, and asks about each caller. It knows no controller.
+	{name: "api", may: []string{"plan/...", "crd/...", "fleet/...", "certs", "process"}},
 	// Certificates are cert-manager's business, and only this room talks to its packages.
 	{name: "certs/...", may: []string{"certs/...", "process"}, only: []string{
 		"github.com/cert-manager/cert-manager", "golang.org/x/sync", "github.com/urfave/cli/v2", "github.com/prometheus/client_golang",
