@@ -59,9 +59,3 @@ func instances(ids []int) string {
 	}
 	return "instances " + plan.Ranges(ids)
 }
-
-// number of a canonical id.
-func number(id string) int {
-	n, _ := plan.ParseID(id)
-	return n
-}
