@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"tkestack.io/tapp/api"
 	"tkestack.io/tapp/controller"
 	"tkestack.io/tapp/helm/engine"
 	"tkestack.io/tapp/plugin"
@@ -38,7 +39,10 @@ func main() {
 		Usage:           "run applications whose instances have templates of their own on Kubernetes",
 		Version:         programVersion(),
 		HideHelpCommand: true,
-		Commands:        []*cli.Command{runCommand(programVersion()), controller.Command(programVersion()), webhook.Command(programVersion()), engine.Command()},
+		Commands: []*cli.Command{
+			runCommand(programVersion()), controller.Command(programVersion()), webhook.Command(programVersion()),
+			api.Command(programVersion(), nil), engine.Command(),
+		},
 	}
 	if err := app.RunContext(ctx, commandLine(os.Args)); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)

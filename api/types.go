@@ -60,8 +60,8 @@ type Attention struct {
 	Command string `json:"command,omitempty"`
 }
 
-// Command is a line for a shell that one may want next.
-type Command struct {
+// Hint is a line for a shell that one may want next.
+type Hint struct {
 	// Title in a few words.
 	Title string `json:"title"`
 	// Line to copy.
@@ -130,7 +130,7 @@ type TAppDetail struct {
 	// Problems of the spec, with their field paths.
 	Problems []string `json:"problems,omitempty"`
 	// Commands that one may want next.
-	Commands []Command `json:"commands,omitempty"`
+	Commands []Hint `json:"commands,omitempty"`
 	// Object as it is stored, without managedFields.
 	Object json.RawMessage `json:"object"`
 	// Degraded and AsOf are those of List.
@@ -237,7 +237,7 @@ type App struct {
 // AppDetail is one App.
 type AppDetail struct {
 	App
-	Commands []Command       `json:"commands,omitempty"`
+	Commands []Hint       `json:"commands,omitempty"`
 	Object   json.RawMessage `json:"object"`
 	Degraded string          `json:"degraded,omitempty"`
 	AsOf     *metav1.Time    `json:"asOf,omitempty"`

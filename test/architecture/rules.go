@@ -23,7 +23,7 @@ type room struct {
 }
 
 var rooms = []room{
-	{name: ".", may: []string{"controller", "helm/engine", "webhook", "plugin", "process", "crd/tapp/v1", "crd/app/v1"}},
+	{name: ".", may: []string{"api", "controller", "helm/engine", "webhook", "plugin", "process", "crd/tapp/v1", "crd/app/v1"}},
 
 	// Command lines, logs, metrics and health over HTTP: it knows none of the work.
 	{name: "process"},

@@ -1,0 +1,145 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gorilla/mux"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+)
+
+// Options of an API. Those that do not say otherwise are required.
+type Options struct {
+	// Config is how the API server is asked for what is shown.
+	Config *rest.Config
+	// Authenticator and Authorizer decide about each request.
+	Authenticator Authenticator
+	Authorizer    Authorizer
+	// Namespace whose objects alone are shown; empty: those of all.
+	Namespace string
+	// ControllerNamespace is where the controller publishes its policy; empty: its defaults
+	// are assumed.
+	ControllerNamespace string
+	// Page answers what is not below /api; nil: nothing does. It asks nobody who they are.
+	Page http.Handler
+	// Registry takes the metrics; nil: nobody does.
+	Registry prometheus.Registerer
+	// Limits of callers and streams; those that are 0 have their defaults.
+	Limits Limits
+}
+
+// Limits of what callers may use.
+type Limits struct {
+	// Streams at a time, of all callers and of one.
+	Streams, StreamsPerUser int
+	// RequestsPerSecond of one caller, and twice as many at once.
+	RequestsPerSecond int
+	// FailuresPerMinute is how many wrong tokens an address may send before it has to wait.
+	FailuresPerMinute int
+	// Recheck is how often it is asked again whether the caller of a stream still may.
+	Recheck time.Duration
+	// Write is how long a reader may take for what is sent to it at a time, and Request how
+	// long an answer may take that is no stream.
+	Write, Request time.Duration
+	// Linger is how long what is watched stays in memory after the last one looked.
+	Linger time.Duration
+}
+
+func (l *Limits) setDefaults() {
+	set := func(field *int, value int) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	last := func(field *time.Duration, value time.Duration) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	set(&l.Streams, 1000)
+	set(&l.StreamsPerUser, 250)
+	set(&l.RequestsPerSecond, 100)
+	set(&l.FailuresPerMinute, 30)
+	last(&l.Recheck, time.Minute)
+	last(&l.Write, 10*time.Second)
+	last(&l.Request, 30*time.Second)
+	last(&l.Linger, 15*time.Second)
+}
+
+// computingAtOnce bounds how many topics are computed at a time.
+const computingAtOnce = 4
+
+// API answers requests. Close ends what it watches.
+type API struct {
+	Options
+	clients  *clients
+	feeds    *feeds
+	topics   *topics
+	streams  *streams
+	limits   *limits
+	policies policies
+	metrics  *metrics
+	handler  http.Handler
+	end      context.CancelFunc
+	closing  sync.Once
+}
+
+// New makes an API. It asks the API server nothing before a request. The context has the logger,
+// and when it ends, so do all streams.
+func New(ctx context.Context, o Options) (*API, error) {
+	if o.Config == nil || o.Authenticator == nil || o.Authorizer == nil {
+		return nil, errors.New("the API needs a configuration, an authenticator and an authorizer")
+	}
+	o.Limits.setDefaults()
+	a := &API{Options: o}
+	var err error
+	if a.clients, err = connect(o.Config); err != nil {
+		return nil, err
+	}
+	ctx, a.end = context.WithCancel(ctx)
+	a.feeds = &feeds{ctx: ctx, linger: o.Limits.Linger, make: a.source, all: map[feedKey]*feed{}}
+	a.topics = &topics{feeds: a.feeds, linger: o.Limits.Linger, all: map[string]*topic{}, turns: make(chan struct{}, computingAtOnce)}
+	a.streams = newStreams(o.Limits)
+	a.limits = newLimits(o.Limits)
+	a.metrics = newMetrics(o.Registry, a)
+	a.handler = a.router()
+	return a, nil
+}
+
+// ServeHTTP answers a request.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
+
+// Close ends all streams and watches, and returns when they have ended.
+func (a *API) Close() {
+	a.closing.Do(func() {
+		a.end()
+		a.topics.close()
+		a.feeds.close()
+	})
+}
+
+// router has the routes of the table, and the page.
+func (a *API) router() *mux.Router {
+	router := mux.NewRouter()
+	for _, route := range Routes() {
+		methods := []string{route.Method}
+		if route.Method == http.MethodGet {
+			methods = append(methods, http.MethodHead)
+		}
+		router.Path(route.Path).Methods(methods...).Handler(a.serve(route)).Name(route.ID)
+	}
+	refuse := func(code func(r *http.Request) error) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { writeError(w, r, code(r)) })
+	}
+	router.PathPrefix("/api").Handler(refuse(noSuchRoute))
+	router.MethodNotAllowedHandler = refuse(wrongMethod)
+	router.NotFoundHandler = refuse(noSuchRoute)
+	if a.Page != nil {
+		router.PathPrefix("/").Handler(a.Page)
+	}
+	return router
+}

@@ -1,0 +1,149 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/urfave/cli/v2"
+	"k8s.io/client-go/rest"
+
+	"tkestack.io/tapp/certs"
+	"tkestack.io/tapp/process"
+)
+
+// Config of `tapp api`. Flags fill it.
+type Config struct {
+	Kubeconfig, Master string
+	ListenAddress      string
+	// CertFile, KeyFile and CAFile are those of certs.FileOptions; without the first two a
+	// certificate is made that clients cannot verify.
+	CertFile, KeyFile, CAFile string
+	// ClientCAFile has the CAs of callers' certificates; empty: the API server's.
+	ClientCAFile string
+	// Namespace and ControllerNamespace are those of Options.
+	Namespace, ControllerNamespace string
+	MetricsAddress                 string
+	Limits                         Limits
+	Version                        string
+
+	// REST replaces Kubeconfig and Master if not nil, and Listener replaces ListenAddress.
+	REST     *rest.Config
+	Listener net.Listener
+	// Page is that of Options.
+	Page http.Handler
+	// Registry takes the metrics; nil: a new one.
+	Registry *prometheus.Registry
+}
+
+// Defaults of the configuration, which those of the flags are.
+func Defaults() Config {
+	c := Config{ListenAddress: ":8443", MetricsAddress: ":8080", ControllerNamespace: "tapp-system"}
+	c.Limits.setDefaults()
+	return c
+}
+
+// Flags of the configuration.
+func (c *Config) Flags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "kubeconfig", Usage: "`path` of a kubeconfig; by default KUBECONFIG, the user's own, or the cluster that this runs in", Destination: &c.Kubeconfig},
+		&cli.StringFlag{Name: "master", Usage: "`address` of the API server, instead of the kubeconfig's", Destination: &c.Master},
+		&cli.StringFlag{Name: "listen-address", Usage: "`address` of the API, which is served by HTTPS", Destination: &c.ListenAddress, Value: c.ListenAddress},
+		&cli.StringFlag{Name: "tlsCertFile", Usage: "`path` of the certificate to serve with; it is read again when it changes. Without one, a self-signed one is made for each run", Destination: &c.CertFile},
+		&cli.StringFlag{Name: "tlsKeyFile", Usage: "`path` of its key", Destination: &c.KeyFile},
+		&cli.StringFlag{Name: "tlsCAFile", Usage: "`path` of the CA that signed it, if that shall be checked at the start", Destination: &c.CAFile},
+		&cli.StringFlag{Name: "client-ca-file", Usage: "`path` of the CA of callers' client certificates; by default the API server's own", Destination: &c.ClientCAFile},
+		&cli.StringFlag{Name: "namespace", Usage: "`namespace` whose objects alone are shown; empty: those of all", Destination: &c.Namespace},
+		&cli.StringFlag{Name: "controller-namespace", Usage: "`namespace` of the controller, which publishes its policy there", Destination: &c.ControllerNamespace, Value: c.ControllerNamespace},
+		&cli.StringFlag{Name: "metrics-address", Usage: "`address` of /metrics, /healthz and /readyz; empty serves none", Destination: &c.MetricsAddress, Value: c.MetricsAddress},
+		&cli.IntFlag{Name: "max-streams", Usage: "`number` of streams that may be open", Destination: &c.Limits.Streams, Value: c.Limits.Streams},
+		&cli.IntFlag{Name: "max-streams-per-user", Usage: "`number` of streams that one caller may have open", Destination: &c.Limits.StreamsPerUser, Value: c.Limits.StreamsPerUser},
+		&cli.IntFlag{Name: "requests-per-second", Usage: "`number` of requests of one caller in a second; twice as many at once", Destination: &c.Limits.RequestsPerSecond, Value: c.Limits.RequestsPerSecond},
+		&cli.IntFlag{Name: "failures-per-minute", Usage: "`number` of wrong tokens that an address may send before it has to wait", Destination: &c.Limits.FailuresPerMinute, Value: c.Limits.FailuresPerMinute},
+	}
+}
+
+func (c *Config) validate() error {
+	var errs []error
+	reject := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	reject(c.ListenAddress == "" && c.Listener == nil, "--listen-address is empty; give an address such as :8443")
+	reject((c.CertFile == "") != (c.KeyFile == ""), "--tlsCertFile and --tlsKeyFile belong together; give both, or none")
+	reject(c.CAFile != "" && c.CertFile == "", "--tlsCAFile says what signed --tlsCertFile, which is missing")
+	reject(c.Limits.Streams < 1, "--max-streams is %d; give a number above 0", c.Limits.Streams)
+	reject(c.Limits.StreamsPerUser < 1, "--max-streams-per-user is %d; give a number above 0", c.Limits.StreamsPerUser)
+	reject(c.Limits.RequestsPerSecond < 1, "--requests-per-second is %d; give a number above 0", c.Limits.RequestsPerSecond)
+	reject(c.Limits.FailuresPerMinute < 1, "--failures-per-minute is %d; give a number above 0", c.Limits.FailuresPerMinute)
+	return errors.Join(errs...)
+}
+
+// Command is `tapp api`. page answers what is not below /api; it may be nil.
+func Command(version string, page http.Handler) *cli.Command {
+	c := Defaults()
+	c.Version, c.Page = version, page
+	return process.Command(process.Spec{
+		Name: "api", Usage: "serve what TApps, Apps and AppSets do over HTTP, read only", Version: version,
+		Flags: c.Flags(),
+		Run:   func(ctx context.Context) error { return Run(ctx, c) },
+	})
+}
+
+// Run serves the API until ctx ends, and returns nil then.
+func Run(ctx context.Context, c Config) error {
+	if err := c.validate(); err != nil {
+		return err
+	}
+	config, err := process.FindAPIServer(c.REST, c.Kubeconfig, c.Master)
+	if err != nil {
+		return err
+	}
+	process.Introduce(config, c.Version, "api")
+	reviews, err := NewReviews(config)
+	if err != nil {
+		return err
+	}
+	registry := c.Registry
+	if registry == nil {
+		registry = prometheus.NewRegistry()
+	}
+	process.NewMetrics(registry, c.Version)
+	source, err := c.certificates()
+	if err != nil {
+		return err
+	}
+	parts := process.NewParts(ctx)
+	a, err := New(ctx, Options{Config: config, Authenticator: reviews, Authorizer: reviews, Namespace: c.Namespace,
+		ControllerNamespace: c.ControllerNamespace, Page: c.Page, Registry: registry, Limits: c.Limits})
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	listener := c.Listener
+	if listener == nil {
+		if listener, err = net.Listen("tcp", c.ListenAddress); err != nil {
+			return fmt.Errorf("listening for requests: %w", err)
+		}
+	}
+	s := &server{api: a, certificates: source, clients: &clientCAs{file: c.ClientCAFile, core: a.clients.core}}
+	if err := parts.Serve(c.MetricsAddress, process.Endpoints(registry, process.Health{Ready: s.ready})); err != nil {
+		return err
+	}
+	parts.Run(source.Run)
+	parts.Run(s.clients.run)
+	parts.Run(func(ctx context.Context) error { return s.serve(ctx, listener) })
+	return parts.Wait()
+}
+
+// certificates to serve with.
+func (c *Config) certificates() (*certs.Source, error) {
+	if c.CertFile != "" {
+		return certs.Files(certs.FileOptions{CertFile: c.CertFile, KeyFile: c.KeyFile, CAFile: c.CAFile})
+	}
+	return certs.Ephemeral("localhost", "127.0.0.1", "::1"), nil
+}

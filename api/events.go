@@ -1,0 +1,76 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+// maxEvents is how many events about an object are told.
+const maxEvents = 500
+
+func (a *API) listTAppEvents(q *request) error {
+	if err := cmpErr(q.checkQuery, func() error { return a.may(q, tappAccess("get", q.namespace, q.name)) }); err != nil {
+		return err
+	}
+	t, err := a.clients.tapps.TApps(q.namespace).Get(q.ctx(), q.name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	return a.writeEvents(q, a.clients.core, t.UID)
+}
+
+// writeEvents about the object with this UID: one of its name that was there before had
+// others.
+func (a *API) writeEvents(q *request, core corev1client.EventsGetter, uid types.UID) error {
+	list, err := core.Events(q.namespace).List(q.ctx(), metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(uid), Limit: maxEvents})
+	if err != nil {
+		return fmt.Errorf("listing events: %w", err)
+	}
+	out := List[Event]{Items: make([]Event, len(list.Items)), Total: len(list.Items)}
+	for i := range list.Items {
+		out.Items[i] = eventOf(&list.Items[i])
+	}
+	slices.SortStableFunc(out.Items, func(a, b Event) int {
+		switch {
+		case a.Last == nil && b.Last == nil:
+			return 0
+		case b.Last == nil || a.Last != nil && b.Last.Before(a.Last):
+			return -1
+		case a.Last == nil || a.Last.Before(b.Last):
+			return 1
+		}
+		return strings.Compare(a.Reason, b.Reason)
+	})
+	return q.writeValue(out)
+}
+
+func eventOf(e *corev1.Event) Event {
+	out := Event{Type: e.Type, Reason: e.Reason, Message: e.Message, Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name,
+		Count: max(1, e.Count), First: present(e.FirstTimestamp), Last: present(e.LastTimestamp), Source: e.Source.Component}
+	if out.Source == "" {
+		out.Source = e.ReportingController
+	}
+	if out.First == nil {
+		out.First = present(metav1.Time(e.EventTime))
+	}
+	if s := e.Series; s != nil {
+		out.Count, out.Last = max(out.Count, s.Count), present(metav1.Time(s.LastObservedTime))
+	}
+	if out.Last == nil {
+		out.Last = out.First
+	}
+	return out
+}
+
+func present(t metav1.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

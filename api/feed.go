@@ -1,0 +1,239 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// resource of a feed.
+type resource string
+
+// The resources that are watched while somebody asks about them.
+const (
+	tapps       resource = "tapps"
+	apps        resource = "apps"
+	appSets     resource = "appsets"
+	pods        resource = "pods"   // of TApps
+	claims      resource = "claims" // of TApps
+	advDeploys  resource = "advdeployments"
+	deployments resource = "deployments"
+)
+
+// feedKey names a feed: a resource in a namespace, or in all.
+type feedKey struct {
+	resource  resource
+	namespace string
+}
+
+// source is where the objects of a feed come from.
+type source struct {
+	client  any
+	example runtime.Object
+	label   string
+	lists   func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	watches func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	index   toolscache.Indexers
+	// transform drops what is not shown.
+	transform toolscache.TransformFunc
+}
+
+// feed is a shared watch of a list: it keeps the objects in memory while somebody uses it,
+// and for a while after.
+type feed struct {
+	key      feedKey
+	informer toolscache.SharedIndexInformer
+	stop     context.CancelFunc
+	done     chan struct{}
+
+	mu    sync.Mutex
+	users int
+	idle  *time.Timer
+	// failed and since tell of lists and watches that fail; nil: the last one did not.
+	failed error
+	since  time.Time
+	told   map[*topic]struct{}
+}
+
+// feeds are those in use.
+type feeds struct {
+	ctx    context.Context //nolint:containedctx // feeds begin and end while it lasts
+	linger time.Duration
+	make   func(feedKey) (source, error)
+
+	mu  sync.Mutex
+	all map[feedKey]*feed
+	run sync.WaitGroup
+}
+
+// acquire a feed, and have it tell a topic of changes. The topic releases it.
+func (f *feeds) acquire(key feedKey, user *topic) (*feed, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	one := f.all[key]
+	if one == nil {
+		var err error
+		if one, err = f.begin(key); err != nil {
+			return nil, err
+		}
+		f.all[key] = one
+	}
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	one.users++
+	one.told[user] = struct{}{}
+	if one.idle != nil {
+		one.idle.Stop()
+		one.idle = nil
+	}
+	return one, nil
+}
+
+func (f *feeds) release(one *feed, user *topic) {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	delete(one.told, user)
+	one.users--
+	if one.users == 0 {
+		one.idle = time.AfterFunc(f.linger, func() { f.end(one) })
+	}
+}
+
+// end a feed that nobody uses.
+func (f *feeds) end(one *feed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.users == 0 && f.all[one.key] == one {
+		delete(f.all, one.key)
+		one.stop()
+	}
+}
+
+// close ends all feeds, and returns when they have ended.
+func (f *feeds) close() {
+	f.mu.Lock()
+	for key, one := range f.all {
+		delete(f.all, key)
+		one.mu.Lock()
+		if one.idle != nil {
+			one.idle.Stop()
+		}
+		one.mu.Unlock()
+		one.stop()
+	}
+	f.mu.Unlock()
+	f.run.Wait()
+}
+
+func (f *feeds) begin(key feedKey) (*feed, error) {
+	s, err := f.make(key)
+	if err != nil {
+		return nil, err
+	}
+	if f.ctx.Err() != nil {
+		return nil, errors.New("the server is ending")
+	}
+	one := &feed{key: key, told: map[*topic]struct{}{}, done: make(chan struct{})}
+	lw := &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.LabelSelector = s.label
+			list, err := s.lists(ctx, o)
+			one.note(err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.LabelSelector = s.label
+			w, err := s.watches(ctx, o)
+			one.note(err)
+			return w, err
+		},
+	}
+	one.informer = toolscache.NewSharedIndexInformerWithOptions(toolscache.ToListWatcherWithWatchListSemantics(lw, s.client), s.example,
+		toolscache.SharedIndexInformerOptions{Indexers: s.index, ObjectDescription: string(key.resource)})
+	if err := one.informer.SetTransform(s.transform); err != nil {
+		return nil, fmt.Errorf("watching %s: %w", key.resource, err)
+	}
+	if _, err := one.informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(o any, _ bool) { one.tell(o) },
+		UpdateFunc: func(_, o any) { one.tell(o) },
+		DeleteFunc: one.tell,
+	}); err != nil {
+		return nil, fmt.Errorf("watching %s: %w", key.resource, err)
+	}
+	ctx, stop := context.WithCancel(f.ctx)
+	one.stop = stop
+	f.run.Go(func() {
+		defer close(one.done)
+		defer stop()
+		one.informer.RunWithContext(ctx)
+	})
+	f.run.Go(func() { // an empty list changes nothing, and is known nevertheless
+		if toolscache.WaitForCacheSync(ctx.Done(), one.informer.HasSynced) {
+			one.tellAll()
+		}
+	})
+	return one, nil
+}
+
+// note what came of a list or a watch.
+func (f *feed) note(err error) {
+	f.mu.Lock()
+	before := f.failed
+	switch {
+	case err == nil:
+		f.failed = nil
+	case errors.Is(err, context.Canceled):
+	case f.failed == nil:
+		f.failed, f.since = err, time.Now()
+	default:
+		f.failed = err
+	}
+	changed := (before == nil) != (f.failed == nil)
+	f.mu.Unlock()
+	if changed {
+		f.tellAll()
+	}
+}
+
+// trouble is what keeps the feed from being current, and since when; nil: nothing.
+func (f *feed) trouble() (error, time.Time) { //nolint:revive // the time belongs to the error
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failed, f.since
+}
+
+func (f *feed) tell(object any) {
+	name, err := toolscache.DeletionHandlingObjectToName(object)
+	if err != nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for t := range f.told {
+		t.changed(f.key.resource, name)
+	}
+}
+
+func (f *feed) tellAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for t := range f.told {
+		t.wake()
+	}
+}
+
+// count of the feeds in use.
+func (f *feeds) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.all)
+}

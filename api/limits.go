@@ -1,0 +1,96 @@
+package api
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/lru"
+)
+
+// keptLimiters bounds how many callers and addresses are remembered.
+const keptLimiters = 4096
+
+// limits are what callers may ask in a time.
+type limits struct {
+	callers  *lru.Cache // of a caller's key
+	failures *lru.Cache // of an address
+	perSec   int
+	perMin   int
+	mu       sync.Mutex
+}
+
+func newLimits(l Limits) *limits {
+	return &limits{callers: lru.New(keptLimiters), failures: lru.New(keptLimiters), perSec: l.RequestsPerSecond, perMin: l.FailuresPerMinute}
+}
+
+func (l *limits) of(cache *lru.Cache, key string, fresh func() *rate.Limiter) *rate.Limiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, ok := cache.Get(key); ok {
+		if limiter, ok := known.(*rate.Limiter); ok {
+			return limiter
+		}
+	}
+	limiter := fresh()
+	cache.Add(key, limiter)
+	return limiter
+}
+
+// allow a request of a caller.
+func (l *limits) allow(caller string) bool {
+	return l.of(l.callers, caller, func() *rate.Limiter { return rate.NewLimiter(rate.Limit(l.perSec), 2*l.perSec) }).Allow()
+}
+
+func (l *limits) failuresOf(address string) *rate.Limiter {
+	return l.of(l.failures, address, func() *rate.Limiter { return rate.NewLimiter(rate.Every(time.Minute/time.Duration(l.perMin)), l.perMin) })
+}
+
+// mayFail says whether an address has not sent too many wrong tokens yet.
+func (l *limits) mayFail(address string) bool { return l.failuresOf(address).Tokens() >= 1 }
+
+// failed counts a wrong token.
+func (l *limits) failed(address string) { l.failuresOf(address).Allow() }
+
+// streams are those that are open.
+type streams struct {
+	all, perUser int
+
+	mu     sync.Mutex
+	open   int
+	byUser map[string]int
+}
+
+func newStreams(l Limits) *streams {
+	return &streams{all: l.Streams, perUser: l.StreamsPerUser, byUser: map[string]int{}}
+}
+
+// begin a stream; the function that is returned ends it.
+func (s *streams) begin(who *Caller) (func(), error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.open >= s.all:
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d streams are open, which is the most there may be", s.open), retrySeconds)
+	case s.byUser[who.key] >= s.perUser:
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%s has %d streams open, which is the most that one caller may have", who.Name, s.byUser[who.key]), retrySeconds)
+	}
+	s.open++
+	s.byUser[who.key]++
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.open--
+		if s.byUser[who.key]--; s.byUser[who.key] == 0 {
+			delete(s.byUser, who.key)
+		}
+	}), nil
+}
+
+func (s *streams) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
+}

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// kindList is the list of a kind.
+type kindList struct {
+	resource resource
+	// access that the caller needs; without a namespace in all, or in some.
+	access Access
+	// item makes a line of an object.
+	item func(object any) (any, bool)
+}
+
+// listKind answers with the objects of a kind in a namespace, or in all.
+func (a *API) listKind(q *request, k kindList) error {
+	if err := q.checkQuery(); err != nil {
+		return err
+	}
+	namespace := q.namespace
+	if a.Namespace != "" && namespace == "" {
+		namespace = a.Namespace
+	}
+	k.access.Namespace = namespace
+	t, release, err := a.topics.acquire(string(k.resource)+" of "+namespace, nil, func(_ context.Context, t *topic, before *shown) (*shown, time.Duration, error) {
+		store, err := t.feed(k.resource, namespace)
+		if err != nil {
+			return nil, 0, err
+		}
+		var items []item
+		for _, object := range store.List() {
+			m, err := meta.Accessor(object)
+			if err != nil {
+				continue
+			}
+			if value, ok := k.item(object); ok {
+				items = append(items, item{m.GetNamespace() + "/" + m.GetName(), value})
+			}
+		}
+		s, err := newList(items, nil, strings.Compare, before)
+		return s, 0, err
+	})
+	if err != nil {
+		return err
+	}
+	defer release()
+	again := func() (visibility, error) { return a.visible(q, t, k.access) }
+	v, err := again()
+	if err != nil {
+		return err
+	}
+	v.again = again
+	return a.show(q, t, v)
+}
+
+// visible says which objects of a list the caller may see. Who may not list all namespaces
+// sees those of the namespaces that he may list.
+func (a *API) visible(q *request, t *topic, what Access) (visibility, error) {
+	all := a.may(q, what)
+	if all == nil || what.Namespace != "" || !apierrors.IsForbidden(all) {
+		return visibility{}, all
+	}
+	now, _, err := t.current(q.ctx())
+	if err != nil {
+		return visibility{}, err
+	}
+	sees := map[string]bool{}
+	var names []string
+	for _, key := range now.keys {
+		namespace, _, _ := strings.Cut(key, "/")
+		if _, known := sees[namespace]; known {
+			continue
+		}
+		one := what
+		one.Namespace = namespace
+		err := a.may(q, one)
+		if err != nil && !apierrors.IsForbidden(err) {
+			return visibility{}, err
+		}
+		if sees[namespace] = err == nil; err == nil {
+			names = append(names, namespace)
+		}
+	}
+	if len(names) == 0 {
+		return visibility{}, all
+	}
+	slices.Sort(names)
+	return visibility{tag: tagOf(names...), sees: func(key string) bool {
+		namespace, _, _ := strings.Cut(key, "/")
+		return sees[namespace]
+	}}, nil
+}

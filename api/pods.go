@@ -1,0 +1,155 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	appv1 "tkestack.io/tapp/crd/app/v1"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// ownedPod reads a pod, and returns it if the caller may: by his rights on pods, or on their
+// subresource, and on the TApp or App whose pod it is. Owners are followed by their UIDs,
+// since names and labels can be had by anybody.
+func (a *API) ownedPod(q *request, subresource string) (*corev1.Pod, string, error) {
+	what := Access{Verb: "get", Resource: "pods", Subresource: subresource, Namespace: q.namespace, Name: q.name}
+	if err := cmpErr(q.checkQuery, func() error { return a.may(q, what) }); err != nil {
+		return nil, "", err
+	}
+	pod, err := a.clients.core.Pods(q.namespace).Get(q.ctx(), q.name, metav1.GetOptions{})
+	if err != nil {
+		return nil, "", err
+	}
+	owner, access, err := a.clients.ownerOf(q.ctx(), pod)
+	if err != nil {
+		return nil, "", err
+	}
+	return pod, owner, a.may(q, access)
+}
+
+// errNobodys is the answer for pods that are none of ours.
+func errNobodys(pod string) error {
+	err := apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, pod)
+	err.ErrStatus.Message = fmt.Sprintf("pods %q is not of a TApp or an App", pod)
+	return err
+}
+
+// ownerOf a pod: whose it is, and the right to see that.
+func (c *clients) ownerOf(ctx context.Context, pod *corev1.Pod) (string, Access, error) {
+	nobodys := errNobodys(pod.Name)
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil {
+		return "", Access{}, nobodys
+	}
+	ns := pod.Namespace
+	switch group(owner) + "/" + owner.Kind {
+	case tappv1.GroupName + "/" + tappv1.Kind:
+		t, err := c.tapps.TApps(ns).Get(ctx, owner.Name, metav1.GetOptions{})
+		if err != nil || t.UID != owner.UID {
+			return "", Access{}, unless(err, nobodys)
+		}
+		return tappv1.Kind + "/" + t.Name, tappAccess("get", ns, t.Name), nil
+	case "apps/ReplicaSet":
+		set, err := c.kube.ReplicaSets(ns).Get(ctx, owner.Name, metav1.GetOptions{})
+		if err != nil || set.UID != owner.UID {
+			return "", Access{}, unless(err, nobodys)
+		}
+		if owner = metav1.GetControllerOf(set); owner == nil || owner.Kind != "Deployment" {
+			return "", Access{}, nobodys
+		}
+		deployment, err := c.kube.Deployments(ns).Get(ctx, owner.Name, metav1.GetOptions{})
+		if err != nil || deployment.UID != owner.UID {
+			return "", Access{}, unless(err, nobodys)
+		}
+		if owner = metav1.GetControllerOf(deployment); owner == nil || group(owner) != appv1.GroupName || owner.Kind != appv1.Kind {
+			return "", Access{}, nobodys
+		}
+		app, err := c.apps.Apps(ns).Get(ctx, owner.Name, metav1.GetOptions{})
+		if err != nil || app.UID != owner.UID {
+			return "", Access{}, unless(err, nobodys)
+		}
+		return appv1.Kind + "/" + app.Name, appAccess("get", ns, app.Name), nil
+	}
+	return "", Access{}, nobodys
+}
+
+// unless the error is one that the caller is to know, it is that the pod is nobody's.
+func unless(err, nobodys error) error {
+	if err == nil || apierrors.IsNotFound(err) {
+		return nobodys
+	}
+	return err
+}
+
+func group(owner *metav1.OwnerReference) string {
+	version, err := schema.ParseGroupVersion(owner.APIVersion)
+	if err != nil {
+		return ""
+	}
+	return version.Group
+}
+
+func (a *API) getPod(q *request) error {
+	pod, owner, err := a.ownedPod(q, "")
+	if err != nil {
+		return err
+	}
+	return q.writeValue(podOf(pod, owner))
+}
+
+func (a *API) listPodEvents(q *request) error {
+	pod, _, err := a.ownedPod(q, "")
+	if err != nil {
+		return err
+	}
+	return a.writeEvents(q, a.clients.core, pod.UID)
+}
+
+// podOf tells of a pod what is of use, and not its environment, where secrets are.
+func podOf(pod *corev1.Pod, owner string) Pod {
+	out := Pod{Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID), Created: pod.CreationTimestamp, Deleting: pod.DeletionTimestamp != nil,
+		Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, IP: pod.Status.PodIP, Owner: owner, Labels: pod.Labels, Containers: []Container{}}
+	for _, c := range pod.Status.Conditions {
+		out.Conditions = append(out.Conditions, metav1.Condition{Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime})
+		out.Ready = out.Ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	}
+	add := func(init bool, specs []corev1.Container, statuses []corev1.ContainerStatus) {
+		for _, spec := range specs {
+			one := Container{Name: spec.Name, Image: spec.Image, Init: init, State: "unknown"}
+			for _, s := range statuses {
+				if s.Name == spec.Name {
+					one.Ready, one.Restarts, one.State = s.Ready, s.RestartCount, stateOf(&s)
+				}
+			}
+			out.Containers = append(out.Containers, one)
+		}
+	}
+	add(false, pod.Spec.Containers, pod.Status.ContainerStatuses)
+	add(true, pod.Spec.InitContainers, pod.Status.InitContainerStatuses)
+	return out
+}
+
+func stateOf(c *corev1.ContainerStatus) string {
+	because := func(text, reason, message string) string {
+		for _, part := range []string{reason, message} {
+			if part != "" {
+				text += ", " + shorten(part)
+			}
+		}
+		return text
+	}
+	switch s := c.State; {
+	case s.Waiting != nil:
+		return because("waiting", s.Waiting.Reason, s.Waiting.Message)
+	case s.Terminated != nil:
+		return because(fmt.Sprintf("ended with exit code %d", s.Terminated.ExitCode), s.Terminated.Reason, s.Terminated.Message)
+	case s.Running != nil:
+		return "running"
+	}
+	return "unknown"
+}

@@ -1,0 +1,97 @@
+package api
+
+import (
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tkestack.io/tapp/plan/view"
+)
+
+// Route is one row of the table of routes.
+type Route struct {
+	// ID is the operationId of the OpenAPI document.
+	ID     string
+	Method string
+	// Path as gorilla/mux and OpenAPI have it.
+	Path string
+	// Summary is one line, Rights says what the caller needs.
+	Summary, Rights string
+	// Query are the parameters beside those of the path.
+	Query []Parameter
+	// Answer is an example of the type of the body.
+	Answer any
+	// Body is an example of the type of the request's body; nil: there is none.
+	Body any
+	// Open routes ask nobody who they are.
+	Open bool
+	// Plain answers with text.
+	Plain bool
+	// Stream is whether ?watch=1 is understood.
+	Stream bool
+
+	handle func(*API, *request) error
+}
+
+// Parameter of a query.
+type Parameter struct {
+	Name, Type, Text string
+}
+
+func paged(more ...Parameter) []Parameter {
+	return append([]Parameter{
+		{"limit", "integer", "How many items a page has at most: 1 to 5000. Default: 500."},
+		{"continue", "string", "The member continue of the page before."},
+	}, more...)
+}
+
+func watched(more ...Parameter) []Parameter {
+	return append(more, Parameter{"watch", "boolean", "1 or true: a stream of server-sent events instead; see Streams."})
+}
+
+// Routes are all that there are, in the order of the documentation.
+func Routes() []Route {
+	const tappsOf, appsOf = "/api/v1/namespaces/{namespace}/tapps", "/api/v1/namespaces/{namespace}/apps"
+	const podOf = "/api/v1/namespaces/{namespace}/pods/{name}"
+	return []Route{
+		{ID: "health", Method: http.MethodGet, Path: "/healthz", Summary: "Say whether the server runs.", Rights: "none", Answer: "ok", Open: true, Plain: true, handle: (*API).health},
+		{ID: "openapi", Method: http.MethodGet, Path: "/api/openapi.json", Summary: "The OpenAPI document of these routes.", Rights: "any caller that is known", Answer: map[string]any{}, handle: (*API).openAPI},
+
+		{ID: "listAllTApps", Method: http.MethodGet, Path: "/api/v1/tapps", Summary: "List the TApps of all namespaces that the caller may see.", Rights: "list tapps, in all namespaces or in some", Query: watched(paged()...), Answer: List[TApp]{}, Stream: true, handle: (*API).listTApps},
+		{ID: "listTApps", Method: http.MethodGet, Path: tappsOf, Summary: "List the TApps of a namespace.", Rights: "list tapps", Query: watched(paged()...), Answer: List[TApp]{}, Stream: true, handle: (*API).listTApps},
+		{ID: "getTApp", Method: http.MethodGet, Path: tappsOf + "/{name}", Summary: "Show a TApp, what it waits for and what is left to do.", Rights: "get tapps", Query: watched(), Answer: TAppDetail{}, Stream: true, handle: (*API).getTApp},
+		{ID: "listInstances", Method: http.MethodGet, Path: tappsOf + "/{name}/instances", Summary: "List the instances of a TApp, with the planner's reasons.", Rights: "get tapps, get pods", Query: watched(paged()...), Answer: InstanceList{}, Stream: true, handle: (*API).listInstances},
+		{ID: "listRevisions", Method: http.MethodGet, Path: tappsOf + "/{name}/history", Summary: "List the versions of a TApp's templates, the oldest first, and what changed.", Rights: "get tapps", Answer: List[Revision]{}, handle: (*API).listRevisions},
+		{ID: "listTAppEvents", Method: http.MethodGet, Path: tappsOf + "/{name}/events", Summary: "List the events about a TApp, the latest first.", Rights: "get tapps", Answer: List[Event]{}, handle: (*API).listTAppEvents},
+		{ID: "previewTApp", Method: http.MethodPost, Path: tappsOf + ":preview", Summary: "Tell what applying a manifest would do. Nothing is written.", Rights: "get tapps", Body: map[string]any{}, Answer: Preview{}, handle: (*API).previewTApp},
+
+		{ID: "listAllApps", Method: http.MethodGet, Path: "/api/v1/apps", Summary: "List the Apps of all namespaces that the caller may see.", Rights: "list apps, in all namespaces or in some", Query: watched(paged()...), Answer: List[App]{}, Stream: true, handle: (*API).listApps},
+		{ID: "listApps", Method: http.MethodGet, Path: appsOf, Summary: "List the Apps of a namespace.", Rights: "list apps", Query: watched(paged()...), Answer: List[App]{}, Stream: true, handle: (*API).listApps},
+		{ID: "getApp", Method: http.MethodGet, Path: appsOf + "/{name}", Summary: "Show an App.", Rights: "get apps", Query: watched(), Answer: AppDetail{}, Stream: true, handle: (*API).getApp},
+		{ID: "listAppEvents", Method: http.MethodGet, Path: appsOf + "/{name}/events", Summary: "List the events about an App, the latest first.", Rights: "get apps", Answer: List[Event]{}, handle: (*API).listAppEvents},
+
+		{ID: "getPod", Method: http.MethodGet, Path: podOf, Summary: "Show a pod of a TApp or an App.", Rights: "get pods, and get of the TApp or App that owns it", Answer: Pod{}, handle: (*API).getPod},
+		{ID: "listPodEvents", Method: http.MethodGet, Path: podOf + "/events", Summary: "List the events about a pod of a TApp or an App, the latest first.", Rights: "get pods, and get of the owner", Answer: List[Event]{}, handle: (*API).listPodEvents},
+		{ID: "podLog", Method: http.MethodGet, Path: podOf + "/log", Summary: "The log of a container of a pod of a TApp or an App.", Rights: "get pods/log, and get of the owner", Query: logQuery(), Answer: "", Plain: true, handle: (*API).podLog},
+	}
+}
+
+func logQuery() []Parameter {
+	return []Parameter{
+		{"container", "string", "Name of the container. Default: the first one, or the one of the annotation kubectl.kubernetes.io/default-container."},
+		{"tail", "integer", "How many lines from the end: 0 to 10000. Default: 1000."},
+		{"follow", "boolean", "1 or true: go on until the container ends."},
+		{"previous", "boolean", "1 or true: the container before the last restart."},
+		{"timestamps", "boolean", "1 or true: each line begins with its time."},
+	}
+}
+
+// Preview is what applying a manifest would do.
+type Preview struct {
+	view.Preview
+	// Sentences are the steps in words, in their order.
+	Sentences []string `json:"sentences"`
+}
+
+// Status is how errors are told: that of Kubernetes.
+type Status = metav1.Status

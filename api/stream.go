@@ -1,0 +1,288 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// heartbeat is how often a stream that has nothing to say sends a comment: proxies end
+// what is silent, and clients notice a server that is gone.
+const heartbeat = 15 * time.Second
+
+// visibility of a list: which items the caller may see. The zero value is all.
+type visibility struct {
+	// sees says whether a key is seen; nil: all are.
+	sees func(key string) bool
+	// tag is different for callers who see others.
+	tag string
+	// again asks anew what the caller may, for streams.
+	again func() (visibility, error)
+}
+
+// show answers with what a topic shows: at once, or as a stream.
+func (a *API) show(q *request, t *topic, v visibility) error {
+	if q.flag("watch") {
+		return a.stream(q, t, v)
+	}
+	now, health, err := t.current(q.ctx())
+	if err != nil {
+		return err
+	}
+	if now.single {
+		return q.write(tagOf(now.id, health.Degraded), withHealth(now.all(), health))
+	}
+	return q.writePage(now, health, v)
+}
+
+// withHealth adds the members of Health to an object.
+func withHealth(object []byte, health Health) []byte {
+	members := health.members()
+	if len(members) == 0 {
+		return object
+	}
+	out := append([]byte{}, object[:len(object)-1]...)
+	out = append(out, ',')
+	out = append(out, members...)
+	return append(out, '}')
+}
+
+// members of a document, without braces; empty where all is well.
+func (h Health) members() []byte {
+	if h.Degraded == "" {
+		return nil
+	}
+	text, err := json.Marshal(h)
+	if err != nil || len(text) < 2 {
+		return nil
+	}
+	return text[1 : len(text)-1]
+}
+
+const (
+	defaultLimit = 500
+	maxLimit     = 5000
+)
+
+// writePage answers with a page of a list.
+func (q *request) writePage(s *shown, health Health, v visibility) error {
+	limit, err := q.number("limit", defaultLimit, 1, maxLimit)
+	if err != nil {
+		return err
+	}
+	after := q.r.URL.Query().Get("continue")
+	var items [][]byte
+	p := page{degraded: health.members()}
+	last, more := "", false
+	for i, key := range s.keys {
+		if v.sees != nil && !v.sees(key) {
+			continue
+		}
+		p.total++
+		switch {
+		case after != "" && s.compare(key, after) <= 0:
+		case len(items) < limit:
+			items, last = append(items, s.items[i]), key
+		default:
+			more = true
+		}
+	}
+	if more {
+		p.next = last
+	}
+	return q.write(tagOf(s.id, v.tag, health.Degraded, q.r.URL.RawQuery), s.list(items, p))
+}
+
+// stream sends what a topic shows, and what changes, until the caller leaves or may not any
+// more. It remembers only what it sent last: a reader that is slow gets fewer and larger
+// changes, and one that takes nothing for long is dropped.
+func (a *API) stream(q *request, t *topic, v visibility) error {
+	end, err := a.streams.begin(q.caller)
+	if err != nil {
+		return err
+	}
+	defer end()
+	s := &sender{q: q, control: http.NewResponseController(q.w), limit: a.Limits.Write, visible: v, last: q.r.Header.Get("Last-Event-ID")}
+	if q.r.Method == http.MethodHead {
+		q.w.Header().Set("Content-Type", "text/event-stream")
+		q.w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	beat, recheck := time.NewTicker(heartbeat), time.NewTicker(a.Limits.Recheck)
+	defer beat.Stop()
+	defer recheck.Stop()
+	for {
+		now, failed, health, next := t.look()
+		switch {
+		case failed != nil && !s.begun:
+			return failed
+		case failed != nil && !apierrors.IsServiceUnavailable(failed):
+			a.metrics.ended.WithLabelValues("gone").Inc()
+			return s.fail(failed)
+		case failed != nil || now != nil:
+			err = s.show(now, health)
+		}
+		if err == nil {
+			select {
+			case <-next:
+				continue
+			case <-beat.C:
+				err = s.send([]byte(": still here\n\n"))
+			case <-recheck.C:
+				if denied := a.recheck(q, s); denied != nil {
+					a.metrics.ended.WithLabelValues("denied").Inc()
+					return s.fail(denied)
+				}
+			case <-q.ctx().Done():
+				return nil
+			case <-a.feeds.ctx.Done():
+				a.metrics.ended.WithLabelValues("ending").Inc()
+				return s.fail(apierrors.NewServiceUnavailable("the server is ending; connect again"))
+			}
+		}
+		if err != nil {
+			if q.ctx().Err() == nil {
+				a.metrics.ended.WithLabelValues("slow").Inc()
+			}
+			return errSent
+		}
+	}
+}
+
+// errSent: the answer has begun, and cannot be another one.
+var errSent = errors.New("the stream broke off")
+
+// recheck asks again who the caller is, and what he may. That nobody can be asked ends no
+// stream: what is shown is not current then anyway.
+func (a *API) recheck(q *request, s *sender) error {
+	caller, err := a.Authenticator.Authenticate(q.ctx(), q.r)
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return err
+	case err != nil:
+		return nil
+	case caller.key != q.caller.key:
+		q.caller = caller
+	}
+	if s.visible.again == nil {
+		return nil
+	}
+	v, err := s.visible.again()
+	switch {
+	case apierrors.IsForbidden(err):
+		return err
+	case err != nil:
+		return nil
+	case v.tag != s.visible.tag:
+		s.visible, s.sent, s.last = v, nil, "" // another part of the list: from the beginning
+		s.kick = true
+	}
+	return nil
+}
+
+// sender of the events of one stream.
+type sender struct {
+	q       *request
+	control *http.ResponseController
+	limit   time.Duration
+	visible visibility
+	begun   bool
+	// kick: show again although nothing changed.
+	kick bool
+	// last is the id that the client has, from before.
+	last string
+	// sent is what the client has seen, and health what it was told.
+	sent   *shown
+	health string
+}
+
+// show sends what is different from what was sent.
+func (s *sender) show(now *shown, health Health) error {
+	if now != nil && now != s.sent {
+		if err := s.showNew(now); err != nil {
+			return err
+		}
+		s.sent, s.last = now, ""
+	}
+	if health.Degraded != s.health || !s.begun {
+		s.health = health.Degraded
+		return s.event("health", "", health)
+	}
+	return nil
+}
+
+func (s *sender) showNew(now *shown) error {
+	id := tagOf(now.id, s.visible.tag)
+	switch {
+	case s.sent == nil && s.last == id:
+		return s.send([]byte(": nothing changed\n\n"))
+	case now.single:
+		return s.raw("object", id, now.all())
+	case s.sent != nil:
+		return s.raw("change", id, now.changeSince(s.sent, s.visible.sees))
+	case s.visible.sees == nil:
+		return s.raw("list", id, now.all())
+	}
+	var items [][]byte
+	for i, key := range now.keys {
+		if s.visible.sees(key) {
+			items = append(items, now.items[i])
+		}
+	}
+	return s.raw("list", id, now.list(items, page{total: len(items)}))
+}
+
+// fail ends the stream with a Status.
+func (s *sender) fail(err error) error {
+	if !s.begun {
+		return err
+	}
+	_ = s.event("error", "", statusOf(err)) // if it fails, the caller has gone
+	return errSent
+}
+
+func (s *sender) event(name, id string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("writing an event: %w", err)
+	}
+	return s.raw(name, id, text)
+}
+
+// raw sends an event. JSON has no line breaks.
+func (s *sender) raw(name, id string, data []byte) error {
+	head := "event: " + name + "\n"
+	if id != "" {
+		head += "id: " + id + "\n"
+	}
+	return s.send([]byte(head+"data: "), data, []byte("\n\n"))
+}
+
+func (s *sender) send(parts ...[]byte) error {
+	if !s.begun {
+		s.begun = true
+		h := s.q.w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Accel-Buffering", "no") // proxies are to pass events on
+		s.q.w.WriteHeader(http.StatusOK)
+	}
+	for _, part := range parts {
+		// In pieces, so that a reader that is merely slow has its time for each.
+		for len(part) > 0 {
+			piece := part[:min(len(part), 64<<10)]
+			part = part[len(piece):]
+			if err := s.control.SetWriteDeadline(time.Now().Add(s.limit)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+				return err
+			}
+			if _, err := s.q.w.Write(piece); err != nil {
+				return err
+			}
+		}
+	}
+	return s.control.Flush()
+}

@@ -1,0 +1,293 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// settle is how long changes are collected before they are shown: it bounds what 200
+	// changes a second cost.
+	settle = 200 * time.Millisecond
+	// share of the time that a topic may spend on computing is one part of so many.
+	share = 5
+	// maxTopics bounds what is shown at a time.
+	maxTopics = 4096
+)
+
+// errNotYet is the error of a topic whose feeds are not filled yet.
+var errNotYet = errors.New("the objects are not known yet")
+
+// computing makes what a topic shows. It returns after how long time alone may change it;
+// 0: it cannot.
+type computing func(ctx context.Context, t *topic, before *shown) (*shown, time.Duration, error)
+
+// topic is something that is shown: it is computed once for all who look at it, and anew
+// when the objects change that it is made of.
+type topic struct {
+	name    string
+	compute computing
+	topics  *topics
+	// about says whether a change concerns the topic; nil: each one does.
+	about func(r resource, name toolscache.ObjectName) bool
+
+	dirty chan struct{} // holds one: there is something new
+	stop  context.CancelFunc
+
+	mu    sync.Mutex
+	feeds map[feedKey]*feed
+	users int
+	idle  *time.Timer
+	now   *shown
+	err   error // instead of now
+	// health of what is shown.
+	health Health
+	// next is closed and replaced when now, err or health change.
+	next chan struct{}
+}
+
+// topics are those that somebody looks at.
+type topics struct {
+	feeds  *feeds
+	linger time.Duration
+
+	mu  sync.Mutex
+	all map[string]*topic
+	run sync.WaitGroup
+	// turns bound how many topics are computed at a time.
+	turns chan struct{}
+}
+
+// acquire a topic by its name. The function that is returned releases it.
+func (p *topics) acquire(name string, about func(resource, toolscache.ObjectName) bool, compute computing) (*topic, func(), error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.all[name]
+	if t == nil {
+		switch {
+		case p.feeds.ctx.Err() != nil:
+			return nil, nil, apierrors.NewServiceUnavailable("the server is ending")
+		case len(p.all) >= maxTopics:
+			return nil, nil, apierrors.NewTooManyRequests("too many different objects are looked at; try again later", retrySeconds)
+		}
+		ctx, stop := context.WithCancel(p.feeds.ctx)
+		t = &topic{name: name, about: about, compute: compute, topics: p, stop: stop, dirty: make(chan struct{}, 1), feeds: map[feedKey]*feed{}, next: make(chan struct{})}
+		p.all[name] = t
+		p.run.Go(func() { t.run(ctx) })
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.users++
+	if t.idle != nil {
+		t.idle.Stop()
+		t.idle = nil
+	}
+	return t, sync.OnceFunc(t.release), nil
+}
+
+func (t *topic) release() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.users--
+	if t.users == 0 {
+		t.idle = time.AfterFunc(t.topics.linger, t.end)
+	}
+}
+
+// end a topic that nobody looks at.
+func (t *topic) end() {
+	t.topics.mu.Lock()
+	defer t.topics.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.users == 0 && t.topics.all[t.name] == t {
+		delete(t.topics.all, t.name)
+		t.stop()
+	}
+}
+
+// close ends all topics, and returns when they have ended.
+func (p *topics) close() {
+	p.mu.Lock()
+	for name, t := range p.all {
+		delete(p.all, name)
+		t.mu.Lock()
+		if t.idle != nil {
+			t.idle.Stop()
+		}
+		t.mu.Unlock()
+		t.stop()
+	}
+	p.mu.Unlock()
+	p.run.Wait()
+}
+
+// run computes until ctx ends.
+func (t *topic) run(ctx context.Context) {
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		for _, f := range t.feeds {
+			t.topics.feeds.release(f, t)
+		}
+	}()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		began := time.Now()
+		again := t.update(ctx)
+		pause := max(settle, share*time.Since(began))
+		if !sleep(ctx, timer, pause) {
+			return
+		}
+		var later <-chan time.Time
+		if again > 0 {
+			timer.Reset(max(again-pause, 0))
+			later = timer.C
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.dirty:
+		case <-later:
+		}
+	}
+}
+
+// sleep returns false if ctx ended.
+func sleep(ctx context.Context, timer *time.Timer, d time.Duration) bool {
+	timer.Reset(d)
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// update computes once. It returns when to look again without a change.
+func (t *topic) update(ctx context.Context) time.Duration {
+	select {
+	case t.topics.turns <- struct{}{}:
+		defer func() { <-t.topics.turns }()
+	case <-ctx.Done():
+		return 0
+	}
+	select {
+	case <-t.dirty: // what it stands for is computed now
+	default:
+	}
+	t.mu.Lock()
+	before := t.now
+	t.mu.Unlock()
+	now, again, err := t.compute(ctx, t, before)
+	health, trouble := t.trouble()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		return 0
+	case errors.Is(err, errNotYet) && trouble == nil: // the feeds will tell
+		return again
+	case errors.Is(err, errNotYet):
+		err = trouble
+	case err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown:
+		klog.FromContext(ctx).Error(err, "Nothing can be shown", "topic", t.name)
+	}
+	if err != nil {
+		now = nil
+	}
+	if now != nil && before != nil && now.id == before.id {
+		now = before
+	}
+	same := now == t.now && (err == nil) == (t.err == nil) && health.Degraded == t.health.Degraded
+	t.now, t.err, t.health = now, err, health
+	if !same {
+		close(t.next)
+		t.next = make(chan struct{})
+	}
+	return again
+}
+
+// trouble of the feeds: what is told of it, and as an error.
+func (t *topic) trouble() (Health, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, f := range t.feeds {
+		if err, since := f.trouble(); err != nil {
+			asOf := metav1.NewTime(since)
+			if status := apierrors.APIStatus(nil); errors.As(err, &status) && apierrors.IsForbidden(err) {
+				return Health{Degraded: err.Error(), AsOf: &asOf}, err
+			}
+			text := fmt.Sprintf("the API server cannot be asked about %s: %s", f.key.resource, wordsOf(err))
+			return Health{Degraded: text, AsOf: &asOf}, apierrors.NewServiceUnavailable(text)
+		}
+	}
+	return Health{}, nil
+}
+
+// feed gives access to the objects of a resource. Until they are known it returns
+// errNotYet; the topic is computed again then.
+func (t *topic) feed(r resource, namespace string) (toolscache.Indexer, error) {
+	key := feedKey{r, namespace}
+	t.mu.Lock()
+	one := t.feeds[key]
+	t.mu.Unlock()
+	if one == nil {
+		var err error
+		if one, err = t.topics.feeds.acquire(key, t); err != nil {
+			return nil, err
+		}
+		t.mu.Lock()
+		t.feeds[key] = one
+		t.mu.Unlock()
+	}
+	if !one.informer.HasSynced() {
+		return nil, errNotYet
+	}
+	return one.informer.GetIndexer(), nil
+}
+
+// changed is called by feeds.
+func (t *topic) changed(r resource, name toolscache.ObjectName) {
+	if t.about == nil || t.about(r, name) {
+		t.wake()
+	}
+}
+
+func (t *topic) wake() {
+	select {
+	case t.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// look returns what is shown now, and what is closed when that changes.
+func (t *topic) look() (now *shown, err error, health Health, next <-chan struct{}) { //nolint:revive // in the order of their use
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.now, t.err, t.health, t.next
+}
+
+// current waits until there is something to show.
+func (t *topic) current(ctx context.Context) (*shown, Health, error) {
+	for {
+		now, err, health, next := t.look()
+		if now != nil || err != nil {
+			return now, health, err
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return nil, Health{}, apierrors.NewServiceUnavailable("the API server does not answer in time")
+		}
+	}
+}
