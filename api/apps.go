@@ -71,8 +71,8 @@ func (s *Summary) judge(deleted *metav1.Time, conditions []metav1.Condition) {
 
 func (a *API) getApp(q *request) error {
 	namespace, name := q.namespace, q.name
-	again := func() (visibility, error) { return visibility{}, a.may(q, appAccess("get", namespace, name)) }
-	if err := cmpErr(q.checkQuery, func() error { _, err := again(); return err }); err != nil {
+	v, err := q.granted(func() error { return a.may(q, appAccess("get", namespace, name)) })
+	if err != nil {
 		return err
 	}
 	about := func(_ resource, n toolscache.ObjectName) bool { return n.Namespace == namespace && n.Name == name }
@@ -106,11 +106,11 @@ func (a *API) getApp(q *request) error {
 		return err
 	}
 	defer release()
-	return a.show(q, t, visibility{again: again})
+	return a.show(q, t, v)
 }
 
 func (a *API) listAppEvents(q *request) error {
-	if err := cmpErr(q.checkQuery, func() error { return a.may(q, appAccess("get", q.namespace, q.name)) }); err != nil {
+	if err := firstError(q.checkQuery, func() error { return a.may(q, appAccess("get", q.namespace, q.name)) }); err != nil {
 		return err
 	}
 	app, err := a.clients.apps.Apps(q.namespace).Get(q.ctx(), q.name, metav1.GetOptions{})

@@ -205,10 +205,10 @@ func (f *feed) note(err error) {
 }
 
 // trouble is what keeps the feed from being current, and since when; nil: nothing.
-func (f *feed) trouble() (error, time.Time) { //nolint:revive // the time belongs to the error
+func (f *feed) trouble() (since time.Time, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.failed, f.since
+	return f.since, f.failed
 }
 
 func (f *feed) tell(object any) {

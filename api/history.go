@@ -10,7 +10,7 @@ import (
 )
 
 func (a *API) listRevisions(q *request) error {
-	if err := cmpErr(q.checkQuery, func() error { return a.may(q, tappAccess("get", q.namespace, q.name)) }); err != nil {
+	if err := firstError(q.checkQuery, func() error { return a.may(q, tappAccess("get", q.namespace, q.name)) }); err != nil {
 		return err
 	}
 	t, err := a.clients.tapps.TApps(q.namespace).Get(q.ctx(), q.name, metav1.GetOptions{})

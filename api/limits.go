@@ -45,7 +45,9 @@ func (l *limits) allow(caller string) bool {
 }
 
 func (l *limits) failuresOf(address string) *rate.Limiter {
-	return l.of(l.failures, address, func() *rate.Limiter { return rate.NewLimiter(rate.Every(time.Minute/time.Duration(l.perMin)), l.perMin) })
+	return l.of(l.failures, address, func() *rate.Limiter {
+		return rate.NewLimiter(rate.Every(time.Minute/time.Duration(l.perMin)), l.perMin)
+	})
 }
 
 // mayFail says whether an address has not sent too many wrong tokens yet.

@@ -51,12 +51,11 @@ func (a *API) listKind(q *request, k kindList) error {
 		return err
 	}
 	defer release()
-	again := func() (visibility, error) { return a.visible(q, t, k.access) }
-	v, err := again()
+	v, err := a.visible(q, t, k.access)
 	if err != nil {
 		return err
 	}
-	v.again = again
+	v.again = func() (visibility, error) { return a.visible(q, t, k.access) }
 	return a.show(q, t, v)
 }
 

@@ -18,7 +18,7 @@ import (
 // since names and labels can be had by anybody.
 func (a *API) ownedPod(q *request, subresource string) (*corev1.Pod, string, error) {
 	what := Access{Verb: "get", Resource: "pods", Subresource: subresource, Namespace: q.namespace, Name: q.name}
-	if err := cmpErr(q.checkQuery, func() error { return a.may(q, what) }); err != nil {
+	if err := firstError(q.checkQuery, func() error { return a.may(q, what) }); err != nil {
 		return nil, "", err
 	}
 	pod, err := a.clients.core.Pods(q.namespace).Get(q.ctx(), q.name, metav1.GetOptions{})

@@ -157,7 +157,7 @@ func merge(before *tappv1.TApp, object map[string]any) (*tappv1.TApp, error) {
 	if err := json.Unmarshal(merged, after); err != nil {
 		return nil, errBody("the manifest is no TApp: %s", firstLine(err.Error()))
 	}
-	after.ObjectMeta.UID, after.Name, after.Generation = before.UID, before.Name, before.Generation
+	after.UID, after.Name, after.Generation = before.UID, before.Name, before.Generation
 	return after, nil
 }
 

@@ -38,11 +38,11 @@ type Parameter struct {
 	Name, Type, Text string
 }
 
-func paged(more ...Parameter) []Parameter {
-	return append([]Parameter{
+func paged() []Parameter {
+	return []Parameter{
 		{"limit", "integer", "How many items a page has at most: 1 to 5000. Default: 500."},
 		{"continue", "string", "The member continue of the page before."},
-	}, more...)
+	}
 }
 
 func watched(more ...Parameter) []Parameter {

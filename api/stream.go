@@ -24,6 +24,14 @@ type visibility struct {
 	again func() (visibility, error)
 }
 
+// granted checks the query and the rights of a caller, who sees all or nothing. For a stream
+// the rights are checked again and again.
+func (q *request) granted(rights ...func() error) (visibility, error) {
+	check := func() error { return firstError(rights...) }
+	v := visibility{again: func() (visibility, error) { return visibility{}, check() }}
+	return v, firstError(q.checkQuery, check)
+}
+
 // show answers with what a topic shows: at once, or as a stream.
 func (a *API) show(q *request, t *topic, v visibility) error {
 	if q.flag("watch") {
@@ -116,7 +124,7 @@ func (a *API) stream(q *request, t *topic, v visibility) error {
 	defer beat.Stop()
 	defer recheck.Stop()
 	for {
-		now, failed, health, next := t.look()
+		now, health, next, failed := t.look()
 		switch {
 		case failed != nil && !s.begun:
 			return failed
@@ -177,9 +185,9 @@ func (a *API) recheck(q *request, s *sender) error {
 		return err
 	case err != nil:
 		return nil
-	case v.tag != s.visible.tag:
-		s.visible, s.sent, s.last = v, nil, "" // another part of the list: from the beginning
-		s.kick = true
+	case v.tag != s.visible.tag: // another part of the list: from the beginning
+		v.again = s.visible.again
+		s.visible, s.sent, s.last = v, nil, ""
 	}
 	return nil
 }
@@ -191,8 +199,6 @@ type sender struct {
 	limit   time.Duration
 	visible visibility
 	begun   bool
-	// kick: show again although nothing changed.
-	kick bool
 	// last is the id that the client has, from before.
 	last string
 	// sent is what the client has seen, and health what it was told.

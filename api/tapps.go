@@ -51,7 +51,7 @@ func summarize(t *tappv1.TApp) TApp {
 	}
 	out.Desired = desired(d)
 	n, _ := plan.Scale(*s.UpdateStrategy.MaxUnavailable, int(out.Desired))
-	out.MaxUnavailable, out.Unavailable = int32(n), max(0, out.Desired-out.Available) //nolint:gosec // at most replicas
+	out.MaxUnavailable, out.Unavailable = int32(n), max(0, out.Desired-out.Available)
 	out.Templates = templatesOf(d)
 	out.judge(t)
 	return out
@@ -157,8 +157,8 @@ func (s *Summary) kubectl(verb, rest string) string {
 	return line + " -n " + s.Namespace
 }
 
-// tappTopic is a topic about one TApp. make is called with what is known of it.
-func (a *API) tappTopic(q *request, what string, make func(o *view.Observed, before *shown) (*shown, error)) (*topic, func(), error) {
+// tappTopic is a topic about one TApp. shows makes what is shown of it.
+func (a *API) tappTopic(q *request, what string, shows func(o *view.Observed, before *shown) (*shown, error)) (*topic, func(), error) {
 	namespace, name := q.namespace, q.name
 	about := func(r resource, n toolscache.ObjectName) bool {
 		if n.Namespace != namespace {
@@ -174,7 +174,7 @@ func (a *API) tappTopic(q *request, what string, make func(o *view.Observed, bef
 		if err != nil {
 			return nil, 0, err
 		}
-		s, err := make(o, before)
+		s, err := shows(o, before)
 		return s, o.Plan.Wait, err
 	})
 }
@@ -222,8 +222,8 @@ func (a *API) observe(ctx context.Context, t *topic, namespace, name string) (*v
 }
 
 func (a *API) getTApp(q *request) error {
-	again := func() (visibility, error) { return visibility{}, a.may(q, tappAccess("get", q.namespace, q.name)) }
-	if err := cmpErr(q.checkQuery, func() error { _, err := again(); return err }); err != nil {
+	v, err := q.granted(func() error { return a.may(q, tappAccess("get", q.namespace, q.name)) })
+	if err != nil {
 		return err
 	}
 	t, release, err := a.tappTopic(q, "tapp", func(o *view.Observed, before *shown) (*shown, error) {
@@ -237,11 +237,11 @@ func (a *API) getTApp(q *request) error {
 		return err
 	}
 	defer release()
-	return a.show(q, t, visibility{again: again})
+	return a.show(q, t, v)
 }
 
-// cmpErr is the first error of the checks, which are made in their order.
-func cmpErr(checks ...func() error) error {
+// firstError of the checks, which are made in their order.
+func firstError(checks ...func() error) error {
 	for _, check := range checks {
 		if err := check(); err != nil {
 			return err
@@ -294,11 +294,9 @@ func (d *TAppDetail) commands() []Hint {
 }
 
 func (a *API) listInstances(q *request) error {
-	again := func() (visibility, error) {
-		return visibility{}, cmpErr(func() error { return a.may(q, tappAccess("get", q.namespace, q.name)) },
-			func() error { return a.may(q, Access{Verb: "get", Resource: "pods", Namespace: q.namespace}) })
-	}
-	if err := cmpErr(q.checkQuery, func() error { _, err := again(); return err }); err != nil {
+	v, err := q.granted(func() error { return a.may(q, tappAccess("get", q.namespace, q.name)) },
+		func() error { return a.may(q, Access{Verb: "get", Resource: "pods", Namespace: q.namespace}) })
+	if err != nil {
 		return err
 	}
 	t, release, err := a.tappTopic(q, "instances", func(o *view.Observed, before *shown) (*shown, error) {
@@ -313,7 +311,7 @@ func (a *API) listInstances(q *request) error {
 		return err
 	}
 	defer release()
-	return a.show(q, t, visibility{again: again})
+	return a.show(q, t, v)
 }
 
 // byNumber compares ids: the shorter one is the smaller one, since none begins with 0.

@@ -222,7 +222,7 @@ func (t *topic) trouble() (Health, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, f := range t.feeds {
-		if err, since := f.trouble(); err != nil {
+		if since, err := f.trouble(); err != nil {
 			asOf := metav1.NewTime(since)
 			if status := apierrors.APIStatus(nil); errors.As(err, &status) && apierrors.IsForbidden(err) {
 				return Health{Degraded: err.Error(), AsOf: &asOf}, err
@@ -271,16 +271,16 @@ func (t *topic) wake() {
 }
 
 // look returns what is shown now, and what is closed when that changes.
-func (t *topic) look() (now *shown, err error, health Health, next <-chan struct{}) { //nolint:revive // in the order of their use
+func (t *topic) look() (now *shown, health Health, next <-chan struct{}, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.now, t.err, t.health, t.next
+	return t.now, t.health, t.next, t.err
 }
 
 // current waits until there is something to show.
 func (t *topic) current(ctx context.Context) (*shown, Health, error) {
 	for {
-		now, err, health, next := t.look()
+		now, health, next, err := t.look()
 		if now != nil || err != nil {
 			return now, health, err
 		}

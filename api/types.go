@@ -237,7 +237,7 @@ type App struct {
 // AppDetail is one App.
 type AppDetail struct {
 	App
-	Commands []Hint       `json:"commands,omitempty"`
+	Commands []Hint          `json:"commands,omitempty"`
 	Object   json.RawMessage `json:"object"`
 	Degraded string          `json:"degraded,omitempty"`
 	AsOf     *metav1.Time    `json:"asOf,omitempty"`
