@@ -174,6 +174,10 @@ fleet-test: build bin/devcluster ## Test the fleet: a hub and three member clust
 release-test: build bin/devcluster ## Test charts and releases beside the helm program, with public charts, on simulated nodes.
 	@$(call on_cluster,release,--nodes sim --sim 2,./test/release/...)
 
+.PHONY: api-test
+api-test: need-go bin/devcluster ## Test `tapp api` against a real API server: rights, streams, faults; on simulated nodes.
+	@$(call on_cluster,api,--nodes sim --sim 5,./test/api/...)
+
 .PHONY: app-nodes-test
 app-nodes-test: need-go bin/devcluster ## Run the examples of the kind App on real nodes.
 	@$(call on_cluster,app-nodes,--nodes 2 --sim 0,-run TestExamples ./test/app/...)

@@ -42,6 +42,9 @@ type Limits struct {
 	FailuresPerMinute int
 	// Recheck is how often it is asked again whether the caller of a stream still may.
 	Recheck time.Duration
+	// Keep is how long it is remembered that a caller is known and may; what is refused is
+	// remembered for 10 seconds at most.
+	Keep time.Duration
 	// Write is how long a reader may take for what is sent to it at a time, and Request how
 	// long an answer may take that is no stream.
 	Write, Request time.Duration
@@ -65,6 +68,7 @@ func (l *Limits) setDefaults() {
 	set(&l.RequestsPerSecond, 100)
 	set(&l.FailuresPerMinute, 30)
 	last(&l.Recheck, time.Minute)
+	last(&l.Keep, time.Minute)
 	last(&l.Write, 10*time.Second)
 	last(&l.Request, 30*time.Second)
 	last(&l.Linger, 15*time.Second)

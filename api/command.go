@@ -104,7 +104,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	process.Introduce(config, c.Version, "api")
-	reviews, err := NewReviews(config)
+	reviews, err := NewReviews(config, c.Limits.Keep)
 	if err != nil {
 		return err
 	}

@@ -23,9 +23,8 @@ import (
 )
 
 const (
-	// Answers are kept as long as by Kubernetes' own components: what is granted takes
-	// effect sooner than what is withdrawn.
-	keepGranted = time.Minute
+	// keepRefused is shorter than what is granted is kept: what is granted anew takes effect
+	// sooner than what is withdrawn.
 	keepRefused = 10 * time.Second
 	// keptTokens and keptAnswers bound the memory for what callers send.
 	keptTokens  = 1024
@@ -42,14 +41,15 @@ const (
 // SubjectAccessReview. A client certificate of the connection is as good as a token: TLS
 // has verified it.
 type Reviews struct {
-	tokens  authenticationclient.TokenReviewInterface
-	access  authorizationclient.SubjectAccessReviewInterface
-	known   *cache.LRUExpireCache // of [32]byte, the token's hash: *Caller, or nil
-	answers *cache.LRUExpireCache // of question: answer
+	tokens           authenticationclient.TokenReviewInterface
+	access           authorizationclient.SubjectAccessReviewInterface
+	known            *cache.LRUExpireCache // of [32]byte, the token's hash: *Caller, or nil
+	answers          *cache.LRUExpireCache // of question: answer
+	granted, refused time.Duration
 }
 
-// NewReviews makes one.
-func NewReviews(config *rest.Config) (*Reviews, error) {
+// NewReviews makes one, which remembers for so long who is known and may.
+func NewReviews(config *rest.Config, keep time.Duration) (*Reviews, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = reviewTimeout
 	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(reviewsPerSecond, reviewsAtOnce)
@@ -62,7 +62,8 @@ func NewReviews(config *rest.Config) (*Reviews, error) {
 		return nil, fmt.Errorf("making a client of SubjectAccessReviews: %w", err)
 	}
 	return &Reviews{tokens: authentication.TokenReviews(), access: authorization.SubjectAccessReviews(),
-		known: cache.NewLRUExpireCache(keptTokens), answers: cache.NewLRUExpireCache(keptAnswers)}, nil
+		known: cache.NewLRUExpireCache(keptTokens), answers: cache.NewLRUExpireCache(keptAnswers),
+		granted: keep, refused: min(keep, keepRefused)}, nil
 }
 
 // errNoToken is the answer to a request that says nothing of who sends it.
@@ -94,7 +95,7 @@ func (v *Reviews) Authenticate(ctx context.Context, r *http.Request) (*Caller, e
 		return nil, unavailable("the API server could not be asked who you are", err)
 	}
 	if !review.Status.Authenticated {
-		v.known.Add(hash, (*Caller)(nil), keepRefused)
+		v.known.Add(hash, (*Caller)(nil), v.refused)
 		return nil, errBadToken
 	}
 	user := review.Status.User
@@ -103,7 +104,7 @@ func (v *Reviews) Authenticate(ctx context.Context, r *http.Request) (*Caller, e
 		caller.Extra[key] = values
 	}
 	caller.identify()
-	v.known.Add(hash, caller, keepGranted)
+	v.known.Add(hash, caller, v.granted)
 	return caller, nil
 }
 
@@ -181,9 +182,9 @@ func (v *Reviews) Authorize(ctx context.Context, who *Caller, what Access) (bool
 		return false, "", unavailable("the API server could not be asked what you may see", err)
 	}
 	a := answer{may: review.Status.Allowed && !review.Status.Denied, why: review.Status.Reason}
-	keep := keepRefused
+	keep := v.refused
 	if a.may {
-		keep = keepGranted
+		keep = v.granted
 	}
 	v.answers.Add(q, a, keep)
 	return a.may, a.why, nil

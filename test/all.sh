@@ -45,7 +45,7 @@ lane() {
 
 run vet unit sim build bin/devcluster
 bin/devcluster build
-lane 1 admission-test shell-test plugin-test app-test release-test fleet-test e2e &
+lane 1 admission-test shell-test plugin-test api-test app-test release-test fleet-test e2e &
 lanes=$!
 lane 2 certs-test failover-test nodes-test app-nodes-test install-test &
 lanes+=" $!"
