@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -139,11 +140,10 @@ func (a *API) router() *mux.Router {
 	refuse := func(code func(r *http.Request) error) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { writeError(w, r, code(r)) })
 	}
-	router.PathPrefix("/api").Handler(refuse(noSuchRoute))
 	router.MethodNotAllowedHandler = refuse(wrongMethod)
 	router.NotFoundHandler = refuse(noSuchRoute)
 	if a.Page != nil {
-		router.PathPrefix("/").Handler(a.Page)
+		router.MatcherFunc(func(r *http.Request, _ *mux.RouteMatch) bool { return !strings.HasPrefix(r.URL.Path, "/api") }).Handler(a.Page)
 	}
 	return router
 }

@@ -107,6 +107,7 @@ func (a *API) writeLog(q *request, core corev1client.PodsGetter, pod *corev1.Pod
 			if o.Follow && control.Flush() != nil {
 				return errSent
 			}
+			_ = control.SetWriteDeadline(time.Time{}) // HTTP/2 would end the stream then, while it waits for lines
 		}
 		if err != nil {
 			if errors.Is(err, io.EOF) {

@@ -198,7 +198,8 @@ type sender struct {
 	control *http.ResponseController
 	limit   time.Duration
 	visible visibility
-	begun   bool
+	begun   bool // the answer has begun
+	told    bool // the health was told
 	// last is the id that the client has, from before.
 	last string
 	// sent is what the client has seen, and health what it was told.
@@ -214,8 +215,8 @@ func (s *sender) show(now *shown, health Health) error {
 		}
 		s.sent, s.last = now, ""
 	}
-	if health.Degraded != s.health || !s.begun {
-		s.health = health.Degraded
+	if health.Degraded != s.health || !s.told {
+		s.health, s.told = health.Degraded, true
 		return s.event("health", "", health)
 	}
 	return nil
@@ -290,5 +291,12 @@ func (s *sender) send(parts ...[]byte) error {
 			}
 		}
 	}
-	return s.control.Flush()
+	if err := s.control.Flush(); err != nil {
+		return err
+	}
+	// HTTP/2 would end the stream then, also while nothing is written.
+	if err := s.control.SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
 }
