@@ -71,12 +71,13 @@ status: bin/devcluster ## Say how the cluster is.
 ##@ Change
 
 .PHONY: generate
-generate: need-go ## Generate deepcopy functions and CRDs from the types in crd/, their copies in the chart, and the pages of docs/reference.
+generate: need-go ## Generate deepcopy functions and CRDs from the types in crd/, their copies in the chart, the pages of docs/reference, and api/openapi.json with docs/api.md.
 	@crds=$$(mktemp -d); trap "rm -rf '$$crds'" EXIT; \
 	  $(TOOL) controller-gen object crd:generateEmbeddedObjectMeta=true paths=./crd/... output:crd:dir="$$crds"; \
 	  (cd tools && go run ./crdgen "$$crds"/*.yaml); \
 	  rm -f crd/bases/*.yaml chart/files/crds/*.yaml; mv "$$crds"/*.yaml crd/bases/; cp crd/bases/*.yaml chart/files/crds/; \
-	  for page in metrics api; do go run ./test/reference $$page >"$$crds"/$$page.md; done; mv "$$crds"/*.md docs/reference/
+	  for page in metrics api; do go run ./test/reference $$page >"$$crds"/$$page.md; done; mv "$$crds"/*.md docs/reference/; \
+	  go run ./test/reference openapi >"$$crds"/openapi.json; mv "$$crds"/openapi.json api/; go run ./test/reference http >"$$crds"/api.md; mv "$$crds"/api.md docs/
 
 .PHONY: verify
 verify: generate tidy lint ## Fail if anything generated, go.mod, go.sum or the formatting is not up to date.

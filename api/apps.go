@@ -65,7 +65,7 @@ func (s *Summary) judge(deleted *metav1.Time, conditions []metav1.Condition) {
 		s.Reason, s.Message, s.Since = from.Reason, from.Message, &from.LastTransitionTime
 	}
 	if s.State == StateStalled {
-		s.Attention = append(s.Attention, Attention{Reason: s.Reason, Message: s.Message, Since: s.Since})
+		s.Attention = append(s.Attention, Attention{Severity: SeverityStalled, Reason: s.Reason, Message: s.Message, Since: s.Since})
 	}
 }
 

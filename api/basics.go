@@ -26,6 +26,10 @@ func (a *API) openAPI(q *request) error {
 	return q.write(tagOf(string(document)), document)
 }
 
+func (a *API) whoAmI(q *request) error {
+	return q.writeValue(User{User: q.caller.Name, Groups: q.caller.Groups})
+}
+
 // policyOf decodes what the controller published.
 func policyOf(object *corev1.ConfigMap) (plan.Policy, error) {
 	var p tappv1.PublishedPolicy

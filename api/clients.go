@@ -20,6 +20,7 @@ import (
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/crd/workload/v1beta1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
@@ -27,7 +28,9 @@ import (
 type clients struct {
 	tapps client.Interface
 	apps  client.AppsGetter
-	core  corev1client.CoreV1Interface
+	// appSets of a hub.
+	appSets client.AppSetsGetter
+	core    corev1client.CoreV1Interface
 	// kube reads ControllerRevisions, ReplicaSets and Deployments.
 	kube appsv1client.AppsV1Interface
 }
@@ -42,6 +45,9 @@ func connect(config *rest.Config) (*clients, error) {
 	}
 	if c.apps, err = client.NewApps(config); err != nil {
 		return nil, fmt.Errorf("making a client of Apps: %w", err)
+	}
+	if c.appSets, err = client.NewAppSets(config); err != nil {
+		return nil, fmt.Errorf("making a client of AppSets: %w", err)
 	}
 	if c.core, err = corev1client.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("making a client of the core API: %w", err)
@@ -68,6 +74,10 @@ func (a *API) source(key feedKey) (source, error) {
 		c := a.clients.apps.Apps(ns)
 		s.client, s.example, s.watches = c, &appv1.App{}, c.Watch
 		s.lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, o) }
+	case appSets:
+		c := a.clients.appSets.AppSets(ns)
+		s.client, s.example, s.watches = c, &v1beta1.AppSet{}, c.Watch
+		s.lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, o) }
 	case pods:
 		c := a.clients.core.Pods(ns)
 		s.client, s.example, s.watches, s.label = a.clients.core, &corev1.Pod{}, c.Watch, tappv1.LabelInstanceID
@@ -77,8 +87,6 @@ func (a *API) source(key feedKey) (source, error) {
 		c := a.clients.core.PersistentVolumeClaims(ns)
 		s.client, s.example, s.watches, s.label = a.clients.core, &corev1.PersistentVolumeClaim{}, c.Watch, tappv1.LabelInstanceID
 		s.lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, o) }
-	case deployments, appSets, advDeploys:
-		fallthrough
 	default:
 		return s, fmt.Errorf("there is no watch of %s", key.resource)
 	}

@@ -21,15 +21,15 @@ func newMetrics(registry prometheus.Registerer, a *API) *metrics {
 	}
 	factory := promauto.With(registry)
 	m := &metrics{
-		requests: factory.NewCounterVec(prometheus.CounterOpts{Name: "tapp_api_requests_total",
+		requests: factory.NewCounterVec(prometheus.CounterOpts{Name: "tapp_http_requests_total",
 			Help: "Requests to the HTTP API that were answered, by route and code."}, []string{"route", "code"}),
-		seconds: factory.NewHistogramVec(prometheus.HistogramOpts{Name: "tapp_api_request_duration_seconds",
+		seconds: factory.NewHistogramVec(prometheus.HistogramOpts{Name: "tapp_http_request_duration_seconds",
 			Help: "How long requests to the HTTP API took, by route; streams are as long as they last.", Buckets: []float64{.005, .025, .1, .5, 2.5, 10, 60, 600}}, []string{"route"}),
-		ended: factory.NewCounterVec(prometheus.CounterOpts{Name: "tapp_api_streams_ended_total",
+		ended: factory.NewCounterVec(prometheus.CounterOpts{Name: "tapp_http_streams_ended_total",
 			Help: "Streams of the HTTP API that the server ended, by reason: slow, denied, gone, ending."}, []string{"reason"}),
 	}
-	factory.NewGaugeFunc(prometheus.GaugeOpts{Name: "tapp_api_streams", Help: "Streams of the HTTP API that are open."}, func() float64 { return float64(a.streams.count()) })
-	factory.NewGaugeFunc(prometheus.GaugeOpts{Name: "tapp_api_watches", Help: "Watches of the API server that the HTTP API shares among its callers."}, func() float64 { return float64(a.feeds.count()) })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{Name: "tapp_http_streams", Help: "Streams of the HTTP API that are open."}, func() float64 { return float64(a.streams.count()) })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{Name: "tapp_http_watches", Help: "Watches of the API server that the HTTP API shares among its callers."}, func() float64 { return float64(a.feeds.count()) })
 	return m
 }
 

@@ -294,8 +294,12 @@ func statusOf(err error) metav1.Status {
 }
 
 func noSuchRoute(r *http.Request) error {
+	return notFound("there is no route %s; /api/openapi.json lists them", shorten(r.URL.Path))
+}
+
+func notFound(format string, args ...any) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
-		Message: fmt.Sprintf("there is no route %s; /api/openapi.json lists them", shorten(r.URL.Path))}}
+		Message: fmt.Sprintf(format, args...)}}
 }
 
 func wrongMethod(r *http.Request) error {

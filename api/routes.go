@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/view"
 )
 
@@ -52,10 +53,13 @@ func watched(more ...Parameter) []Parameter {
 // Routes are all that there are, in the order of the documentation.
 func Routes() []Route {
 	const tappsOf, appsOf = "/api/v1/namespaces/{namespace}/tapps", "/api/v1/namespaces/{namespace}/apps"
+	const appSetsOf = "/api/v1/namespaces/{namespace}/appsets"
 	const podOf = "/api/v1/namespaces/{namespace}/pods/{name}"
 	return []Route{
 		{ID: "health", Method: http.MethodGet, Path: "/healthz", Summary: "Say whether the server runs.", Rights: "none", Answer: "ok", Open: true, Plain: true, handle: (*API).health},
 		{ID: "openapi", Method: http.MethodGet, Path: "/api/openapi.json", Summary: "The OpenAPI document of these routes.", Rights: "any caller that is known", Answer: map[string]any{}, handle: (*API).openAPI},
+
+		{ID: "whoAmI", Method: http.MethodGet, Path: "/api/v1/whoami", Summary: "Say who the caller is.", Rights: "any caller that is known", Answer: User{}, handle: (*API).whoAmI},
 
 		{ID: "listAllTApps", Method: http.MethodGet, Path: "/api/v1/tapps", Summary: "List the TApps of all namespaces that the caller may see.", Rights: "list tapps, in all namespaces or in some", Query: watched(paged()...), Answer: List[TApp]{}, Stream: true, handle: (*API).listTApps},
 		{ID: "listTApps", Method: http.MethodGet, Path: tappsOf, Summary: "List the TApps of a namespace.", Rights: "list tapps", Query: watched(paged()...), Answer: List[TApp]{}, Stream: true, handle: (*API).listTApps},
@@ -69,6 +73,14 @@ func Routes() []Route {
 		{ID: "listApps", Method: http.MethodGet, Path: appsOf, Summary: "List the Apps of a namespace.", Rights: "list apps", Query: watched(paged()...), Answer: List[App]{}, Stream: true, handle: (*API).listApps},
 		{ID: "getApp", Method: http.MethodGet, Path: appsOf + "/{name}", Summary: "Show an App.", Rights: "get apps", Query: watched(), Answer: AppDetail{}, Stream: true, handle: (*API).getApp},
 		{ID: "listAppEvents", Method: http.MethodGet, Path: appsOf + "/{name}/events", Summary: "List the events about an App, the latest first.", Rights: "get apps", Answer: List[Event]{}, handle: (*API).listAppEvents},
+
+		{ID: "listAllAppSets", Method: http.MethodGet, Path: "/api/v1/appsets", Summary: "List the AppSets of all namespaces that the caller may see.", Rights: "list appsets, in all namespaces or in some", Query: watched(paged()...), Answer: List[AppSet]{}, Stream: true, handle: (*API).listAppSets},
+		{ID: "listAppSets", Method: http.MethodGet, Path: appSetsOf, Summary: "List the AppSets of a namespace.", Rights: "list appsets", Query: watched(paged()...), Answer: List[AppSet]{}, Stream: true, handle: (*API).listAppSets},
+		{ID: "getAppSet", Method: http.MethodGet, Path: appSetsOf + "/{name}", Summary: "Show an AppSet, and what is known of its clusters.", Rights: "get appsets", Query: watched(), Answer: AppSetDetail{}, Stream: true, handle: (*API).getAppSet},
+		{ID: "getRollout", Method: http.MethodGet, Path: appSetsOf + "/{name}/rollout", Summary: "Show how far the rollout of an AppSet has come, stage by stage.", Rights: "get appsets", Query: watched(), Answer: v1beta1.RolloutStatus{}, Stream: true, handle: (*API).getRollout},
+		{ID: "listAppSetEvents", Method: http.MethodGet, Path: appSetsOf + "/{name}/events", Summary: "List the events about an AppSet, the latest first.", Rights: "get appsets", Answer: List[Event]{}, handle: (*API).listAppSetEvents},
+		{ID: "listClusters", Method: http.MethodGet, Path: "/api/v1/clusters", Summary: "List the clusters of the AppSets that the caller may see, as their statuses tell of them.", Rights: "list appsets, in all namespaces or in some", Answer: List[Cluster]{}, handle: (*API).listClusters},
+		{ID: "getCluster", Method: http.MethodGet, Path: "/api/v1/clusters/{name}", Summary: "Show one of these clusters.", Rights: "list appsets, in all namespaces or in some", Answer: Cluster{}, handle: (*API).getCluster},
 
 		{ID: "getPod", Method: http.MethodGet, Path: podOf, Summary: "Show a pod of a TApp or an App.", Rights: "get pods, and get of the TApp or App that owns it", Answer: Pod{}, handle: (*API).getPod},
 		{ID: "listPodEvents", Method: http.MethodGet, Path: podOf + "/events", Summary: "List the events about a pod of a TApp or an App, the latest first.", Rights: "get pods, and get of the owner", Answer: List[Event]{}, handle: (*API).listPodEvents},

@@ -137,12 +137,12 @@ func (s *TApp) judge(t *tappv1.TApp) {
 	}
 	switch s.State {
 	case StateStalled, StateFailed:
-		s.Attention = append(s.Attention, Attention{Reason: s.Reason, Message: s.Message, Since: s.Since, Command: s.kubectl("status", "")})
+		s.Attention = append(s.Attention, Attention{Severity: SeverityStalled, Reason: s.Reason, Message: s.Message, Since: s.Since, Command: s.kubectl("status", "")})
 	case StatePaused:
-		s.Attention = append(s.Attention, Attention{Reason: "Paused", Message: "spec.paused holds updates that are left to do", Since: s.Since, Command: s.kubectl("resume", "")})
+		s.Attention = append(s.Attention, Attention{Severity: SeverityPaused, Reason: "Paused", Message: "spec.paused holds updates that are left to do", Since: s.Since, Command: s.kubectl("resume", "")})
 	}
 	if c := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionForceDeleted); isTrue(c) {
-		s.Attention = append(s.Attention, Attention{Reason: c.Reason, Message: c.Message, Since: &c.LastTransitionTime, Command: "kubectl get nodes"})
+		s.Attention = append(s.Attention, Attention{Severity: SeverityLost, Reason: c.Reason, Message: c.Message, Since: &c.LastTransitionTime, Command: "kubectl get nodes"})
 	}
 }
 

@@ -224,8 +224,12 @@ func (t *topic) trouble() (Health, error) {
 	for _, f := range t.feeds {
 		if since, err := f.trouble(); err != nil {
 			asOf := metav1.NewTime(since)
-			if status := apierrors.APIStatus(nil); errors.As(err, &status) && apierrors.IsForbidden(err) {
+			if apierrors.IsForbidden(err) {
 				return Health{Degraded: err.Error(), AsOf: &asOf}, err
+			}
+			if apierrors.IsNotFound(err) { // its CustomResourceDefinition is not installed
+				gone := notFound("this cluster has no %s", f.key.resource)
+				return Health{Degraded: gone.Error(), AsOf: &asOf}, gone
 			}
 			text := fmt.Sprintf("the API server cannot be asked about %s: %s", f.key.resource, wordsOf(err))
 			return Health{Degraded: text, AsOf: &asOf}, apierrors.NewServiceUnavailable(text)

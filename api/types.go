@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/view"
 )
 
@@ -47,8 +48,26 @@ const (
 	StateReady State = "Ready"
 )
 
+// Severity says in one word what kind of attention is needed.
+type Severity string
+
+// The severities, from the one that needs a human most.
+const (
+	// SeverityStalled: nothing goes on without help.
+	SeverityStalled Severity = "stalled"
+	// SeverityWaiting: a gate waits for a confirmation.
+	SeverityWaiting Severity = "waiting"
+	// SeveritySilent: a cluster is not heard, or cannot be used.
+	SeveritySilent Severity = "silent"
+	// SeverityLost: a node is lost, and pods were deleted by force.
+	SeverityLost Severity = "lost"
+	// SeverityPaused: a pause holds what is left to do.
+	SeverityPaused Severity = "paused"
+)
+
 // Attention is something that needs a human.
 type Attention struct {
+	Severity Severity `json:"severity"`
 	// Reason in CamelCase, such as AwaitingConfirmation, ProgressDeadlineExceeded or
 	// ClusterOffline.
 	Reason string `json:"reason"`
@@ -56,6 +75,10 @@ type Attention struct {
 	Message string `json:"message"`
 	// Since is when it began, if that is known.
 	Since *metav1.Time `json:"since,omitempty"`
+	// Cluster, Stage and Token say of which cluster it is, and which gate waits.
+	Cluster string `json:"cluster,omitempty"`
+	Stage   string `json:"stage,omitempty"`
+	Token   string `json:"token,omitempty"`
 	// Command is what one would do next, ready to copy.
 	Command string `json:"command,omitempty"`
 }
@@ -241,6 +264,59 @@ type AppDetail struct {
 	Object   json.RawMessage `json:"object"`
 	Degraded string          `json:"degraded,omitempty"`
 	AsOf     *metav1.Time    `json:"asOf,omitempty"`
+}
+
+// AppSet is one line of the list of AppSets.
+type AppSet struct {
+	Summary
+	// Phase is the column STATUS of kubectl, such as Running or WaitingForConfirm.
+	Phase string `json:"phase,omitempty"`
+	// Version are the versions that run, joined by /.
+	Version string `json:"version,omitempty"`
+	// Desired instances in all clusters, those known to be available, those that are not,
+	// and how many of these are in clusters that are silent.
+	Desired     int32 `json:"desired"`
+	Available   int32 `json:"available"`
+	Unavailable int32 `json:"unavailable"`
+	Unknown     int32 `json:"unknown"`
+	Paused      bool  `json:"paused,omitempty"`
+	// Clusters are the names of those that it is in.
+	Clusters []string `json:"clusters"`
+	// Rollout is how far the current change has come.
+	Rollout *v1beta1.RolloutStatus `json:"rollout,omitempty"`
+}
+
+// AppSetDetail is one AppSet.
+type AppSetDetail struct {
+	AppSet
+	// ClusterStatuses are what is known of its part in each cluster, and up to when.
+	ClusterStatuses []v1beta1.ClusterStatus `json:"clusterStatuses,omitempty"`
+	Commands        []Hint                  `json:"commands,omitempty"`
+	Object          json.RawMessage         `json:"object"`
+	Degraded        string                  `json:"degraded,omitempty"`
+	AsOf            *metav1.Time            `json:"asOf,omitempty"`
+}
+
+// Cluster is what the statuses of the AppSets that the caller may see tell of a cluster.
+type Cluster struct {
+	// Name in lower case, with "-" for "_".
+	Name string `json:"name"`
+	// State is Ready, Suspect, Offline, Maintaining, Unregistered, Mistaken or Unfit.
+	State   string `json:"state,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// AsOf is up to when that is known to be true; absent: now.
+	AsOf *metav1.Time `json:"asOf,omitempty"`
+	// AppSets that are in it, and their instances there.
+	AppSets   int   `json:"appSets"`
+	Desired   int32 `json:"desired"`
+	Available int32 `json:"available"`
+}
+
+// User is who asks.
+type User struct {
+	User   string   `json:"user"`
+	Groups []string `json:"groups,omitempty"`
 }
 
 // Event about an object or one of its pods.

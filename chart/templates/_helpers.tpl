@@ -168,3 +168,20 @@ namespaceSelector:
 {{- define "tapp.clusterNamespace" -}}
 {{- default .Release.Namespace .Values.fleet.clusterNamespace -}}
 {{- end }}
+
+{{/* Labels of what belongs to `tapp api`. The name is another one, so that the selectors of the controllers' pods leave these out. */}}
+{{- define "tapp.apiSelectorLabels" -}}
+app.kubernetes.io/name: {{ include "tapp.name" . | trunc 59 }}-api
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "tapp.apiLabels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "tapp.apiSelectorLabels" . }}
+app.kubernetes.io/component: api
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}

@@ -148,7 +148,7 @@ func TestExpiry(t *testing.T) {
 	if e := denied.next(r, "error"); !strings.Contains(e.data, `"code":403`) || !strings.Contains(e.data, "denied may not list tapps in namespace") {
 		t.Error(e.data)
 	}
-	r.equals("tapp_api_streams", 0)
+	r.equals("tapp_http_streams", 0)
 }
 
 // TestTooMuch: wrong tokens, requests and streams are bounded.

@@ -12,6 +12,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -57,16 +59,22 @@ func decoded(t *testing.T, r release) []runtime.Object {
 	return out
 }
 
+// the first object of its type that is not of `tapp api`.
 func the[T runtime.Object](t *testing.T, objects []runtime.Object) T {
 	t.Helper()
 	for _, o := range objects {
-		if found, ok := o.(T); ok {
+		if found, ok := o.(T); ok && !isOfAPI(o) {
 			return found
 		}
 	}
 	var none T
 	t.Fatalf("there is no %T", none)
 	return none
+}
+
+func isOfAPI(o runtime.Object) bool {
+	m, err := meta.Accessor(o)
+	return err == nil && m.GetLabels()["app.kubernetes.io/component"] == "api"
 }
 
 func every[T runtime.Object](objects []runtime.Object) []T {
@@ -101,6 +109,65 @@ func TestPodSecurity(t *testing.T) {
 				t.Errorf("%s: the root filesystem can be written to", r.name)
 			}
 		}
+	}
+}
+
+// TestAPI: the pods of `tapp api` are restricted ones, no selector of the controllers takes
+// them in, and its account writes nothing but reviews and reads no Secrets.
+func TestAPI(t *testing.T) {
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restricted := psapi.LevelVersion{Level: psapi.LevelRestricted, Version: psapi.LatestVersion()}
+	found := 0
+	for _, r := range releases {
+		all := decoded(t, r)
+		for _, d := range every[*appsv1.Deployment](all) {
+			if !isOfAPI(d) {
+				continue
+			}
+			found++
+			pod := d.Spec.Template
+			if result := policy.AggregateCheckResults(evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec)); !result.Allowed {
+				t.Errorf("%s: %s", r.name, result.ForbiddenDetail())
+			}
+			for _, s := range every[*corev1.Service](all) {
+				selector := labels.SelectorFromSet(s.Spec.Selector)
+				if selector.Matches(labels.Set(pod.Labels)) != isOfAPI(s) {
+					t.Errorf("%s: the Service %s selects by %s", r.name, s.Name, selector)
+				}
+			}
+			if labels.SelectorFromSet(the[*appsv1.Deployment](t, all).Spec.Selector.MatchLabels).Matches(labels.Set(pod.Labels)) {
+				t.Errorf("%s: the controllers' Deployment selects pods of the API", r.name)
+			}
+		}
+		var rules []rbacv1.PolicyRule
+		for _, role := range every[*rbacv1.ClusterRole](all) {
+			if isOfAPI(role) {
+				rules = append(rules, role.Rules...)
+			}
+		}
+		for _, role := range every[*rbacv1.Role](all) {
+			if isOfAPI(role) {
+				rules = append(rules, role.Rules...)
+			}
+		}
+		for _, rule := range rules {
+			text := fmt.Sprint(rule.APIGroups, rule.Resources, rule.Verbs)
+			reviews := strings.HasSuffix(rule.Resources[0], "reviews")
+			for _, verb := range rule.Verbs {
+				if !slices.Contains([]string{"get", "list", "watch"}, verb) && (!reviews || verb != "create") {
+					t.Errorf("%s: the API may %s", r.name, text)
+				}
+			}
+			if slices.Contains(rule.Resources, "secrets") || slices.Contains(rule.Resources, "configmaps") {
+				t.Errorf("%s: the API may %s", r.name, text)
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d releases have it", found)
 	}
 }
 
@@ -303,6 +370,9 @@ func TestAppRights(t *testing.T) {
 		all := decoded(t, r)
 		var granted []string
 		for _, role := range every[*rbacv1.ClusterRole](all) {
+			if isOfAPI(role) {
+				continue // it reads: TestAPI
+			}
 			for _, rule := range role.Rules {
 				for _, resource := range []string{"deployments", "services", "apps", "apps/status", "apps/finalizers", "apps/scale"} {
 					if slices.Contains(rule.Resources, resource) {

@@ -121,6 +121,9 @@ func TestEveryValueIsUsed(t *testing.T) {
 // elsewhere are values that cannot matter beside all others, and where they do.
 var elsewhere = map[string]string{
 	"/admissionPolicies/enabled":                  "default; TestPoliciesOff",
+	"/api/tls/secretName":                         "one-namespace",
+	"/api/resources/requests/cpu":                 "a map that is merged",
+	"/api/resources/requests/memory":              "a map that is merged",
 	"/crds/install":                               "nothing",
 	"/image/tag":                                  "the digest wins; TestImage",
 	"/namespace":                                  "one-namespace",

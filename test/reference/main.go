@@ -3,7 +3,9 @@
 // api.md from its CustomResourceDefinitions. `make generate` runs it, and its tests fail
 // when a page has changed.
 //
-//	reference metrics|api
+// openapi.json and docs/api.md are made of the routes of the HTTP API.
+//
+//	reference metrics|api|openapi|http
 //
 // It is no part of the module tools, because it imports the product, whose dependencies
 // would have other versions there and be compiled a second time.
@@ -11,6 +13,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -19,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 
+	"tkestack.io/tapp/api"
 	"tkestack.io/tapp/controller"
 	"tkestack.io/tapp/process"
 	"tkestack.io/tapp/webhook"
@@ -44,8 +48,16 @@ func run(args []string) error {
 		if err := apiPage(out); err != nil {
 			return err
 		}
+	case slices.Equal(args, []string{"openapi"}):
+		if err := openAPI(out); err != nil {
+			return err
+		}
+	case slices.Equal(args, []string{"http"}):
+		if err := httpPage(out); err != nil {
+			return err
+		}
 	default:
-		return errors.New("name one page: metrics or api")
+		return errors.New("name one page: metrics, api, openapi or http")
 	}
 	return out.Flush()
 }
@@ -66,5 +78,10 @@ func registered() ([]family, error) {
 	if err := a.Prepare(); err != nil {
 		return nil, fmt.Errorf("the webhooks: %w", err)
 	}
+	h, err := api.New(context.Background(), api.Options{Config: c.REST, Authenticator: api.Loopback{}, Authorizer: api.Loopback{}, Registry: r})
+	if err != nil {
+		return nil, fmt.Errorf("the HTTP API: %w", err)
+	}
+	h.Close()
 	return r.families, errors.Join(r.err, a.Listener.Close())
 }
