@@ -103,7 +103,7 @@ strategy stay as they are.`,
 		Args:              exactly("NAME"),
 		ValidArgsFunction: e.completeTApps(1),
 	}
-	u := &undo{environment: e, writing: newWriting(e, c)}
+	u := &undo{environment: e, writing: newPlanned(e, c)}
 	c.Flags().StringVar(&u.to, "to-revision", "", "Number or name of the revision; the one before the present one if it is not given")
 	e.completeRevisions(c)
 	c.RunE = func(c *cobra.Command, args []string) error { return u.run(c.Context(), args[0]) }
@@ -141,6 +141,9 @@ func (u *undo) run(ctx context.Context, name string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if u.plan {
+		return u.tell(ctx, s, t, after)
 	}
 	return u.report(after, fmt.Sprintf("rolled back to revision %d", target.Revision))
 }

@@ -49,7 +49,7 @@ type edit struct {
 }
 
 func newEdit(e *environment, c *cobra.Command) *edit {
-	x := &edit{environment: e, writing: newWriting(e, c), waiting: newWaiting(c), selection: newSelection(c)}
+	x := &edit{environment: e, writing: newPlanned(e, c), waiting: newWaiting(c), selection: newSelection(c)}
 	c.Args = atLeastName
 	c.RunE = func(c *cobra.Command, args []string) error { return x.run(c.Context(), args[0], args[1:]) }
 	c.ValidArgsFunction = e.completeInstances
@@ -90,6 +90,9 @@ func (x *edit) run(ctx context.Context, name string, args []string) error {
 	after, err := x.mergeSpec(ctx, s, t, map[string]any{field: entries})
 	if err != nil {
 		return err
+	}
+	if x.plan {
+		return x.tell(ctx, s, t, after)
 	}
 	if err := x.report(after, instances(ids)+" "+done); err != nil || !x.wait || x.dryRun != dryRunNone {
 		return err

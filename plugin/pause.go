@@ -22,7 +22,7 @@ func newResume(e *environment) *cobra.Command {
 
 // newSwitch makes a command that sets spec.paused.
 func newSwitch(e *environment, c *cobra.Command, value any, done string) *cobra.Command {
-	w := newWriting(e, c)
+	w := newPlanned(e, c)
 	c.Args = exactly("NAME")
 	c.ValidArgsFunction = e.completeTApps(1)
 	c.RunE = func(c *cobra.Command, args []string) error { return w.pause(c.Context(), args[0], value, done) }
@@ -44,6 +44,9 @@ func (w *writing) pause(ctx context.Context, name string, value any, done string
 	after, err := w.mergeSpec(ctx, s, t, map[string]any{"paused": value})
 	if err != nil {
 		return err
+	}
+	if w.plan {
+		return w.tell(ctx, s, t, after)
 	}
 	return w.report(after, done)
 }

@@ -32,7 +32,7 @@ all others within forceUpdate.maxUnavailable. An instance that is not available 
 		Args:              atLeastName,
 		ValidArgsFunction: e.completeInstances,
 	}
-	r := &restart{environment: e, writing: newWriting(e, c), waiting: newWaiting(c), selection: newSelection(c)}
+	r := &restart{environment: e, writing: newPlanned(e, c), waiting: newWaiting(c), selection: newSelection(c)}
 	c.RunE = func(c *cobra.Command, args []string) error { return r.run(c.Context(), args[0], args[1:]) }
 	return c
 }
@@ -62,6 +62,14 @@ func (r *restart) run(ctx context.Context, name string, args []string) error {
 		if pods[n], err = o.restartable(id); err != nil {
 			return err
 		}
+	}
+	if r.plan {
+		for n, pod := range pods {
+			if pods[n], err = r.request(ctx, s, pod); err != nil {
+				return err
+			}
+		}
+		return r.tellPods(ctx, s, o.TApp, pods)
 	}
 	before := map[int]types.UID{}
 	for n, pod := range pods {

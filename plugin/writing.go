@@ -25,6 +25,8 @@ type writing struct {
 	dryRun  string
 	manager string
 	output  string
+	// plan: the server is asked as for a dry run, and the plan is told.
+	plan bool
 }
 
 const (
@@ -45,6 +47,13 @@ func newWriting(e *environment, c *cobra.Command) *writing {
 }
 
 func (w *writing) validate() error {
+	if w.plan {
+		if w.dryRun != dryRunNone || w.output != "" {
+			return usageError{errors.New("give --plan, or --dry-run and --output, not both")}
+		}
+		w.dryRun = dryRunServer
+		return nil
+	}
 	switch w.dryRun {
 	case dryRunNone, dryRunClient, dryRunServer:
 	default:

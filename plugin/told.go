@@ -1,0 +1,55 @@
+package plugin
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// newPlanned are the flags of commands that can tell what would come of them.
+func newPlanned(e *environment, c *cobra.Command) *writing {
+	w := newWriting(e, c)
+	c.Flags().BoolVar(&w.plan, "plan", false, "Tell what would happen, in order and why, and change nothing")
+	return w
+}
+
+// tell prints, for --plan, what the controller would do about a TApp that was patched in
+// a dry run of the server: its rights and its admission were asked.
+func (w *writing) tell(ctx context.Context, s *session, before, after *tappv1.TApp) error {
+	p := &planning{environment: w.environment}
+	v, err := p.previewApplied(ctx, s, &applied{before: before, after: after})
+	if err != nil {
+		return err
+	}
+	if v.note != "" {
+		p.note(v.note)
+	}
+	return p.print([]*preview{v})
+}
+
+// tellPods is tell for pods that were patched, which are others of the TApp's.
+func (w *writing) tellPods(ctx context.Context, s *session, t *tappv1.TApp, patched []*corev1.Pod) error {
+	pods, err := s.pods(ctx, t.Namespace)
+	if err != nil {
+		return err
+	}
+	for i := range pods {
+		for _, p := range patched {
+			if p.UID == pods[i].UID {
+				pods[i] = p
+			}
+		}
+	}
+	o, err := s.compute(ctx, t, pods)
+	if err != nil {
+		return err
+	}
+	v, err := newPreview(o, t)
+	if err != nil {
+		return err
+	}
+	return (&planning{environment: w.environment}).print([]*preview{v})
+}
