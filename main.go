@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tkestack.io/tapp/api"
+	"tkestack.io/tapp/api/page"
 	"tkestack.io/tapp/controller"
 	"tkestack.io/tapp/helm/engine"
 	"tkestack.io/tapp/plugin"
@@ -34,19 +36,27 @@ func main() {
 		streams := plugin.Streams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 		os.Exit(plugin.Main(ctx, programVersion(), os.Args, streams))
 	}
-	app := &cli.App{
+	files, err := page.New(page.Options{})
+	if err == nil {
+		err = newApp(files).RunContext(ctx, commandLine(os.Args))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}
+
+// newApp has the commands. files is the web page.
+func newApp(files http.Handler) *cli.App {
+	return &cli.App{
 		Name:            "tapp",
 		Usage:           "run applications whose instances have templates of their own on Kubernetes",
 		Version:         programVersion(),
 		HideHelpCommand: true,
 		Commands: []*cli.Command{
 			runCommand(programVersion()), controller.Command(programVersion()), webhook.Command(programVersion()),
-			api.Command(programVersion(), nil), engine.Command(),
+			api.Command(programVersion(), files), engine.Command(),
 		},
-	}
-	if err := app.RunContext(ctx, commandLine(os.Args)); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
-		os.Exit(1)
 	}
 }
 

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -11,6 +12,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 
 	"tkestack.io/tapp/crd/client"
 	"tkestack.io/tapp/plugin/fleet"
@@ -20,22 +22,47 @@ import (
 type environment struct {
 	kubeconfig clientcmd.ClientConfig
 	streams    Streams
+	overrides  *clientcmd.ConfigOverrides
 	// controllerNamespace is where the controller publishes its policy.
 	controllerNamespace string
 }
 
 // newEnvironment adds the flags by which kubectl finds its cluster. cli-runtime's
 // ConfigFlags would add the same ones, and kustomize with them: the program would be
-// half as large again.
-func newEnvironment(root *cobra.Command, streams Streams) *environment {
+// half as large again. fixed, if there is one, is where a command goes whose flags name no
+// other namespace.
+func newEnvironment(root *cobra.Command, streams Streams, fixed *connection) *environment {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	overrides := &clientcmd.ConfigOverrides{ClusterDefaults: clientcmd.ClusterDefaults}
 	flags := root.PersistentFlags()
 	flags.StringVar(&rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "Path of the kubeconfig")
 	clientcmd.BindOverrideFlags(overrides, flags, clientcmd.RecommendedConfigOverrideFlags(""))
-	e := &environment{kubeconfig: clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides), streams: streams}
+	e := &environment{kubeconfig: clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides), streams: streams, overrides: overrides}
+	if fixed != nil {
+		*overrides = fixed.overrides
+		e.kubeconfig = clientcmd.NewNonInteractiveClientConfig(fixed.kubeconfig, fixed.overrides.CurrentContext, overrides, nil)
+	}
 	flags.StringVar(&e.controllerNamespace, flagControllerNamespace, defaultControllerNamespace, "Namespace of the controller, which publishes its policy there")
 	return e
+}
+
+// connection is where the commands of a dashboard go, whatever becomes of the kubeconfig
+// and its current context meanwhile.
+type connection struct {
+	kubeconfig api.Config
+	overrides  clientcmd.ConfigOverrides
+}
+
+// fix the connection as it is now, without its namespace.
+func (e *environment) fix() (*connection, error) {
+	raw, err := e.kubeconfig.RawConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	c := &connection{kubeconfig: raw, overrides: *e.overrides}
+	c.overrides.CurrentContext = cmp.Or(c.overrides.CurrentContext, raw.CurrentContext)
+	c.overrides.Context.Namespace = ""
+	return c, nil
 }
 
 // session is a connection to the cluster that the flags name.

@@ -42,7 +42,7 @@ func Main(ctx context.Context, version string, args []string, streams Streams) i
 	if filepath.Base(args[0]) == programComplete {
 		words = append([]string{cobra.ShellCompRequestCmd}, words...)
 	}
-	root := newRoot(version, streams)
+	root := newRoot(version, streams, nil)
 	root.SetArgs(words)
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -63,7 +63,8 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-func newRoot(version string, streams Streams) *cobra.Command {
+// newRoot makes the commands. Where fixed is given, they go there.
+func newRoot(version string, streams Streams, fixed *connection) *cobra.Command {
 	root := &cobra.Command{
 		Use:   program,
 		Short: "See and steer the instances of TApps.",
@@ -88,7 +89,7 @@ Instances are given as ids and ranges of ids, for example 0-3,7.`,
 	root.SetErr(streams.ErrOut)
 	root.SetHelpCommand(&cobra.Command{Hidden: true})
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	e := newEnvironment(root, streams)
+	e := newEnvironment(root, streams, fixed)
 	root.AddCommand(
 		newGet(e), newExplain(e), newStatus(e), newPlan(e),
 		newKill(e), newStart(e), newRestart(e), newUpgrade(e),
@@ -97,6 +98,9 @@ Instances are given as ids and ranges of ids, for example 0-3,7.`,
 		newFleet(e),
 		newCompletion(e),
 	)
+	if fixed == nil { // a dashboard opens no other one
+		root.AddCommand(newDashboard(e, version))
+	}
 	e.completeNamespaces(root, "namespace")
 	e.completeNamespaces(root, flagControllerNamespace)
 	return root

@@ -23,7 +23,7 @@ type room struct {
 }
 
 var rooms = []room{
-	{name: ".", may: []string{"api", "controller", "helm/engine", "webhook", "plugin", "process", "crd/tapp/v1", "crd/app/v1"}},
+	{name: ".", may: []string{"api", "api/page", "controller", "helm/engine", "webhook", "plugin", "process", "crd/tapp/v1", "crd/app/v1"}},
 
 	// Command lines, logs, metrics and health over HTTP: it knows none of the work.
 	{name: "process"},
@@ -85,7 +85,7 @@ var rooms = []room{
 	{name: "webhook/app", may: []string{"crd/app/v1", "crd/client", "webhook/review", "webhook/rule"}},
 	// The web page: files, and the handler that serves them.
 	{name: "api/page", only: []string{}},
-	{name: "plugin/...", may: []string{"plugin/...", "crd/...", "plan/...", "fleet/kubeconfig"}},
+	{name: "plugin/...", may: []string{"api", "api/page", "plugin/...", "crd/...", "plan/...", "fleet/kubeconfig"}},
 	// The HTTP API reads, and asks about each caller. It knows no controller.
 	{name: "api", may: []string{"plan/...", "crd/...", "fleet/...", "certs", "process"}},
 	// Certificates are cert-manager's business, and only this room talks to its packages.

@@ -231,13 +231,20 @@ func (b *tab) shoot(path string) {
 	}
 }
 
-// point at the square of an instance.
+// point at the square of an instance, and press it.
 func (b *tab) point(id string) {
 	b.Helper()
-	type place struct{ X, Y float64 }
-	p := eval[place](b, fmt.Sprintf(`(() => { const g = window.tappGrid, n = g.place.get(%q); g.element.scrollIntoView({block: "center"}); const r = g.element.getBoundingClientRect();
-		return {X: r.left + g.gutter + (n %% g.columns + .5) * g.pitch, Y: r.top + (Math.floor(n / g.columns) + .5) * g.pitch - g.element.scrollTop}; })()`, id))
-	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, p.X, p.Y))
+	x, y := b.square(id)
+	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, y))
+}
+func (b *tab) press(id string) { b.Helper(); x, y := b.square(id); b.do(chromedp.MouseClickXY(x, y)) }
+
+// square is where that of an instance is. It is scrolled to.
+func (b *tab) square(id string) (x, y float64) {
+	b.Helper()
+	p := eval[[]float64](b, fmt.Sprintf(`(() => { const g = window.tappGrid, n = g.place.get(%q); g.element.scrollIntoView({block: "center"}); const r = g.element.getBoundingClientRect();
+		return [r.left + g.gutter + (n %% g.columns + .5) * g.pitch, r.top + (Math.floor(n / g.columns) + .5) * g.pitch - g.element.scrollTop]; })()`, id))
+	return p[0], p[1]
 }
 
 // click an element, which is scrolled to first.
@@ -277,3 +284,13 @@ func (b *tab) enter(selector, text string) {
 	b.focus(selector)
 	b.do(chromedp.KeyEvent(text), chromedp.KeyEvent(kb.Enter))
 }
+
+// button presses the one with this text.
+func (b *tab) button(within, text string) {
+	b.Helper()
+	find := fmt.Sprintf("[...document.querySelectorAll(%q)].find((e) => e.innerText === %q)", within+" button", text)
+	b.until("there is a button "+text, find)
+	eval[bool](b, "("+find+".click(), true)")
+}
+
+func (b *tab) location() string { b.Helper(); return eval[string](b, "location.href") }

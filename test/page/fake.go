@@ -61,6 +61,8 @@ func newFake(t *testing.T, o page.Options) *fake {
 	for _, path := range []string{"tapps", "appsets", "apps", "clusters"} {
 		f.lists["/api/v1/"+path] = nil
 	}
+	f.lists["/api/openapi.json"] = []entry{{"", object{"paths": object{"/api/v1/tapps": object{}, "/api/v1/apps": object{}, "/api/v1/appsets": object{}, "/api/v1/clusters": object{},
+		"/api/v1/namespaces/{namespace}/tapps/{name}/history": object{}, "/api/v1/namespaces/{namespace}/appsets/{name}/history": object{}}}}}
 	f.start("127.0.0.1:0")
 	t.Cleanup(f.stop)
 	return f

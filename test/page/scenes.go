@@ -39,7 +39,7 @@ func fleetScene(f *fake) {
 		entry{"shop/search", object{"namespace": "shop", "name": "search", "state": "Stalled", "desired": 120, "available": 117, "created": ago(3000 * time.Hour),
 			"versions": []object{v("2.14.0", "", 104), v("2.15.0", "", 16)}, "maxUnavailable": 6, "unavailable": 3,
 			"stages":    []object{{"name": "canary", "state": "Done", "podSets": 1, "done": 1}, {"name": "blue", "state": "Halted", "podSets": 4, "done": 1, "failed": 1}, {"name": "green", "state": "Pending", "podSets": 4}},
-			"attention": []object{{"reason": "RolloutHalted", "command": "kubectl tapp fleet undo -n shop search", "since": ago(47 * time.Minute), "message": "Instance 7 of podSet search-bj2-blue in cluster bj-2 made no progress for 10m0s: container search waits: CrashLoopBackOff, back-off 5m0s restarting failed container."}}}},
+			"attention": []object{{"reason": "RolloutHalted", "command": "kubectl tapp fleet explain -n shop search", "since": ago(47 * time.Minute), "message": "Instance 7 of podSet search-bj2-blue in cluster bj-2 made no progress for 10m0s: container search waits: CrashLoopBackOff, back-off 5m0s restarting failed container."}}}},
 		entry{"pay/ledger", object{"namespace": "pay", "name": "ledger", "state": "Unknown", "desired": 18, "available": 12, "created": ago(800 * time.Hour),
 			"versions": []object{v("v31", "", 12)}, "maxUnavailable": 6, "unavailable": 6,
 			"attention": []object{{"reason": "ClusterOffline", "since": ago(9 * time.Minute), "message": "Cluster sh-1 is silent: 6 instances are unknown."}}}},
@@ -80,7 +80,7 @@ func appsetScene(f *fake) {
 		search[k] = v
 	}
 	f.mu.Unlock()
-	search["clusters"] = []object{
+	search["clusterStatuses"] = []object{
 		{"name": "gz-1", "state": "Ready", "desired": 48, "available": 48, "podSets": []object{set("search-canary", "2.15.0", 4, 4), set("search-gz1-blue", "2.15.0", 22, 22), set("search-gz1-green", "2.14.0", 22, 22)}},
 		{"name": "bj-2", "state": "Ready", "desired": 48, "available": 45, "podSets": []object{set("search-bj2-blue", "2.14.0/2.15.0", 24, 21, "Failed", "Instance 7 made no progress for 10m0s: CrashLoopBackOff."), set("search-bj2-green", "2.14.0", 24, 24)}},
 		{"name": "sh-1", "state": "Offline", "asOf": ago(9 * time.Minute), "message": "silent: as last seen", "desired": 24, "available": 24, "podSets": []object{set("search-sh1-green", "2.14.0", 24, 24, "Waits", "waits for stage blue")}},
@@ -119,7 +119,7 @@ func tappScene(f *fake, ns, name string, size int, trouble bool) {
 	s.key = ""
 	f.put(base, s)
 	f.mu.Lock()
-	f.sums[base+"/instances"] = object{"versions": []object{{"hash": "w4", "images": []string{"main=shop/worker:v4"}}, {"hash": "w3", "images": []string{"main=shop/worker:v3"}}}}
+	f.sums[base+"/instances"] = object{"versions": []object{{"hash": "w4", "images": []string{"main=shop/worker:v4"}, "instances": size * 2 / 3}, {"hash": "w3", "images": []string{"main=shop/worker:v3"}, "instances": size - size*2/3}}}
 	f.mu.Unlock()
 	f.put(base+"/instances", instances...)
 	f.put(base+"/history", entry{"2", object{"revision": 2, "created": ago(20 * time.Minute), "update": true, "change": "spec.template.spec.containers[0].image: v3 -> v4",

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"tkestack.io/tapp/api/page"
 )
 
@@ -200,3 +203,43 @@ const contrast = `(() => {
 	}
 	return out;
 })()`
+
+// TestAction: an action shows its command and the plan, and runs only then, once.
+func TestAction(t *testing.T) {
+	f := newFake(t, page.Options{Actions: true})
+	f.token = "secret"
+	tappScene(f, "default", "worker", 60, true)
+	asked := make(chan string, 10)
+	text := "tapp.apps.tkestack.io/worker would change\n  spec.statuses[\"31\"]: Killed\n\nIn this order:\n  1. kill 31: spec.statuses says Killed\n"
+	f.posts["/actions/plan"] = func(body []byte) (object, *metav1.Status) {
+		asked <- "plan " + string(body)
+		return object{"command": "kubectl tapp kill -n default worker 31", "text": text}, nil
+	}
+	f.posts["/actions/run"] = func(body []byte) (object, *metav1.Status) {
+		asked <- "run " + string(body)
+		return object{"command": "kubectl tapp kill -n default worker 31", "text": "tapp.apps.tkestack.io/worker instance 31 killed\n"}, nil
+	}
+	b := open(t, desk, f.url("/#token=secret"))
+	b.shows("h1", "Nothing is here yet")
+	b.visit(f.url("/#/tapps/default/worker"))
+	b.shows(".legend", "failed")
+	b.point("31")
+	b.press("31")
+	b.shows(".inspector", "Instance 31")
+	b.do(chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll('.inspector button')].find((e) => e.innerText === 'Kill…').click()`))
+	b.shows("dialog", "spec.statuses says Killed")
+	b.shoot(pictures + "/action-light.png")
+	b.key("Escape")
+	b.until("Escape closes the dialog", "!document.querySelector('dialog')")
+	want := `{"kind":"tapps","namespace":"default","name":"worker","verb":"kill","ids":"31"}`
+	if got := <-asked; got != "plan "+want {
+		t.Errorf("asked %s, want a plan of %s", got, want)
+	}
+	b.do(chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll('.inspector button')].find((e) => e.innerText === 'Kill…').click()`))
+	b.shows("dialog", "spec.statuses says Killed")
+	b.do(click("dialog button.primary"))
+	b.shows("dialog", "instance 31 killed")
+	if got := []string{<-asked, <-asked}; got[0] != "plan "+want || got[1] != "run "+want {
+		t.Errorf("asked %q, want a plan and a run of %s", got, want)
+	}
+}

@@ -12,8 +12,9 @@ export function appsetView({ main, session, signal, args: [ns, name] }) {
   const head = h('div', { class: 'object' });
   const needs = h('ul', { class: 'attention inline' });
   const stages = h('section', { 'aria-label': 'Stages' });
+  const past = historyOf('appsets', ns, name, session, signal);
   const matrix = h('section', { class: 'matrix', 'aria-label': 'Clusters' });
-  fill(main, head, needs, stages, matrix, h('div', { class: 'below' }, historyOf('appsets', ns, name, session, signal), eventsOf('appsets', ns, name, signal)));
+  fill(main, head, needs, stages, matrix, h('div', { class: 'below' }, past.element, eventsOf('appsets', ns, name, signal)));
   heading(head, { kind: 'AppSet', ns, name });
   const request = (verb, more) => ({ kind: 'appsets', namespace: ns, name, verb, ...more });
   watch(paths.object('appsets', ns, name), {
@@ -23,10 +24,11 @@ export function appsetView({ main, session, signal, args: [ns, name] }) {
 
   function show(o) {
     const s = summary('appsets', o);
+    past.follow([o.generation, o.rollout?.id].join());
     heading(head, { kind: 'AppSet', ns, name, s, next: s.commands.length ? s.commands : [
       ['What comes next, and why', tapp('fleet explain', ns, name)],
       s.paused ? ['Let the rollout go on', tapp('fleet resume', ns, name)] : ['Hold the rollout', tapp('fleet pause', ns, name)],
-    ], actions: actions(session, [s.paused ? ['Resume…', request('resume')] : ['Pause…', request('pause')], ['Undo…', request('undo')]]) });
+    ], actions: actions(session, [s.paused ? ['Resume…', request('resume')] : ['Pause…', request('pause')]]) });
     sync(needs, s.attention, (a) => JSON.stringify(a), (a) => h('li', { class: `need ${severities[a.severity].tone}` },
       h('div', { class: 'what' }, state(severities[a.severity]), since(a.since, 'for ')), h('p', { class: 'why' }, told(a.message || a.reason)),
       h('div', { class: 'do' }, command(nextOf(a)), actionsFor(a, session))));

@@ -35,6 +35,21 @@ export async function get(path, signal) {
   return response.json();
 }
 
+// serves says whether the server has a route: not every one knows fleets. Without a
+// document it is one that knows none.
+const least = { '/api/v1/tapps': {}, '/api/v1/apps': {}, '/api/v1/namespaces/{namespace}/tapps/{name}/history': {} };
+let known = null;
+export async function serves(route, signal) {
+  known ??= get('api/openapi.json', signal).then((doc) => new Set(Object.keys(doc.paths ?? least)));
+  try {
+    return (await known).has(route);
+  } catch (e) {
+    known = null;
+    if (e.code === 401 || signal.aborted) return false;
+    return true; // its own answer will say what is wrong
+  }
+}
+
 // post sends text or an object.
 export async function post(path, body, type = 'application/json') {
   const response = await fetch(path, {

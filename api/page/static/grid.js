@@ -137,7 +137,7 @@ export class Grid {
       c.font = this.side > 30 ? `600 ${this.side > 40 ? 13 : 12}px ${this.family}` : `9.5px ${this.family}`;
       c.textAlign = 'center';
       c.textBaseline = 'middle';
-      c.fillText(i.id, x + this.side / 2, y + this.side * 0.66);
+      c.fillText(i.id, x + this.side / 2, y + this.side * (sign ? 0.66 : 0.52));
     }
     c.globalAlpha = 1;
   }

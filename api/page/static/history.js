@@ -1,5 +1,5 @@
 // History with differences, and events: below every object.
-import { get } from './client.js';
+import { get, serves } from './client.js';
 import { h, fill, told, printable, since, command } from './dom.js';
 import { paths, tapp } from './wire.js';
 import { actions } from './actions.js';
@@ -7,18 +7,23 @@ import { actions } from './actions.js';
 export function historyOf(kind, ns, name, session, signal) {
   const body = h('div', null, h('p', { class: 'soft' }, 'Reading'));
   const fleet = kind === 'appsets';
-  get(paths.part(kind, ns, name, 'history'), signal).then((list) => {
+  const element = h('section', { 'aria-label': 'History' }, h('h2', null, 'History'), body);
+  const read = () => get(paths.part(kind, ns, name, 'history'), signal).then((list) => {
     const items = [...(list.items ?? [])].sort((a, b) => b.revision - a.revision);
     fill(body, items.length ? h('ol', { class: 'history' }, items.map((r) => h('li', null,
       h('div', { class: 'rev' }, h('strong', { class: 'num' }, `Revision ${r.revision}`), r.update ? h('span', { class: 'good' }, '✓ the present spec') : null,
         r.current && !r.update ? h('span', { class: 'soft' }, 'last rolled out') : null, h('span', { class: 'soft' }, since(r.created, '', ' ago'))),
       r.change ? h('p', null, told(r.change)) : null,
       r.changes?.length ? h('details', null, h('summary', null, `What revision ${r.revision} changed`), diff(r.changes)) : null,
-      r.update ? null : [command(r.command || tapp(fleet ? 'fleet undo' : 'undo', ns, name, '--to-revision', String(r.revision))),
-        actions(session, [['Return to it…', { kind, namespace: ns, name, verb: 'undo', revision: String(r.revision) }]])])))
+      r.update ? null : r.command || !fleet ? command(r.command || tapp('undo', ns, name, '--to-revision', String(r.revision))) : null,
+      r.update || fleet ? null : actions(session, [['Return to it…', { kind, namespace: ns, name, verb: 'undo', revision: String(r.revision) }]]))))
       : h('p', { class: 'soft' }, 'No revision yet.'));
   }).catch((e) => fail(body, e, signal));
-  return h('section', { 'aria-label': 'History' }, h('h2', null, 'History'), body);
+  const known = serves(`/api/v1/namespaces/{namespace}/${kind}/{name}/history`, signal);
+  let seen = null;
+  // follow reads it again when the object has another version.
+  const follow = (version) => { if (seen !== version) { seen = version; known.then((has) => { if (has) read(); else element.hidden = true; }); } };
+  return { element, follow };
 }
 
 // diff shows fields as they were and as they are: its signs say what its colours say.

@@ -1,5 +1,5 @@
 // The overview: what needs a human, then everything, one line each.
-import { watch, Refused } from './client.js';
+import { serves, watch, Refused } from './client.js';
 import { h, fill, sync, setText, told, since, state, command, say } from './dom.js';
 import { marksOf, phaseMark, severities, severityNames, stageMark } from './marks.js';
 import { paths, link, nextOf, summary } from './wire.js';
@@ -39,12 +39,16 @@ export function overview({ main, session, signal }) {
   function follow(path, kind, into, read) {
     const put = (items) => { for (const o of items ?? []) { const s = read(o); into.set(s.key, s); } };
     const seen = () => { ready.add(kind); refused.delete(kind); draw(); };
-    watch(path, {
+    const handlers = {
       list: (l) => { into.clear(); put(l.items); seen(); },
       change: (c) => { put(c.items); for (const key of c.removed ?? []) into.delete(key); seen(); },
       health: (state) => { if (state.degraded) degraded.set(kind, state); else degraded.delete(kind); draw(); },
       refused: (e) => { into.clear(); if (e.code !== 404) refused.set(kind, e); ready.add(kind); draw(); },
-    }, signal);
+    };
+    serves(`/api/v1/${kind}`, signal).then((known) => {
+      if (known) watch(path, handlers, signal);
+      else if (!signal.aborted) { ready.add(kind); draw(); }
+    });
   }
 
   const everything = () => [...lists.values()].flatMap((m) => [...m.values()]);

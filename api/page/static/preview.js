@@ -34,7 +34,7 @@ function shown(plan) {
   const all = [
     part('What the controller cannot do', plan.problems, (p) => told(p, 'bad')),
     plan.created ? h('p', null, 'It would be created.') : plan.changes?.length ? [h('h3', null, 'What would change'), diff(plan.changes)] : h('p', null, 'The spec stays as it is.'),
-    part('In this order', plan.steps, (x) => told(x.sentence ?? `${x.effect} ${x.ids?.length ?? 0} instances: ${x.why}`)),
+    part('In this order', plan.sentences, (x) => told(x)),
     plan.paused ? h('p', { class: 'warn' }, 'Updates wait until spec.paused is false.') : null,
     part('First, as things are now', plan.first, (x) => [h('strong', null, printable(x.op)), ' ', told(x.why), h('span', { class: 'soft' }, ` (${x.ids?.length ?? 0} instances)`)]),
     part('Warnings', plan.warnings, (w) => told(w)),

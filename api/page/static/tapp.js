@@ -13,11 +13,13 @@ const pageSize = 100;
 export function tappView({ main, session, signal, args: [ns, name] }) {
   const byID = new Map();
   const names = new Map();
+  let last = null, versions = [];
   let list = [], marks = new Map(), paused = false, pointed = null, picked = [], table = false, page = 0, only = null;
 
   const head = h('div', { class: 'object' });
   const needs = h('ul', { class: 'attention inline' });
   const stale = h('div');
+  const past = historyOf('tapps', ns, name, session, signal);
   const ahead = h('section', { class: 'ahead', 'aria-label': 'Ahead' });
   const legend = h('ul', { class: 'legend', 'aria-label': 'Show only' });
   const why = h('section', { class: 'inspector', 'aria-label': 'Instance' });
@@ -39,7 +41,7 @@ export function tappView({ main, session, signal, args: [ns, name] }) {
   } }, 'As a table');
   fill(main, head, stale, needs,
     h('section', { class: 'instances', 'aria-label': 'Instances' }, h('div', { class: 'tools' }, legend, toggle), h('div', { class: 'split' }, h('div', null, grid.element, tableView), why)),
-    ahead, h('div', { class: 'below' }, historyOf('tapps', ns, name, session, signal), eventsOf('tapps', ns, name, signal)));
+    ahead, h('div', { class: 'below' }, past.element, eventsOf('tapps', ns, name, signal)));
   heading(head, { kind: 'TApp', ns, name });
   signal.addEventListener('abort', () => grid.close(), { once: true });
   window.tappGrid = grid; // for measurements
@@ -77,6 +79,9 @@ export function tappView({ main, session, signal, args: [ns, name] }) {
 
   // sums over all instances: the versions, of which each gets a mark and a name.
   function sums(s) {
+    const before = JSON.stringify(versions);
+    versions = (s.versions ?? []).map((v) => ({ key: v.hash, name: imagesName(v.images) || v.hash, instances: v.instances }));
+    if (last && JSON.stringify(versions) !== before) show(last);
     const keys = new Set((s.versions ?? []).map((v) => v.hash));
     for (const v of s.versions ?? []) names.set(v.hash, imagesName(v.images) || v.hash);
     for (const i of byID.values()) if (!keys.has(i.key)) keys.add(i.key);
@@ -94,7 +99,10 @@ export function tappView({ main, session, signal, args: [ns, name] }) {
   }
 
   function show(o) {
+    last = o;
     const s = summary('tapps', o);
+    if (versions.length) s.versions = versions; // those that run, with the signs of the grid
+    past.follow([o.updateRevision, o.currentRevision].join());
     paused = s.paused;
     heading(head, { kind: 'TApp', ns, name, s, next: s.commands.length ? s.commands : [
       ['What is left to do', tapp('plan', ns, name)],

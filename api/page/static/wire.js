@@ -1,5 +1,7 @@
 // What the server sends, as the views want it. This module alone knows the routes and
 // the JSON of the API.
+import { severities } from './marks.js';
+
 const api = 'api/v1';
 const enc = encodeURIComponent;
 
@@ -22,7 +24,7 @@ export function summary(kind, o) {
     kind, ns, name, key: `${ns}/${name}`, created: o.created, state: o.state ?? '', reason: o.reason ?? '', message: o.message ?? '', since: o.since,
     paused: !!o.paused, desired, available, updated: o.updated, states: o.states ?? {},
     versions: versionsOf(kind, o), budget: max === undefined || max === null ? null : { max, used: o.unavailable ?? Math.max(0, desired - available) },
-    stages: o.stages ?? o.rollout?.stages ?? [], clusters: o.clusters ?? [], problems: o.problems ?? [], waiting: o.waiting ?? [], steps: o.steps ?? [],
+    stages: o.stages ?? o.rollout?.stages ?? [], clusters: o.clusterStatuses ?? [], problems: o.problems ?? [], waiting: o.waiting ?? [], steps: o.steps ?? [],
     commands: (o.commands ?? []).map((c) => [c.title, c.line]), conditions: o.conditions ?? o.object?.status?.conditions ?? [],
     attention: (o.attention ?? []).map((a) => ({ ...a, severity: severityOf(a, o), kind, ns, name })),
   };
@@ -31,7 +33,7 @@ export function summary(kind, o) {
 // severityOf says how urgent it is, by the reason of the controllers.
 function severityOf(a, o) {
   const reason = a.reason ?? '';
-  if (a.severity) return a.severity;
+  if (Object.hasOwn(severities, a.severity)) return a.severity;
   if (/Confirm/.test(reason)) return 'waiting';
   if (/Halted|RolledBack/.test(reason)) return 'halted';
   if (/Cluster|Silent|Unreachable|Offline/.test(reason)) return 'silent';
@@ -76,7 +78,7 @@ export function nextOf(a) {
   const fleet = a.kind === 'appsets';
   switch (a.severity) {
     case 'waiting': return tapp('fleet confirm', a.ns, a.name);
-    case 'halted': return tapp(fleet ? 'fleet undo' : 'undo', a.ns, a.name);
+    case 'halted': return fleet ? tapp('fleet explain', a.ns, a.name) : tapp('undo', a.ns, a.name);
     case 'paused': return tapp(fleet ? 'fleet resume' : 'resume', a.ns, a.name);
   }
   return fleet ? tapp('fleet explain', a.ns, a.name) : tapp('get', a.ns, a.name);
