@@ -60,8 +60,9 @@ func TestHelmReadsRecords(t *testing.T) {
 	}
 }
 
-// TestHelmUpgradesAndRollsBack: fields that tapp set are tapp's, so helm changes them
-// only by force; then tapp reads what helm recorded.
+// TestHelmUpgradesAndRollsBack: helm goes on from a record, and what it records is read.
+// Here another field manager than helm's applied the objects, so that helm changes them
+// only by force; the controller applies them as helm.
 func TestHelmUpgradesAndRollsBack(t *testing.T) {
 	r := newRig(t)
 	archive, file := pack(t, web)

@@ -76,8 +76,8 @@ func (r *rig) render(request helm.Request) *helm.Rendered {
 	return out
 }
 
-// install applies what was rendered as tapp does, and records it as deployed. An older
-// revision becomes superseded.
+// install applies what was rendered by server-side apply, with helm's marks, as a field
+// manager of its own, and records it as deployed. An older revision becomes superseded.
 func (r *rig) install(name string, rendered *helm.Rendered, version int) *helm.Record {
 	r.t.Helper()
 	objects, err := helm.Objects(rendered.Manifest)
