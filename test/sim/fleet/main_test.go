@@ -18,7 +18,7 @@ var (
 	seeds   = flag.Int("sim.seeds", 0, "how many seeds; 0: some")
 	start   = flag.Int64("sim.start", 1, "the first seed")
 	one     = flag.Int64("sim.seed", 0, "only this seed, with its trace; 0: no")
-	whole   = flag.Bool("sim.whole", false, "show the run as it is, and not the smallest one that fails too")
+	whole   = flag.Bool("sim.whole", false, "show all of the run, reads too, and not the smallest one that fails")
 	workers = flag.Int("sim.workers", 0, "processes that run at a time; 0: all in this one")
 	tell    = flag.Bool("sim.tell", false, "tell of the outcome on standard output, for the process that started this one")
 )

@@ -15,7 +15,7 @@ import (
 // TestSeeds runs seeds, and fails when what must hold does not.
 func TestSeeds(t *testing.T) {
 	if *one != 0 {
-		r := Run(t, Draw(*one), false)
+		r := Run(t, Draw(*one), *whole)
 		if r.Failure != nil {
 			if !*whole {
 				r = shrink(t, r)
