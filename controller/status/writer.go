@@ -21,8 +21,10 @@ import (
 const (
 	// share of the time that writing the status of one object may take: one write that
 	// takes long puts the next one off by share times as long, so that telling of the work
-	// does not hold up the work.
-	share = 5
+	// does not hold up the work. shareMost bounds that: after an outage the status has to be
+	// true soon, however long the write took that the outage held up.
+	share     = 5
+	shareMost = 10 * time.Second
 	// conflictAgain is when to try again after a conflict, if no event tells earlier.
 	conflictAgain = time.Second
 )
@@ -74,7 +76,7 @@ func (w *Writer) Put(ctx context.Context, t *Throttle, s Status) (again time.Dur
 		return 0, nil
 	}
 	now := w.clock.Now()
-	left := t.last.Add(max(w.interval, share*t.took)).Sub(now)
+	left := t.last.Add(max(w.interval, min(share*t.took, shareMost))).Sub(now)
 	if s.Passing {
 		if t.turn.IsZero() {
 			t.turn = w.turns.next(now, w.hold)

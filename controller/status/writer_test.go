@@ -136,6 +136,24 @@ func TestLongWritesAreFewer(t *testing.T) {
 	})
 }
 
+// TestAfterAnOutage: a write that hung for a minute puts the next one off by no more than
+// any other long one.
+func TestAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newTarget(0)
+		_, err := o.w.Put(t.Context(), &o.throttle, Status{UID: "u", Stored: &o.stored, Next: &replicas{1}, Patch: func(context.Context, []byte) error {
+			time.Sleep(time.Minute)
+			return errors.New("no answer")
+		}})
+		if err == nil {
+			t.Error("there is no error")
+		}
+		if again, n := o.put(t, 2, false); n != 1 {
+			t.Errorf("the next status has to wait for %v", again)
+		}
+	})
+}
+
 // TestErrors: an object that is gone has no status; after a conflict the status is tried
 // again, and other errors are told.
 func TestErrors(t *testing.T) {
