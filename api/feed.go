@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -190,6 +191,9 @@ func (f *feed) note(err error) {
 	case err == nil:
 		f.failed = nil
 	case errors.Is(err, context.Canceled):
+	case apierrors.IsInvalid(err), apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		// An older server that does not stream lists, or a watch that begins anew: it is listed
+		// at once.
 	case f.failed == nil:
 		f.failed, f.since = err, time.Now()
 	default:

@@ -1,0 +1,194 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
+)
+
+const (
+	manyInstances = 10_000
+	manyStreams   = 100
+	// mostMemory for them, above the process, in bytes.
+	mostMemory = 64 << 20
+)
+
+// crowd is an API server with one TApp of many instances, whose pods it makes while it
+// sends them. A real one that stores so many pods would take a minute.
+type crowd struct {
+	tapp *tappv1.TApp
+	// moved is sent to watches: the number of a pod that becomes not ready.
+	moved chan int
+}
+
+func newCrowd() *crowd {
+	t := &tappv1.TApp{TypeMeta: metav1.TypeMeta{APIVersion: tappv1.SchemeGroupVersion.String(), Kind: tappv1.Kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "big", UID: "u", ResourceVersion: "1", Generation: 1}}
+	t.Spec.Replicas = new(int32(manyInstances))
+	t.Spec.Template.Labels = map[string]string{"app": "big"}
+	t.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "main:1"}}
+	return &crowd{tapp: t, moved: make(chan int)}
+}
+
+func (c *crowd) pod(id int, ready corev1.ConditionStatus, version int) *corev1.Pod {
+	pod := plan.PodOf(c.tapp, tappv1.DefaultTemplateName, id)
+	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+	pod.Namespace, pod.ResourceVersion = "ns", strconv.Itoa(version)
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c.tapp, tappv1.GroupVersionKind())}
+	pod.Spec.NodeName = "node-" + strconv.Itoa(id%100)
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}, {Type: tappv1.GateInPlaceUpdate, Status: corev1.ConditionTrue}},
+		ContainerStatuses: []corev1.ContainerStatus{{Name: "main", Image: "main:1", Ready: ready == corev1.ConditionTrue, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}}
+	return pod
+}
+
+func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	tapps := r.URL.Path == "/apis/apps.tkestack.io/v1/namespaces/ns/tapps"
+	switch q := r.URL.Query(); {
+	case q.Has("sendInitialEvents"): // as servers that do not stream lists
+		w.WriteHeader(http.StatusUnprocessableEntity)
+	case q.Has("watch"):
+		w.(http.Flusher).Flush()
+		for version := 2; !tapps; version++ {
+			select {
+			case id := <-c.moved:
+				_ = json.NewEncoder(w).Encode(map[string]any{"type": "MODIFIED", "object": c.pod(id, corev1.ConditionFalse, version)})
+				w.(http.Flusher).Flush()
+			case <-r.Context().Done():
+				return
+			}
+		}
+		<-r.Context().Done()
+	case tapps:
+		_ = json.NewEncoder(w).Encode(tappv1.TAppList{TypeMeta: metav1.TypeMeta{APIVersion: "apps.tkestack.io/v1", Kind: "TAppList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []tappv1.TApp{*c.tapp}})
+	default:
+		_, _ = io.WriteString(w, `{"apiVersion":"v1","kind":"PodList","metadata":{"resourceVersion":"1"},"items":[`)
+		encoder := json.NewEncoder(w)
+		for id := range manyInstances {
+			if id > 0 {
+				_, _ = io.WriteString(w, ",")
+			}
+			_ = encoder.Encode(c.pod(id, corev1.ConditionTrue, 1))
+		}
+		_, _ = io.WriteString(w, "]}")
+	}
+}
+
+// waitsFor is closed when so many bytes have come, and keeps none of them.
+type waitsFor struct {
+	mark []byte
+	tail []byte
+	once sync.Once
+	seen chan struct{}
+}
+
+func (w *waitsFor) Write(b []byte) (int, error) {
+	w.tail = append(w.tail, b...)
+	if bytes.Contains(w.tail, w.mark) {
+		w.once.Do(func() { close(w.seen) })
+	}
+	w.tail = append([]byte(nil), w.tail[max(0, len(w.tail)-len(w.mark)):]...)
+	return len(b), nil
+}
+
+// TestLoad: 10,000 instances on 100 streams cost less than 64 MB, a change reaches all of
+// them, and nothing is left when all have gone.
+func TestLoad(t *testing.T) {
+	before := runtime.NumGoroutine()
+	c := newCrowd()
+	server := httptest.NewServer(c)
+	a, err := New(t.Context(), Options{Config: &rest.Config{Host: server.URL}, Authenticator: Loopback{Token: "t"}, Authorizer: Loopback{}, Limits: Limits{Linger: time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(a)
+	ctx, leave := context.WithCancel(t.Context())
+	empty := liveHeap()
+	var readers sync.WaitGroup
+	marks := make([]*waitsFor, manyStreams)
+	for i := range marks {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, front.URL+"/api/v1/namespaces/ns/tapps/big/instances?watch=1", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer t")
+		response, err := http.DefaultClient.Do(request)
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Fatal(response, err)
+		}
+		marks[i] = &waitsFor{mark: []byte("event: health"), seen: make(chan struct{})}
+		w := &waitsFor{mark: []byte(`"Pending":20`), seen: make(chan struct{})}
+		first := marks[i]
+		marks[i] = w
+		readers.Go(func() {
+			defer func() { _ = response.Body.Close() }()
+			_, _ = io.Copy(io.MultiWriter(first, w), response.Body)
+		})
+		<-first.seen
+	}
+	for id := range 20 {
+		c.moved <- id
+	}
+	for _, m := range marks {
+		<-m.seen
+	}
+	used := liveHeap() - empty
+	t.Logf("%d instances on %d streams use %d MB", manyInstances, manyStreams, used>>20)
+	if used > mostMemory {
+		t.Errorf("that is more than %d MB", mostMemory>>20)
+	}
+	leave()
+	readers.Wait()
+	http.DefaultClient.CloseIdleConnections()
+	front.Close()
+	a.Close()
+	server.CloseClientConnections()
+	server.Close()
+	if err := eventually(func() error {
+		if now := runtime.NumGoroutine(); now > before+2 {
+			return fmt.Errorf("%d goroutines are left of %d", now-before, now)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if n := a.streams.count(); n != 0 {
+		t.Errorf("%d streams are counted", n)
+	}
+}
+
+func liveHeap() int64 {
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// eventually asks until there is no error, for a minute.
+func eventually(check func() error) error {
+	end := time.Now().Add(time.Minute)
+	for {
+		err := check()
+		if err == nil || time.Now().After(end) {
+			return err
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
