@@ -1,0 +1,240 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+)
+
+// spend the budget: units that go on first, in their order, then those that start.
+func (c *computation) spend() {
+	if c.in.Strategy.MaxUnavailable == nil {
+		c.unlimited()
+		return
+	}
+	total := 0
+	for i := range c.in.Units {
+		total += int(c.in.Units[i].Replicas)
+	}
+	budget := int32(max(1, scaled(c.in.Strategy.MaxUnavailable, total, true, 1)))
+	c.budget = &budget
+	s := newSpending(c, budget)
+	for i := range c.in.Units {
+		if v := &c.verdicts[i]; v.Content == c.in.Units[i].Has {
+			s.goOn(i)
+		}
+	}
+	for i := range c.in.Units {
+		if c.verdicts[i].Content != c.in.Units[i].Has {
+			s.start(i)
+		}
+	}
+	s.record()
+	for i := range c.verdicts {
+		c.verdicts[i].Charge = s.accounts[i].Charge()
+		c.charged += c.verdicts[i].Charge
+	}
+}
+
+// unlimited leaves units the default of their kind. Those that failed are held back.
+func (c *computation) unlimited() {
+	c.r.Budgeted, c.r.Bounds = false, nil
+	for i := range c.in.Units {
+		u, v := &c.in.Units[i], &c.verdicts[i]
+		v.Reserved = true
+		switch {
+		case v.Content != u.Has && u.Has != "" && !c.cluster(u).Ready && u.isKnown():
+			v.Content, v.Why = u.Has, "its cluster does not answer well, and nothing starts there"
+		case c.isHeldBack(u, v):
+			v.Grant, v.Ceiling = new(int32(0)), u.Ceiling
+		case v.Content == u.Has && u.Grant != nil && *u.Grant > 0 && v.Done: // it is not worth a write
+			v.Grant, v.Ceiling = u.Grant, u.Ceiling
+		}
+	}
+}
+
+// isKnown says whether a unit has what some rollout gave it.
+func (u *Unit) isKnown() bool { return u.Has == u.Target || u.Has == u.Stable || u.Has == u.Before }
+
+// isHeldBack says whether a unit is in change to what failed: it stops where it is.
+func (c *computation) isHeldBack(u *Unit, v *Verdict) bool {
+	return c.r.Halted != "" && !c.r.RollingBack && v.Stage >= 0 && u.Has != "" && u.Has != u.Stable && !v.Done
+}
+
+// spending of a budget.
+type spending struct {
+	*computation
+	budget          int32
+	accounts        []Account
+	charges, bounds int64
+	excess          int64 // by which grants exceed a budget that was lowered
+	reserve         map[int]int32
+	before          []int32 // bounds as they were found
+}
+
+func newSpending(c *computation, budget int32) *spending {
+	s := &spending{computation: c, budget: budget, reserve: map[int]int32{}}
+	for i := range c.in.Units {
+		a := c.account(&c.in.Units[i])
+		s.accounts = append(s.accounts, a)
+		s.before = append(s.before, a.Bound())
+		s.charges, s.bounds = s.charges+int64(a.Charge()), s.bounds+int64(a.Bound())
+		if u := &c.in.Units[i]; c.verdicts[i].Content == u.Has && u.Grant != nil && c.isInChange(i) {
+			s.excess += int64(*u.Grant)
+		}
+	}
+	s.excess -= int64(budget)
+	return s
+}
+
+// isInChange says whether the controller of a unit may still take instances out of
+// service for the content that it has.
+func (c *computation) isInChange(i int) bool {
+	u := &c.in.Units[i]
+	return u.Has != "" && !c.verdicts[i].Done && (!u.Observed || u.Current > u.Updated)
+}
+
+// account of a unit as it is seen.
+func (c *computation) account(u *Unit) Account {
+	if u.Has == "" { // nothing of it can go out of service
+		return Account{Desired: u.Replicas, Observed: true, Limit: new(int32(0))}
+	}
+	a := Account{
+		Desired: max(u.Desired, u.Replicas), Unavailable: max(0, u.Desired-u.Available), Remaining: Remaining(u.Desired, u.Updated, u.Available),
+		Grant: u.Grant, Ceiling: u.Ceiling, Observed: u.Observed, Whole: !c.cluster(u).Fresh && !c.in.Strategy.AsLastSeen,
+	}
+	if !c.r.Budgeted {
+		return a
+	}
+	a.Limit = new(int32(0))
+	if b := c.r.boundOf(u.Key); b != nil {
+		*a.Limit = b.Bound
+		a.Pending = b.Version != "" && !isNewer(u.Version, b.Version)
+	}
+	return a
+}
+
+// room for the grant of a unit.
+func (s *spending) room(i int) int32 {
+	a := &s.accounts[i]
+	return room(a, s.charges-int64(a.Charge()), s.bounds-int64(a.Bound()), s.budget)
+}
+
+// write a grant, with a ceiling that bounds what is out of service until it is followed.
+func (s *spending) write(i int, grant int32) {
+	u, v, a := &s.in.Units[i], &s.verdicts[i], &s.accounts[i]
+	ceiling := a.CeilingFor(grant)
+	v.Grant, v.Ceiling = &grant, &ceiling
+	s.charges, s.bounds = s.charges-int64(a.Charge()), s.bounds-int64(a.Bound())
+	b := s.r.boundOf(u.Key)
+	v.Reserved = grant == 0 || u.Has == "" || s.r.Budgeted && b != nil && b.Version == u.Version && b.Bound >= ceiling
+	if grant > 0 && u.Has != "" {
+		a.Limit, a.Pending = &ceiling, true
+		if !v.Reserved {
+			s.reserve[i] = ceiling
+		}
+	}
+	s.charges, s.bounds = s.charges+int64(a.Charge()), s.bounds+int64(a.Bound())
+}
+
+// goOn with a unit that keeps its content.
+func (s *spending) goOn(i int) {
+	u, v, a := &s.in.Units[i], &s.verdicts[i], &s.accounts[i]
+	v.Grant, v.Ceiling, v.Reserved = u.Grant, u.Ceiling, true
+	held := int32(0)
+	if u.Grant != nil {
+		held = *u.Grant
+	}
+	want := a.Desired
+	if u.Observed {
+		want = min(a.Remaining, a.Desired)
+	}
+	switch {
+	case !s.isInChange(i):
+	case s.isHeldBack(u, v):
+		if u.Grant == nil || held > 0 {
+			s.write(i, 0)
+		}
+	case s.excess > 0 && held > 0:
+		cut := min(int64(held), s.excess)
+		s.excess -= cut
+		s.write(i, held-int32(cut))
+	case s.in.Strategy.Paused || !s.cluster(u).Ready || !u.Observed:
+	default:
+		limit := min(s.room(i), want)
+		switch {
+		case u.Grant == nil && limit > 0, limit > held && (limit >= 2*held || limit == want):
+			s.write(i, limit)
+		case u.Grant == nil:
+			s.write(i, 0)
+		case held == 0 && limit == 0:
+			v.Why = s.exhausted()
+		}
+	}
+}
+
+func (s *spending) exhausted() string {
+	return fmt.Sprintf("the budget of %d instances is used up, by %d", s.budget, s.charges)
+}
+
+// start another content in a unit, or have it wait.
+func (s *spending) start(i int) {
+	u, v := &s.in.Units[i], &s.verdicts[i]
+	switch {
+	case v.Content == "":
+		v.Reserved = true
+		return
+	case u.Has == "": // nothing of it can go out of service
+		v.Reserved = true
+		return
+	}
+	limit := min(s.room(i), s.accounts[i].Desired)
+	switch {
+	case u.Replicas == 0 && u.Desired == 0 || !u.isKnown(): // nothing to take out of service, or put right at once
+		s.write(i, limit)
+	case !s.cluster(u).Ready:
+		s.hold(i, "its cluster does not answer well, and nothing starts there")
+	case limit == 0:
+		s.hold(i, s.exhausted())
+	default:
+		s.write(i, limit)
+	}
+}
+
+// hold a unit at what it has.
+func (s *spending) hold(i int, why string) {
+	u, v := &s.in.Units[i], &s.verdicts[i]
+	v.Content, v.Grant, v.Ceiling, v.Reserved, v.Why = u.Has, u.Grant, u.Ceiling, true, why
+}
+
+// record the bounds of all units where something is to be granted: what fell stays so.
+func (s *spending) record() {
+	if len(s.reserve) == 0 && s.r.Budgeted {
+		return
+	}
+	var bounds []Bound
+	for i := range s.in.Units {
+		u := &s.in.Units[i]
+		b := Bound{Key: u.Key, Bound: s.before[i]}
+		if s.accounts[i].Whole {
+			b.Bound = s.lastKnown(i)
+		}
+		if known := s.r.boundOf(u.Key); known != nil && known.Version != "" && !isNewer(u.Version, known.Version) {
+			b.Version = known.Version
+		}
+		if ceiling, reserved := s.reserve[i]; reserved {
+			b.Bound, b.Version = ceiling, u.Version
+		}
+		if b.Bound > 0 || b.Version != "" {
+			bounds = append(bounds, b)
+		}
+	}
+	slices.SortFunc(bounds, func(a, b Bound) int { return a.Key.compare(b.Key) })
+	s.r.Budgeted, s.r.Bounds = true, bounds
+}
+
+// lastKnown bound of a unit that is charged whole.
+func (s *spending) lastKnown(i int) int32 {
+	a := s.account(&s.in.Units[i])
+	a.Whole = false
+	return a.Bound()
+}
