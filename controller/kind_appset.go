@@ -13,6 +13,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -113,6 +114,12 @@ func newAppSetClients(api *rest.Config) (c appSetClients, err error) {
 		return c, fmt.Errorf("making a client of ConfigMaps: %w", err)
 	}
 	c.ConfigMaps = c.core
+	if c.Apps, err = appsv1client.NewForConfig(api); err != nil {
+		return c, fmt.Errorf("making a client of ControllerRevisions: %w", err)
+	}
+	if c.Confirmations, err = client.NewConfirmations(api); err != nil {
+		return c, fmt.Errorf("making a client of Confirmations: %w", err)
+	}
 	return c, nil
 }
 

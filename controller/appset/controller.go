@@ -8,6 +8,7 @@
 //	parts.go       what was written to clusters and their caches may lack
 //	act.go         carries out actions in clusters, side by side
 //	own.go         writes the AppSet's own metadata, and what it asks for before
+//	keep.go        the ControllerRevisions with the record of a rollout, and what was stable
 //	tombstones.go  the ConfigMaps that tell of parts which were given up
 //	charts.go      the archives of charts, on the hub and in clusters; sweep.go drops those
 //	               that nothing uses
@@ -17,6 +18,8 @@
 //
 //	appsets.workload.dmall.com         get list watch patch
 //	appsets.workload.dmall.com/status  patch
+//	confirmations.workload.dmall.com   list watch
+//	controllerrevisions.apps           get list watch create patch delete
 //	configmaps (one namespace)         list watch create delete
 //	secrets (one namespace)            get list create patch delete
 //	events                             create
@@ -33,7 +36,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -57,6 +62,9 @@ const flushTimeout = 5 * time.Second
 type Clients struct {
 	AppSets    client.AppSetsGetter
 	ConfigMaps corev1client.ConfigMapsGetter
+	// Apps has the ControllerRevisions.
+	Apps          appsv1client.ControllerRevisionsGetter
+	Confirmations client.ConfirmationsGetter
 }
 
 // Options of a Controller. All fields are required but those that say otherwise.
@@ -99,8 +107,10 @@ type Controller struct {
 	loop      *loop.Loop
 	recorder  *events.Recorder
 
-	appSets    client.AppSetInformer
-	tombstones toolscache.TypedSharedIndexInformer[*corev1.ConfigMap]
+	appSets       client.AppSetInformer
+	tombstones    toolscache.TypedSharedIndexInformer[*corev1.ConfigMap]
+	revisions     toolscache.TypedSharedIndexInformer[*appsv1.ControllerRevision]
+	confirmations client.ConfirmationInformer
 
 	observer      cache.Observer[*view]
 	statusMetrics statusMetrics

@@ -3,8 +3,10 @@ package appset
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,10 +22,14 @@ import (
 // byCluster indexes AppSets by the clusters that they concern.
 const byCluster = "cluster"
 
+// byAppSet indexes revisions by the UID of their AppSet, and Confirmations by its name.
+const byAppSet = "appset"
+
 // Stores that the guard of an AppSet waits for.
 const (
 	storeAppSets    = "appsets"
 	storeTombstones = "tombstones"
+	storeRevisions  = "revisions"
 )
 
 func (c *Controller) makeInformers() error {
@@ -42,12 +48,43 @@ func (c *Controller) makeInformers() error {
 	if c.tombstones, err = cache.NewInformer(tombstones, &corev1.ConfigMap{}, cache.Trim); err != nil {
 		return err
 	}
-	c.informers = cache.Informers{c.appSets, c.tombstones}
-	c.observer.Stores = cache.Stores{storeAppSets: c.appSets.GetStore(), storeTombstones: c.tombstones.GetStore()}
+	revisions := c.Watching.Apps.ControllerRevisions(c.Namespace)
+	if c.revisions, err = cache.NewInformer(cache.Source{
+		Client: c.Watching.Apps, Label: v1beta1.LabelAppSetUID, Index: toolscache.Indexers{byAppSet: indexByAppSetUID},
+		Lists:   func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return revisions.List(ctx, o) },
+		Watches: revisions.Watch,
+	}, &appsv1.ControllerRevision{}, cache.Trim); err != nil {
+		return err
+	}
+	if c.confirmations, err = client.NewConfirmationInformer(c.Watching.Confirmations, c.Namespace, cache.Trim); err != nil {
+		return err
+	}
+	if err := c.confirmations.AddIndexers(toolscache.Indexers{byAppSet: indexByAppSet}); err != nil {
+		return err
+	}
+	c.informers = cache.Informers{c.appSets, c.tombstones, c.revisions, c.confirmations}
+	c.observer.Stores = cache.Stores{storeAppSets: c.appSets.GetStore(), storeTombstones: c.tombstones.GetStore(), storeRevisions: c.revisions.GetStore()}
 	return errors.Join(
+		cache.Handle(c.revisions, func(n toolscache.ObjectName) { c.enqueueRevision(n) }),
+		cache.Handle(c.confirmations, func(n toolscache.ObjectName) { c.enqueueConfirmation(n) }),
 		cache.Handle(c.appSets, func(n toolscache.ObjectName) { c.loop.Enqueue(loop.Key{Namespace: n.Namespace, Name: n.Name}) }),
 		cache.Handle(c.tombstones, func(toolscache.ObjectName) { c.enqueueBuried() }),
 	)
+}
+
+// enqueueRevision has the AppSet looked at whose record it is.
+func (c *Controller) enqueueRevision(n toolscache.ObjectName) {
+	if name, ok := strings.CutSuffix(n.Name, v1beta1.RecordSuffix); ok {
+		c.loop.Enqueue(loop.Key{Namespace: n.Namespace, Name: name})
+	}
+}
+
+// enqueueConfirmation has the AppSet looked at whose gate it is for: the Confirmation's name
+// begins with it.
+func (c *Controller) enqueueConfirmation(n toolscache.ObjectName) {
+	if at := strings.LastIndex(n.Name, "-"); at > 0 {
+		c.loop.Enqueue(loop.Key{Namespace: n.Namespace, Name: n.Name[:at]})
+	}
 }
 
 func indexByCluster(object any) ([]string, error) {

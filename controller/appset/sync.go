@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -19,8 +20,8 @@ import (
 	plan "tkestack.io/tapp/plan/appset"
 )
 
-// maxRounds of plans and actions in one sync. One that creates takes three.
-const maxRounds = 6
+// maxRounds of plans and actions in one sync. One that creates takes four.
+const maxRounds = 8
 
 // object is what is remembered of one AppSet from sync to sync. It is lost at every
 // restart.
@@ -127,7 +128,7 @@ func (c *Controller) converge(ctx context.Context, v *view, o *object) (plan.Pla
 			return p, ctx.Err()
 		case c.stopping.Load():
 			return p, nil
-		case round == maxRounds && (p.Own != nil || len(p.Actions) > 0):
+		case round == maxRounds && (p.Own != nil || p.Keep != nil || len(p.Actions) > 0):
 			return p, fmt.Errorf("after %d rounds there is still something to do", maxRounds)
 		}
 		if p.Own != nil {
@@ -136,6 +137,17 @@ func (c *Controller) converge(ctx context.Context, v *view, o *object) (plan.Pla
 			}
 			continue
 		}
+		if p.Keep != nil {
+			if current, err := c.keep(ctx, v, o, p.Keep); err != nil || !current {
+				v.app = nil // its event is on the way
+				return p, err
+			}
+			continue
+		}
+		if err := c.forget(ctx, o, p.Obsolete); err != nil {
+			return p, err
+		}
+		v.revisions = slices.DeleteFunc(slices.Clone(v.revisions), func(r *appsv1.ControllerRevision) bool { return slices.Contains(p.Obsolete, r) })
 		actions := slices.DeleteFunc(p.Actions, func(a plan.Action) bool {
 			_, refused := v.refused[a.Cluster]
 			return refused || v.failed[a.Cluster] != nil

@@ -20,7 +20,7 @@ import (
 func TestLife(t *testing.T) {
 	w := newWorld(t, "one", "two")
 	w.must()
-	w.expect("PATCH appset, PATCH status", map[string]string{"one": "Apply", "two": "Apply"})
+	w.expect("PATCH appset, POST revision, POST revision, PATCH status", map[string]string{"one": "Apply", "two": "Apply"})
 	if w.phase() != v1beta1.PhaseInstalling {
 		t.Errorf("phase %s", w.phase())
 	}
@@ -139,7 +139,7 @@ func TestFaults(t *testing.T) {
 			if err == nil || err.Error() != c.err {
 				t.Errorf("error %v, want %s", err, c.err)
 			}
-			w.expect("PATCH appset, PATCH status", map[string]string{"one": "Apply", "two": c.calls})
+			w.expect("PATCH appset, POST revision, POST revision, PATCH status", map[string]string{"one": "Apply", "two": c.calls})
 			stalled := ""
 			for _, condition := range w.app.Status.Conditions {
 				if condition.Type == v1beta1.ConditionStalled && condition.Status == metav1.ConditionTrue {
@@ -266,7 +266,7 @@ func TestLateWrites(t *testing.T) {
 	w.must()
 	w.expect("", nil)
 	w.must()
-	w.expect("PATCH appset, PATCH status", map[string]string{"one": "Apply", "two": "Apply"})
+	w.expect("PATCH appset, POST revision, POST revision, PATCH status", map[string]string{"one": "Apply", "two": "Apply"})
 }
 
 // TestGoneBehindTheCache: what a write found to be gone stays gone while the cache still

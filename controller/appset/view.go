@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,6 +26,9 @@ type view struct {
 	graves   []plan.Tombstone
 	// charts are what the places of charts were resolved to.
 	charts map[string]plan.Chart
+	// revisions of the AppSet, and confirmations of its gates.
+	revisions     []*appsv1.ControllerRevision
+	confirmations []*v1beta1.Confirmation
 	// refused says why a cluster did not take a write, and failed that one did not come
 	// through, in this sync.
 	refused map[string]plan.Refusal
@@ -42,7 +46,7 @@ func (v *view) Versions() map[types.UID]string {
 }
 
 func (v *view) input(o *object, fleet string, now time.Time) plan.Input {
-	in := plan.Input{AppSet: v.app, Fleet: fleet, Charts: v.charts, Tombstones: v.graves, Overruled: o.overruled, Refused: v.refused, Now: now}
+	in := plan.Input{AppSet: v.app, Fleet: fleet, Charts: v.charts, Tombstones: v.graves, Revisions: v.revisions, Confirmations: v.confirmations, Overruled: o.overruled, Refused: v.refused, Now: now}
 	for _, name := range slices.Sorted(maps.Keys(v.clusters)) {
 		in.Clusters = append(in.Clusters, v.clusters[name])
 	}
@@ -70,6 +74,7 @@ func (c *Controller) look(ctx context.Context, key types.NamespacedName, a *v1be
 	}
 	concerned := map[string]bool{}
 	if a != nil {
+		v.revisions, v.confirmations = c.revisionsOf(a), c.confirmationsOf(a)
 		for _, name := range plan.Concerned(a) {
 			concerned[name] = true
 		}
@@ -85,7 +90,7 @@ func (c *Controller) look(ctx context.Context, key types.NamespacedName, a *v1be
 	for name := range concerned {
 		one := plan.Cluster{Name: name, State: v1beta1.ClusterUnregistered, Part: parts[name]}
 		if m, ok := c.Fleet.Member(name); ok {
-			one = plan.Cluster{Name: name, UID: m.UID, Replaces: types.UID(m.Meta[v1beta1.LabelReplacesUID]), State: m.State, Reason: m.Reason, Message: m.Message, AsOf: m.AsOf, Part: parts[name], Certain: m.Fresh}
+			one = plan.Cluster{Name: name, UID: m.UID, Replaces: types.UID(m.Meta[v1beta1.LabelReplacesUID]), Labels: m.Meta, State: m.State, Reason: m.Reason, Message: m.Message, AsOf: m.AsOf, Part: parts[name], Certain: m.Fresh}
 		}
 		v.clusters[name] = c.current(ctx, key, o, one)
 	}
@@ -101,5 +106,14 @@ func (c *Controller) live(ctx context.Context, a *v1beta1.AppSet, o *object) (*v
 	case err != nil:
 		return nil, fmt.Errorf("reading the AppSet live: %w", err)
 	}
-	return c.look(ctx, types.NamespacedName{Namespace: a.Namespace, Name: a.Name}, now, o), nil
+	revisions, err := c.Apps.ControllerRevisions(a.Namespace).List(ctx, metav1.ListOptions{LabelSelector: v1beta1.LabelAppSetUID + "=" + string(a.UID)})
+	if err != nil {
+		return nil, fmt.Errorf("reading the AppSet's revisions live: %w", err)
+	}
+	v := c.look(ctx, types.NamespacedName{Namespace: a.Namespace, Name: a.Name}, now, o)
+	v.revisions = nil
+	for i := range revisions.Items {
+		v.revisions = append(v.revisions, &revisions.Items[i])
+	}
+	return v, nil
 }

@@ -15,12 +15,14 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
@@ -51,6 +53,7 @@ type hub struct {
 	version  int
 	app      *v1beta1.AppSet
 	configs  map[string]*corev1.ConfigMap
+	records  map[string]*appsv1.ControllerRevision
 	wrote    []string
 	conflict bool // of the next patch
 }
@@ -85,6 +88,8 @@ func (h *hub) answer(r *http.Request, body []byte) (int, any) {
 		m.UID, m.ResourceVersion = types.UID("config-"+m.Name), fmt.Sprint(h.version)
 		h.configs[m.Name] = m
 		return 201, m
+	case strings.Contains(r.URL.Path, "/controllerrevisions"):
+		return h.revision(r, name, body)
 	case h.app == nil:
 		return failure(404, metav1.StatusReasonNotFound)
 	case r.Method != http.MethodPatch:
@@ -108,6 +113,34 @@ func (h *hub) answer(r *http.Request, body []byte) (int, any) {
 		h.app = nil
 	}
 	return 200, app
+}
+
+// revision answers for one, or lists them.
+func (h *hub) revision(r *http.Request, name string, body []byte) (int, any) {
+	made := &appsv1.ControllerRevision{TypeMeta: metav1.TypeMeta{Kind: "ControllerRevision", APIVersion: "apps/v1"}}
+	switch r.Method {
+	case http.MethodGet:
+		list := &appsv1.ControllerRevisionList{TypeMeta: metav1.TypeMeta{Kind: "ControllerRevisionList", APIVersion: "apps/v1"}}
+		for _, one := range h.records {
+			list.Items = append(list.Items, *one)
+		}
+		return 200, list
+	case http.MethodDelete:
+		delete(h.records, name)
+		return 200, made
+	case http.MethodPatch:
+		raw, _ := json.Marshal(h.records[name])
+		raw, _ = jsonpatch.MergePatch(raw, body)
+		_ = json.Unmarshal(raw, made)
+	default:
+		_ = json.Unmarshal(body, made)
+		made.UID = types.UID("revision-" + made.Name)
+	}
+	h.wrote = append(h.wrote, r.Method+" revision")
+	h.version++
+	made.ResourceVersion = fmt.Sprint(h.version)
+	h.records[made.Name] = made
+	return 201, made
 }
 
 // took are the writes since the last call.
@@ -309,7 +342,7 @@ type world struct {
 
 func newWorld(t *testing.T, names ...string) *world {
 	t.Helper()
-	h := &hub{version: 10, app: &v1beta1.AppSet{}, configs: map[string]*corev1.ConfigMap{}}
+	h := &hub{version: 10, app: &v1beta1.AppSet{}, configs: map[string]*corev1.ConfigMap{}, records: map[string]*appsv1.ControllerRevision{}}
 	if err := yaml.UnmarshalStrict([]byte(web), h.app); err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +362,15 @@ func (w *world) lead() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	clients := Clients{AppSets: appSets, ConfigMaps: core}
+	apps, err := appsv1client.NewForConfig(cfg)
+	if err != nil {
+		w.Fatal(err)
+	}
+	confirmations, err := client.NewConfirmations(cfg)
+	if err != nil {
+		w.Fatal(err)
+	}
+	clients := Clients{AppSets: appSets, ConfigMaps: core, Apps: apps, Confirmations: confirmations}
 	w.Controller, err = New(Options{Clients: clients, Watching: clients, Events: core, Fleet: w.clusters, FleetID: func() string { return "hub-1" },
 		Tombstones: "tapp", Workers: 1, Host: "host", Metrics: NewMetrics(prometheus.NewRegistry())})
 	if err != nil {
@@ -351,6 +392,11 @@ func (w *world) step() (loop.Result, error) {
 		graves = append(graves, m)
 	}
 	_ = w.tombstones.GetStore().Replace(graves, fmt.Sprint(w.hub.version))
+	var revisions []any
+	for _, r := range w.records {
+		revisions = append(revisions, r)
+	}
+	_ = w.revisions.GetStore().Replace(revisions, fmt.Sprint(w.hub.version))
 	return w.sync(w.Context(), key)
 }
 

@@ -143,7 +143,10 @@ func (u *unit) status(stored *v1beta1.AdvDeploymentStatus) v1beta1.PodSetStatus 
 	s := v1beta1.PodSetStatus{
 		Name: u.PodSet.Name, Desired: n.desired, Available: min(n.available, n.desired), UnAvailable: max(0, n.desired-n.available),
 		HaveDeploy: new(u.have != nil), Ready: new(n.ready), Update: new(n.updated), Current: new(n.current),
-		Revision: u.Hash, Budget: u.placed.MaxUnavailable,
+		Revision: u.Hash, Observed: u.settled && n.observed,
+	}
+	if s.Observed {
+		s.Budget = u.placed.MaxUnavailable // that is in force
 	}
 	if u.child.Kind == TApp || u.child.Kind == StatefulSet {
 		s.Ordinals = u.ordinals()

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/message"
@@ -96,7 +95,7 @@ func (c *computation) site(s *site) {
 	}
 	switch {
 	case s.Part == nil && s.held:
-		c.wait("cluster %s waits for its part until the change is confirmed", s.title)
+		c.wait("cluster %s waits for its part until its stage is reached", s.title)
 	case s.Part == nil:
 		c.wait("cluster %s is given its part", s.title)
 		c.act(Create, s, fmt.Sprintf("cluster %s has no part", s.title)).Manifest = c.partOf(s)
@@ -149,69 +148,6 @@ func (c *computation) refused(s *site, r Refusal) {
 	c.stall(v1beta1.ReasonRefused, "%s", s.tell(v1beta1.ReasonRefused, "cluster %s refuses the part: %s", s.title, message.Quote(r.Words)))
 }
 
-// hold keeps the parts at their content where a change of it asks for what there is not
-// yet: nothing may go round a gate that is written down. The first installation, and
-// instances that are added or taken away, need no gate.
-func (c *computation) hold() {
-	asked := gates(&c.app.Spec.UpdateStrategy)
-	changed := ""
-	for _, s := range c.sites {
-		if s.spec != nil && s.ours && s.Part.DeletionTimestamp == nil && s.Part.Annotations[v1beta1.AnnotationRevision] != s.revision && changed == "" {
-			changed = s.title
-		}
-	}
-	if len(asked) == 0 || changed == "" {
-		return
-	}
-	c.held = true
-	for _, s := range c.sites {
-		if s.spec == nil {
-			continue
-		}
-		s.held = true
-		if s.ours {
-			c.keep(s)
-		}
-	}
-	c.stall(v1beta1.ReasonNotYet, "cluster %s runs something else, and spec.updateStrategy.%s asks for a change in steps: not yet supported. "+
-		"All clusters keep what they run. Undo the change, or leave these fields out to change all clusters at once", changed, strings.Join(asked, ", "))
-}
-
-// keep the content of a part: it only follows the numbers of instances.
-func (c *computation) keep(s *site) {
-	spec := s.Part.Spec.DeepCopy()
-	for i := range spec.Topology.PodSets {
-		for n := range s.units {
-			if s.units[n].PodSet.Name == spec.Topology.PodSets[i].Name {
-				spec.Topology.PodSets[i].Replicas = new(intstr.FromInt32(s.units[n].Replicas))
-			}
-		}
-	}
-	spec.UpdateStrategy.Paused = c.app.Spec.UpdateStrategy.Paused
-	s.spec, s.revision = spec, s.Part.Annotations[v1beta1.AnnotationRevision]
-}
-
-// gates are the fields that ask for a change in steps.
-func gates(u *v1beta1.UpdateStrategy) (out []string) {
-	for _, field := range []struct {
-		name  string
-		asked bool
-	}{
-		{"needWaitingForConfirm", u.NeedWaitingForConfirm},
-		{"stages", len(u.Stages) > 0},
-		{"canaryClusters", len(u.CanaryClusters) > 0},
-		{"upgradeType", u.UpgradeType != ""},
-		{"maxUnavailable", u.MaxUnavailable != nil},
-		{"maxConcurrentClusters", u.MaxConcurrentClusters != nil && *u.MaxConcurrentClusters != intstr.FromInt32(v1beta1.DefaultMaxConcurrentClusters)},
-		{"soakSeconds", u.SoakSeconds > 0},
-	} {
-		if field.asked {
-			out = append(out, field.name)
-		}
-	}
-	return out
-}
-
 // leaves says whether a cluster has a part, or may have one, that it is to lose.
 func (c *computation) leaves(s *site) bool {
 	return s.spec == nil && (s.ours || s.remembered && !s.empty()) && !c.buried(s)
@@ -221,7 +157,7 @@ func (c *computation) leaves(s *site) bool {
 // and when all that it has is available.
 func (c *computation) leave() {
 	now := c.app.Annotations[v1beta1.AnnotationLeave] == v1beta1.LeaveNow
-	well := !c.held && !slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && !c.isDone(s) })
+	well := !slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && !c.isDone(s) })
 	gone := 0
 	for _, s := range c.sites {
 		if !c.leaves(s) {

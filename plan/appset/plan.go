@@ -19,6 +19,7 @@ package appset
 import (
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -36,6 +37,10 @@ type Input struct {
 	// Charts are what the places in Charts(AppSet) were resolved to, by podset.Chart.Place;
 	// nil: nobody asked.
 	Charts map[string]Chart
+	// Revisions of the AppSet: those that have its UID in the label LabelAppSetUID.
+	Revisions []*appsv1.ControllerRevision
+	// Confirmations of the namespace.
+	Confirmations []*v1beta1.Confirmation
 	// Tombstones of parts of this namespace and name.
 	Tombstones []Tombstone
 	// Overruled are the differences that a part had right after it was put right:
@@ -54,7 +59,9 @@ type Cluster struct {
 	// UID of its namespace kube-system; empty: it has never been heard.
 	UID types.UID
 	// Replaces is the UID of the cluster that it took the place of, by a human's word.
-	Replaces        types.UID
+	Replaces types.UID
+	// Labels are the metadata of its registration, which stages select by.
+	Labels          map[string]string
 	State           v1beta1.ClusterState
 	Reason, Message string
 	// AsOf is up to when Part is known to be true.
@@ -90,7 +97,11 @@ type Tombstone struct {
 type Plan struct {
 	// Own is what to write to the AppSet itself, before all else; nil: nothing.
 	Own *Own
-	// Actions that may all be carried out at once, after Own.
+	// Keep is what to store on the hub after Own, and before all else; nil: nothing.
+	Keep *Keep
+	// Obsolete revisions, to delete.
+	Obsolete []*appsv1.ControllerRevision
+	// Actions that may all be carried out at once, after Own and Keep.
 	Actions []Action
 	// Status from what was observed, never from hoped-for effects.
 	Status v1beta1.AppSetStatus
@@ -112,6 +123,15 @@ type Own struct {
 	// part has to be read live before.
 	Gone []string
 	Why  string
+}
+
+// Keep is what a rollout remembers.
+type Keep struct {
+	// Histories to create, before the record.
+	Histories []*appsv1.ControllerRevision
+	// Record to create, or with a resourceVersion to replace that very version.
+	Record *appsv1.ControllerRevision
+	Why    string
 }
 
 // Op is what to do in a cluster.
@@ -171,6 +191,10 @@ const (
 	ReasonPartCorrected = "PartCorrected"
 	ReasonPartStalled   = "PartStalled"
 	ReasonReachable     = "Reachable"
+	ReasonGate          = "WaitingForConfirm"
+	ReasonHalted        = "RolloutHalted"
+	ReasonRolledBack    = "RolledBack"
+	ReasonHeld          = "Held"
 )
 
 // waitTaken is when a name that is taken is looked at again.
@@ -187,7 +211,7 @@ func Compute(in Input) Plan {
 		c.troubles()
 	default:
 		c.troubles()
-		c.hold()
+		c.roll()
 		c.compare()
 		for _, s := range c.sites {
 			c.site(s)

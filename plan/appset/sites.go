@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -60,15 +61,16 @@ type computation struct {
 	notes    []podset.Note
 	problems []podset.Problem
 	// frozen: nothing is written.
-	frozen bool
-	// held: a change of content waits.
-	held bool
+	frozen  bool
+	rolling *progression
 
-	own     *Own
-	actions []Action
-	stalls  []stall
-	waits   []string
-	taken   bool
+	own      *Own
+	keep     *Keep
+	obsolete []*appsv1.ControllerRevision
+	actions  []Action
+	stalls   []stall
+	waits    []string
+	taken    bool
 }
 
 // stall is something that needs help.

@@ -14,6 +14,7 @@ import (
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/message"
 	"tkestack.io/tapp/plan/podset"
+	"tkestack.io/tapp/plan/rollout"
 )
 
 // maxMessage is how long the message of a cluster or podSet may be, in bytes, by the CRD.
@@ -28,14 +29,8 @@ func (c *computation) conclude() Plan {
 		c.progress(one)
 	}
 	done := c.allDone()
-	if len(c.units) > 0 {
-		if s.Rollout == nil {
-			s.Rollout = &v1beta1.RolloutStatus{}
-		}
-		s.Rollout.Revision = podset.Revision(c.units)
-		if done {
-			s.Rollout.Stable = s.Rollout.Revision
-		}
+	if c.rolling != nil && len(c.units) > 0 {
+		c.tellRollout(s)
 	}
 	s.AggrStatus = c.sums()
 	s.AggrStatus.Status = c.phase(s, done)
@@ -43,10 +38,13 @@ func (c *computation) conclude() Plan {
 	if !equality.Semantic.DeepEqual(s, stored) {
 		s.LastUpdateTime = new(metav1.NewTime(c.in.Now.Truncate(time.Second)))
 	}
-	p := Plan{Own: c.own, Actions: c.actions, Status: *s, Moving: len(c.waits) > 0 && len(c.stalls) == 0}
+	p := Plan{Own: c.own, Keep: c.keep, Obsolete: c.obsolete, Actions: c.actions, Status: *s, Moving: len(c.waits) > 0 && len(c.stalls) == 0}
 	c.tell(&p)
 	if c.taken {
 		p.Wait = waitTaken
+	}
+	if c.rolling != nil && !c.frozen && (p.Wait == 0 || c.rolling.decision.Wait > 0 && c.rolling.decision.Wait < p.Wait) {
+		p.Wait = c.rolling.decision.Wait
 	}
 	return p
 }
@@ -106,7 +104,7 @@ func (s *site) podSet(name string) *v1beta1.PodSetStatus {
 }
 
 func (c *computation) allDone() bool {
-	return !c.frozen && !c.held && !c.deleting() && !slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && !c.isDone(s) })
+	return !c.frozen && !c.deleting() && (c.rolling == nil || c.rolling.decision.State == rollout.Done) && !slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && !c.isDone(s) })
 }
 
 // sums over all clusters, and each of them. Those that left count for nothing.
@@ -163,6 +161,7 @@ func (c *computation) status(s *site) v1beta1.ClusterStatus {
 	}
 	for i := range out.PodSets {
 		p := &out.PodSets[i]
+		c.tellVerdict(s, p)
 		p.ClusterName, p.UnAvailable = s.title, max(0, p.Desired-p.Available)
 		p.Message = message.Cut(p.Message, maxMessage)
 		out.Desired, out.Available = out.Desired+p.Desired, out.Available+p.Available
@@ -176,14 +175,27 @@ func (c *computation) phase(s *v1beta1.AppSetStatus, done bool) v1beta1.Phase {
 	switch {
 	case c.deleting():
 		return v1beta1.PhaseDeleting
-	case c.frozen || c.held:
+	case c.frozen:
 		return v1beta1.PhaseInvalid
+	case c.isIn(rollout.Halted):
+		return v1beta1.PhaseHalted
+	case c.isIn(rollout.RollingBack):
+		return v1beta1.PhaseRollingBack
+	case c.isIn(rollout.RolledBack):
+		return v1beta1.PhaseRolledBack
 	case slices.ContainsFunc(c.sites, func(s *site) bool { return s.listed && !s.certain() }):
 		return v1beta1.PhaseUnknown
-	case c.app.Spec.UpdateStrategy.Paused && c.pending(done, (*site).isChanging):
+	case c.isIn(rollout.Waiting):
+		return v1beta1.PhaseWaitingForConfirm
+	case c.app.Spec.UpdateStrategy.Paused && (c.isIn(rollout.Staged, rollout.Returning) || c.pending(done, (*site).isChanging)):
 		return v1beta1.PhasePaused
 	}
 	return c.motion(s, done)
+}
+
+// isIn says whether the rollout is in one of these states.
+func (c *computation) isIn(states ...rollout.State) bool {
+	return c.rolling != nil && !c.deleting() && slices.Contains(states, c.rolling.decision.State)
 }
 
 // motion is the phase of an AppSet in whose way nothing is.
@@ -192,7 +204,7 @@ func (c *computation) motion(s *v1beta1.AppSetStatus, done bool) v1beta1.Phase {
 	switch {
 	case !done && (s.Rollout == nil || s.Rollout.Stable == ""), c.pending(done, (*site).isNew):
 		return v1beta1.PhaseInstalling
-	case c.pending(done, (*site).isChanging):
+	case c.pending(done, (*site).isChanging), c.isIn(rollout.Staged, rollout.Returning):
 		return v1beta1.PhaseUpdating
 	case !done && (stored.Status == v1beta1.PhaseScaling || stored.Desired != s.AggrStatus.Desired):
 		return v1beta1.PhaseScaling
@@ -266,10 +278,24 @@ func (c *computation) setConditions(s *v1beta1.AppSetStatus, done bool) {
 	} else {
 		set(v1beta1.ConditionStalled, metav1.ConditionFalse, v1beta1.ReasonSynced, "nothing is in the way")
 	}
+	c.setAwaiting(set)
 	if len(silent) > 0 {
 		set(v1beta1.ConditionClustersReachable, metav1.ConditionFalse, ReasonUnreachable, "not heard: "+message.Join(silent, ", "))
 	} else {
 		set(v1beta1.ConditionClustersReachable, metav1.ConditionTrue, ReasonReachable, "all clusters are heard")
+	}
+}
+
+// setAwaiting says whether a gate waits. An AppSet that never had one has no such condition.
+func (c *computation) setAwaiting(set func(kind string, status metav1.ConditionStatus, reason, text string)) {
+	before := meta.FindStatusCondition(c.app.Status.Conditions, v1beta1.ConditionAwaitingConfirmation)
+	switch {
+	case c.isIn(rollout.Waiting):
+		d := &c.rolling.decision
+		stage := &d.Stages[d.Current]
+		set(v1beta1.ConditionAwaitingConfirmation, metav1.ConditionTrue, ReasonGate, fmt.Sprintf("%s: rollout %s, stage %s, token %s", d.Why, d.Record.ID, stage.Name, stage.Token))
+	case before != nil:
+		set(v1beta1.ConditionAwaitingConfirmation, metav1.ConditionFalse, v1beta1.ReasonSynced, "no gate waits")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,15 +34,17 @@ type tester interface {
 // world is a hub with one AppSet, and clusters with a small model of a worker each.
 type world struct {
 	tester
-	app      *v1beta1.AppSet // nil: gone
-	clusters map[string]*Cluster
-	graves   []Tombstone
-	refused  map[string]Refusal
-	overrule map[string][]string
-	now      time.Time
-	versions int
-	wrote    []string // "Op cluster", and "Own"
-	events   []Event
+	app           *v1beta1.AppSet // nil: gone
+	clusters      map[string]*Cluster
+	graves        []Tombstone
+	revisions     []*appsv1.ControllerRevision
+	confirmations []*v1beta1.Confirmation
+	refused       map[string]Refusal
+	overrule      map[string][]string
+	now           time.Time
+	versions      int
+	wrote         []string // "Op cluster", and "Own"
+	events        []Event
 }
 
 const web = `
@@ -105,7 +108,7 @@ func (w *world) hear(name string) {
 }
 
 func (w *world) input() Input {
-	in := Input{AppSet: w.app.DeepCopy(), Fleet: fleet, Tombstones: slices.Clone(w.graves), Refused: w.refused, Overruled: w.overrule, Now: w.now}
+	in := Input{AppSet: w.app.DeepCopy(), Fleet: fleet, Tombstones: slices.Clone(w.graves), Revisions: slices.Clone(w.revisions), Confirmations: w.confirmations, Refused: w.refused, Overruled: w.overrule, Now: w.now}
 	for _, name := range slices.Sorted(maps.Keys(w.clusters)) {
 		c := *w.clusters[name]
 		c.Part = c.Part.DeepCopy()
@@ -137,12 +140,50 @@ func (w *world) step() bool {
 		}
 		return true
 	}
+	if p.Keep != nil {
+		w.store(p.Keep)
+		return true
+	}
+	w.revisions = slices.DeleteFunc(w.revisions, func(r *appsv1.ControllerRevision) bool { return slices.Contains(p.Obsolete, r) })
 	for _, a := range p.Actions {
 		w.carryOut(a)
 	}
 	w.app = w.app.DeepCopy()
 	w.app.Status = p.Status
 	return len(p.Actions) > 0
+}
+
+// store what a rollout remembers.
+func (w *world) store(k *Keep) {
+	w.Helper()
+	w.revisions = append(w.revisions, k.Histories...)
+	w.versions++
+	record := k.Record.DeepCopy()
+	for i, r := range w.revisions {
+		if r.Name == record.Name {
+			if r.ResourceVersion != record.ResourceVersion {
+				w.Fatalf("it replaces another version of the record")
+			}
+			record.ResourceVersion = fmt.Sprint(w.versions)
+			w.revisions[i] = record
+			return
+		}
+	}
+	record.ResourceVersion = fmt.Sprint(w.versions)
+	w.revisions = append(w.revisions, record)
+}
+
+// confirm the gate that waits.
+func (w *world) confirm() *world {
+	w.Helper()
+	for _, stage := range w.app.Status.Rollout.Stages {
+		if stage.Token != "" {
+			w.confirmations = append(w.confirmations, &v1beta1.Confirmation{Spec: v1beta1.ConfirmationSpec{AppSet: w.app.Name, Rollout: w.app.Status.Rollout.ID, Stage: stage.Name, Token: stage.Token, ConfirmedBy: "ann"}})
+			return w
+		}
+	}
+	w.Fatalf("no gate waits: %+v", w.app.Status.Rollout)
+	return w
 }
 
 // settle until there is nothing to do.
@@ -237,7 +278,7 @@ func (w *world) workIn(name string) {
 	for _, u := range units {
 		n := u.Replicas
 		s.AggrStatus.PodSets = append(s.AggrStatus.PodSets, v1beta1.PodSetStatus{Name: u.PodSet.Name, Desired: n, Available: n,
-			HaveDeploy: new(true), Ready: new(n), Update: new(n), Current: new(n), Revision: u.Hash, Version: u.Version})
+			HaveDeploy: new(true), Observed: true, Ready: new(n), Update: new(n), Current: new(n), Revision: u.Hash, Version: u.Version})
 		s.AggrStatus.Desired, s.AggrStatus.Available = s.AggrStatus.Desired+n, s.AggrStatus.Available+n
 	}
 	c.Part = part

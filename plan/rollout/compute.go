@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,14 +47,18 @@ func (c *computation) begin() {
 	if c.isNew() {
 		old := c.r
 		c.r = &Record{
-			ID: NewID(c.in.UID, c.in.Revision, c.in.Generation), Revision: c.in.Revision, Stable: old.Stable,
+			ID: NewID(c.in.UID, c.in.Revision, c.in.Generation), Revision: c.in.Revision, Stable: cmp.Or(old.Stable, c.in.Stable),
 			Staging: c.in.Strategy.Staging, Retried: old.Retried, Budgeted: old.Budgeted, Bounds: old.Bounds,
 			Installing: !c.in.HasStable,
 			Returning:  c.in.HasStable && !slices.ContainsFunc(c.in.Units, func(u Unit) bool { return u.hasWork() }),
 		}
 	}
 	if c.r.Revision != c.in.Revision { // clusters joined, or left
-		c.r.Revision, c.r.Done = c.in.Revision, false
+		c.r.Revision = c.in.Revision
+		c.r.Done = c.r.Done && !slices.ContainsFunc(c.in.Units, func(u Unit) bool { return u.Has != u.Target })
+		if c.r.Done {
+			c.r.Stable = c.r.Revision
+		}
 	}
 	if id, _, _ := strings.Cut(c.in.Retry, "/"); id == c.r.ID && c.in.Retry != c.r.Retried {
 		c.retried = true

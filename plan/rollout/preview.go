@@ -83,12 +83,12 @@ func blocked(in *Input, d *Decision) string {
 	}
 	for i := range d.Units {
 		if !d.Units[i].Done && d.Units[i].Why != "" {
-			return in.Units[i].Key.String() + ": " + d.Units[i].Why
+			return in.Units[i].String() + ": " + d.Units[i].Why
 		}
 	}
 	for i := range d.Units {
 		if !d.Units[i].Done {
-			return in.Units[i].Key.String() + " is not where it is to be"
+			return in.Units[i].String() + " is not where it is to be"
 		}
 	}
 	return ""

@@ -111,7 +111,7 @@ func (r *Record) stage(name string) *StageRecord {
 
 // boundOf a unit; nil: it has none.
 func (r *Record) boundOf(k Key) *Bound {
-	i, found := slices.BinarySearchFunc(r.Bounds, k, func(b Bound, k Key) int { return b.Key.compare(k) })
+	i, found := slices.BinarySearchFunc(r.Bounds, k, func(b Bound, k Key) int { return b.compare(k) })
 	if !found {
 		return nil
 	}

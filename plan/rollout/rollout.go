@@ -152,8 +152,9 @@ type Input struct {
 	// Clusters and Units in the order in which they are listed.
 	Clusters []Cluster
 	Units    []Unit
-	// HasStable: there is a stable revision.
+	// HasStable: there is a stable revision. Stable is its name where no record has one.
 	HasStable bool
+	Stable    string
 	// Record as stored; nil: none.
 	Record        *Record
 	Confirmations []Confirmation

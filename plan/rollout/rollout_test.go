@@ -39,7 +39,7 @@ func TestStagesOf(t *testing.T) {
 			for _, stage := range stagesOf(&Strategy{}, &c.staging, w.in.Clusters, w.in.Units) {
 				text := stage.Name + ":"
 				for _, i := range stage.Units {
-					text += " " + w.in.Units[i].Key.String()
+					text += " " + w.in.Units[i].String()
 				}
 				got = append(got, text)
 			}

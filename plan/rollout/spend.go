@@ -228,7 +228,7 @@ func (s *spending) record() {
 			bounds = append(bounds, b)
 		}
 	}
-	slices.SortFunc(bounds, func(a, b Bound) int { return a.Key.compare(b.Key) })
+	slices.SortFunc(bounds, func(a, b Bound) int { return a.compare(b.Key) })
 	s.r.Budgeted, s.r.Bounds = true, bounds
 }
 

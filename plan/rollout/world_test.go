@@ -62,7 +62,7 @@ func (w *world) ask(content string, groups ...string) *world {
 
 func (w *world) unit(name string) *Unit {
 	for i := range w.in.Units {
-		if w.in.Units[i].Key.String() == name {
+		if w.in.Units[i].String() == name {
 			return &w.in.Units[i]
 		}
 	}
@@ -115,7 +115,7 @@ func (w *world) step() bool {
 		}
 	}
 	w.last = d
-	any := false
+	moved := false
 	for i := range w.in.Units {
 		u, v := &w.in.Units[i], &d.Units[i]
 		u.Progress = v.Progress
@@ -125,7 +125,7 @@ func (w *world) step() bool {
 		if !v.Reserved {
 			w.Fatalf("%s is not reserved", u.Key)
 		}
-		any = true
+		moved = true
 		w.wrote = append(w.wrote, fmt.Sprintf("%s %s %s", u.Key, v.Content, number(v.Grant)))
 		if u.Has == "" {
 			u.Desired = u.Replicas
@@ -137,7 +137,7 @@ func (w *world) step() bool {
 		version, _ := strconv.Atoi(u.Version)
 		u.Version = strconv.Itoa(version + 1)
 	}
-	return any
+	return moved
 }
 
 func number(n *int32) string {
@@ -151,7 +151,7 @@ func number(n *int32) string {
 func (w *world) work(names ...string) *world {
 	for i := range w.in.Units {
 		u := &w.in.Units[i]
-		if u.Has == "" || len(names) > 0 && !slices.Contains(names, u.Key.String()) || !w.cluster(u.Cluster).Fresh {
+		if u.Has == "" || len(names) > 0 && !slices.Contains(names, u.String()) || !w.cluster(u.Cluster).Fresh {
 			continue
 		}
 		u.Observed = true

@@ -70,7 +70,7 @@ type AdvDeploymentSpec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:MaxItems=64
 	Revisions []Revision `json:"revisions,omitempty"`
 
 	// updateStrategy says how a change gets to the podSets.

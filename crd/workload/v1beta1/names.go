@@ -98,6 +98,21 @@ const (
 	AnnotationAcceptGeneration = GroupName + "/accept-generation"
 )
 
+// Rollouts of an AppSet.
+const (
+	// AnnotationRetry is the id of a rollout that halted, and has it tried again. What
+	// follows a slash asks again: <id>/2.
+	AnnotationRetry = GroupName + "/retry"
+	// LabelRevision is on the ControllerRevisions of the hub, which have the label
+	// LabelAppSetUID, too: the hash of the content that one has, or RevisionRecord.
+	LabelRevision = GroupName + "/revision"
+	// RevisionRecord marks the ControllerRevision that has the record of the rollout, in the
+	// annotation AnnotationRecord. Its name is that of the AppSet and RecordSuffix.
+	RevisionRecord   = "record"
+	RecordSuffix     = "-rollout"
+	AnnotationRecord = GroupName + "/rollout"
+)
+
 // Registrations of clusters: Secrets, or ConfigMaps as in the original systems, in the
 // namespace of the clusters on the hub. The name is that of the cluster.
 const (

@@ -195,6 +195,11 @@ type PodSetStatus struct {
 	// +optional
 	Current *int32 `json:"current,omitempty"`
 
+	// observed says that the podSet's object is as it is to be, and that its own controller
+	// follows it: its content and its budget.
+	// +optional
+	Observed bool `json:"observed,omitempty"`
+
 	// revision is the hash of the content that the podSet is to have.
 	// +optional
 	Revision string `json:"revision,omitempty"`
@@ -234,6 +239,31 @@ type RolloutStatus struct {
 	// stable is the hash of the last content that all podSets reached.
 	// +optional
 	Stable string `json:"stable,omitempty"`
+
+	// state is Installing, Returning, Staged, Waiting, Halted, RollingBack, RolledBack or
+	// Done.
+	// +optional
+	State string `json:"state,omitempty"`
+
+	// message says in a sentence what the rollout waits for, or why it halted.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// budget is how many instances of all clusters together may be unavailable. Absent:
+	// there is no budget for all.
+	// +optional
+	Budget *int32 `json:"budget,omitempty"`
+
+	// charged is how much of the budget is in use.
+	// +optional
+	Charged int32 `json:"charged,omitempty"`
+
+	// passed are the podSets that the rollout went on without, as cluster/podSet.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1024
+	Passed []string `json:"passed,omitempty"`
 
 	// stage that is under way, or waits.
 	// +optional

@@ -68,8 +68,8 @@ type protocol struct {
 	reserves bool
 }
 
-// real is the protocol of the product.
-func real() protocol {
+// ours is the protocol of the product.
+func ours() protocol {
 	return protocol{account: account, room: plan.Room, ceiling: plan.Account.CeilingFor, reserves: true}
 }
 

@@ -19,7 +19,7 @@ func TestProtocol(t *testing.T) {
 			&space{budget: 1, direct: true}, &space{budget: 1, prompt: true}, &space{budget: 1})
 	}
 	for _, s := range spaces {
-		s.protocol = real()
+		s.protocol = ours()
 		states, broken := s.explore()
 		t.Logf("budget %d, %d failures, prompt %v, direct %v: %d states", s.budget, s.failures, s.prompt, s.direct, states)
 		if broken != nil {
@@ -34,7 +34,7 @@ func TestSimplerProtocols(t *testing.T) {
 	charge := func(f func(a plan.Account) int32) func() protocol { return func() protocol { return simple(f) } }
 	but := func(change func(p *protocol)) func() protocol {
 		return func() protocol {
-			p := real()
+			p := ours()
 			change(&p)
 			return p
 		}

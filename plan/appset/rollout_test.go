@@ -1,0 +1,183 @@
+package appset
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+)
+
+const colours = `
+metadata: {name: web, namespace: shop, uid: web-1, generation: 1}
+spec:
+  podSpec: {deployType: tapp, template: {spec: {containers: [{name: web, image: nginx:1}]}}}
+  updateStrategy: {upgradeType: canary|blue|green, needWaitingForConfirm: true, maxConcurrentClusters: 2}
+  clusterTopology:
+    clusters:
+    - {name: one, podSets: [{name: web-gz01-canary, replicas: 1}, {name: web-gz01-blue, replicas: 2}]}
+    - {name: two, podSets: [{name: web-gz01-canary, replicas: 1}, {name: web-gz01-blue, replicas: 2}]}
+`
+
+func image(name string) func(*v1beta1.AppSet) {
+	return func(a *v1beta1.AppSet) { a.Spec.PodSpec.Template.Spec.Containers[0].Image = name }
+}
+
+// runs are the images that the podSets of a cluster are asked to have, in order.
+func (w *world) runs(cluster, want string) *world {
+	w.Helper()
+	w.workIn(cluster)
+	c := w.clusters[cluster]
+	var got []string
+	for _, p := range c.Part.Status.AggrStatus.PodSets {
+		got = append(got, strings.TrimPrefix(p.Name, "web-gz01-")+"="+p.Version)
+	}
+	if text := strings.Join(got, " "); text != want {
+		w.Fatalf("cluster %s runs %s, want %s", cluster, text, want)
+	}
+	return w
+}
+
+// TestCanaryBlue: a change of the template goes through the stages, past gates that are
+// confirmed, and what waits is held back whole.
+func TestCanaryBlue(t *testing.T) {
+	w := newWorld(t, colours, "one", "two").install().says(v1beta1.PhaseRunning, "6/6/0 1", "")
+	w.edit(image("nginx:2"))
+	w.settle().expect("Apply one", "Apply two").runs("one", "canary=2 blue=1").runs("two", "canary=2 blue=1")
+	w.settle().expect().says(v1beta1.PhaseWaitingForConfirm, "6/6/0 1/2", "")
+	if c := w.condition(v1beta1.ConditionAwaitingConfirmation); c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "stage canary is done") {
+		t.Errorf("%+v", c)
+	}
+	if r := w.app.Status.Rollout; r.State != "Waiting" || r.Stage != "canary" || r.Stages[0].State != "Waiting" || r.Stages[1].State != "Pending" {
+		t.Errorf("%+v", r)
+	}
+	w.edit(func(a *v1beta1.AppSet) { a.Spec.UpdateStrategy.NeedWaitingForConfirm = false })
+	w.settle().expect().says(v1beta1.PhaseWaitingForConfirm, "6/6/0 1/2", "")
+	w.confirm().settle().expect("Apply one", "Apply two").runs("one", "canary=2 blue=2").runs("two", "canary=2 blue=2")
+	w.settle().expect().says(v1beta1.PhaseRunning, "6/6/0 2", "")
+	if c := w.condition(v1beta1.ConditionAwaitingConfirmation); c.Status != metav1.ConditionFalse {
+		t.Errorf("%+v", c)
+	}
+	for _, cluster := range w.clusters {
+		if len(cluster.Part.Spec.Revisions) > 0 {
+			t.Error("something is held back at rest")
+		}
+	}
+}
+
+// TestUndo: the spec that is set back returns at once, without gates.
+func TestUndo(t *testing.T) {
+	w := newWorld(t, colours, "one", "two").install()
+	w.edit(image("nginx:2"))
+	w.settle().work().settle()
+	w.wrote = nil
+	w.edit(image("nginx:1"))
+	w.settle().expect("Apply one", "Apply two").runs("one", "canary=1 blue=1")
+	w.work().settle().says(v1beta1.PhaseRunning, "6/6/0 1", "")
+}
+
+// TestHalted: a unit that makes no progress halts the rollout where it is.
+func TestHalted(t *testing.T) {
+	w := newWorld(t, colours, "one", "two").install()
+	w.edit(image("nginx:bad"))
+	w.settle().expect("Apply one", "Apply two")
+	w.now = w.now.Add(10 * time.Minute)
+	w.settle()
+	id := w.app.Status.Rollout.ID
+	w.says(v1beta1.PhaseHalted, "6/6/0 1", "RolloutHalted: the rollout "+id+" halted: 2 of 2 clusters of stage canary failed, and no more than 0 may: one/web-gz01-canary: "+
+		"it made no progress for 10m0s: 0 of 1 instances have the content, and 1 are available. Set the spec back to return, or annotate the AppSet with workload.dmall.com/retry="+id+" to try again")
+	if got := w.clusters["one"].Part.Spec.Topology.PodSets[0].MaxUnavailable; got == nil || *got != 0 {
+		t.Errorf("its budget is %v", got)
+	}
+	w.wrote = nil
+	annotate(w, v1beta1.AnnotationRetry, id)
+	w.settle().expect("Apply one", "Apply two").work().settle().says(v1beta1.PhaseWaitingForConfirm, "6/6/0 1/bad", "")
+}
+
+// TestJoin: a cluster that joins while a gate waits is created with what is stable.
+func TestJoin(t *testing.T) {
+	w := newWorld(t, colours, "one", "two", "three").install()
+	w.edit(image("nginx:2"))
+	w.settle().work().settle()
+	w.wrote = nil
+	id := w.app.Status.Rollout.ID
+	w.edit(func(a *v1beta1.AppSet) {
+		more := *a.Spec.ClusterTopology.Clusters[1].DeepCopy()
+		more.Name = "three"
+		a.Spec.ClusterTopology.Clusters = append(a.Spec.ClusterTopology.Clusters, more)
+	})
+	w.settle().runs("three", "canary=2 blue=1")
+	w.settle().says(v1beta1.PhaseWaitingForConfirm, "9/9/0 1/2", "")
+	if w.app.Status.Rollout.ID != id {
+		t.Error("it is another rollout")
+	}
+	w.confirm().settle().work().settle().work().settle().says(v1beta1.PhaseRunning, "9/9/0 2", "")
+}
+
+// TestFleetBudget: grants are in the parts, and the record has their bounds before.
+func TestFleetBudget(t *testing.T) {
+	w := newWorld(t, colours, "one", "two")
+	w.edit(func(a *v1beta1.AppSet) {
+		a.Spec.UpdateStrategy = v1beta1.UpdateStrategy{MaxUnavailable: new(intstr.FromInt32(1)), MaxConcurrentClusters: new(intstr.FromInt32(2))}
+	})
+	w.install()
+	w.edit(image("nginx:2"))
+	for range 6 {
+		w.settle().expect(w.wrote...)
+		granted := int32(0)
+		for _, cluster := range w.clusters {
+			for _, p := range cluster.Part.Spec.Topology.PodSets {
+				seen := (&site{Cluster: *cluster, ours: true}).podSet(p.Name)
+				if p.MaxUnavailable != nil && (seen == nil || !seen.Observed || cluster.Part.Status.ObservedGeneration != cluster.Part.Generation) {
+					granted += *p.MaxUnavailable
+				}
+			}
+		}
+		if granted > 1 {
+			t.Fatalf("%d are granted", granted)
+		}
+		w.work()
+	}
+	w.settle().says(v1beta1.PhaseRunning, "6/6/0 2", "")
+}
+
+// TestHistory: what was stable before is kept, within the limit.
+func TestHistory(t *testing.T) {
+	w := newWorld(t, colours, "one", "two")
+	w.edit(func(a *v1beta1.AppSet) {
+		a.Spec.UpdateStrategy = v1beta1.UpdateStrategy{}
+		a.Spec.RevisionHistoryLimit = new(int32(1))
+	})
+	w.install()
+	for _, name := range []string{"nginx:2", "nginx:3", "nginx:4"} {
+		w.edit(image(name))
+		for range 4 {
+			w.settle().work().settle()
+		}
+	}
+	w.says(v1beta1.PhaseRunning, "6/6/0 4", "")
+	var records, histories int
+	for _, r := range w.revisions {
+		if r.Labels[v1beta1.LabelRevision] == v1beta1.RevisionRecord {
+			records++
+		} else {
+			histories++
+		}
+	}
+	if records != 1 || histories != 2 {
+		t.Errorf("%d records, %d revisions", records, histories)
+	}
+}
+
+// TestLostRecord: without a record, what runs is stable.
+func TestLostRecord(t *testing.T) {
+	w := newWorld(t, colours, "one", "two").install()
+	w.revisions = []*appsv1.ControllerRevision{}
+	w.edit(image("nginx:2"))
+	w.settle().runs("one", "canary=2 blue=1").runs("two", "canary=2 blue=1")
+	w.settle().says(v1beta1.PhaseWaitingForConfirm, "6/6/0 1/2", "")
+}
