@@ -1,9 +1,11 @@
 package webhook
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
@@ -14,6 +16,7 @@ import (
 	"tkestack.io/tapp/webhook/advdeployment"
 	"tkestack.io/tapp/webhook/app"
 	"tkestack.io/tapp/webhook/appset"
+	"tkestack.io/tapp/webhook/confirmation"
 	"tkestack.io/tapp/webhook/review"
 	"tkestack.io/tapp/webhook/tapp"
 )
@@ -114,7 +117,16 @@ func appWebhooks(b Backend) ([]Webhook, error) {
 }
 
 func appSetWebhooks(b Backend) ([]Webhook, error) {
+	appSets, err := client.NewAppSets(b.API)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of AppSets: %w", err)
+	}
+	gates := confirmation.Webhook{AppSet: func(ctx context.Context, namespace, name string) (*v1beta1.AppSet, error) {
+		return appSets.AppSets(namespace).Get(ctx, name, metav1.GetOptions{})
+	}}
 	return []Webhook{
+		{Name: "mutate.confirmation.tkestack.io", Path: "/mutate/confirmation", Mutates: true, Version: v1beta1.SchemeGroupVersion, Resources: []string{"confirmations"},
+			Handler: review.Handler("mutate-confirmation", b.Reviews, review.Decode[*v1beta1.Confirmation], gates.Mutate)},
 		{Name: "validate.appset.tkestack.io", Path: "/validate/appset", Version: v1beta1.SchemeGroupVersion, Resources: []string{"appsets"},
 			Handler: review.Handler("validate-appset", b.Reviews, review.Decode[*v1beta1.AppSet], appset.Validate)},
 	}, nil

@@ -83,6 +83,7 @@ var rooms = []room{
 	{name: "webhook/rule", only: []string{"k8s.io/apimachinery"}},
 	{name: "webhook/tapp", may: []string{"plan/tapp", "plan/template", "crd/tapp/v1", "crd/client", "webhook/review", "webhook/rule", "process/parallel"}},
 	{name: "webhook/advdeployment", may: []string{"plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
+	{name: "webhook/confirmation", may: []string{"crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/appset", may: []string{"plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/app", may: []string{"crd/app/v1", "crd/client", "webhook/review", "webhook/rule"}},
 	// The web page: files, and the handler that serves them.

@@ -16,6 +16,7 @@ apiVersion: workload.dmall.com/v1beta1
 kind: AppSet
 metadata: {name: %s}
 spec:
+  updateStrategy: {maxConcurrentClusters: 100%%}
   serviceName: inner.example.com
   meta: {sym-available-zone: bj4}
   podSpec:
@@ -44,7 +45,7 @@ func TestAppSet(t *testing.T) {
 				t.Errorf("%d statuses", statuses)
 			}
 			delete(writes, "patch appsets/status")
-			if want := map[string]int{"patch appsets": 1}; !maps.Equal(writes, want) {
+			if want := map[string]int{"patch appsets": 1, "create controllerrevisions": 2, "patch controllerrevisions": 1}; !maps.Equal(writes, want) {
 				t.Errorf("on the hub it wrote %v, want %v", writes, want)
 			}
 			if got, want := hub.Kubectl("get", "as"), "NAME   DESIRED   AVAILABLE   UNAVAILABLE   VERSION   STATUS    AGE\nshop   9         9           0             v1        Running"; !strings.HasPrefix(got, want) {

@@ -1,0 +1,102 @@
+// Package confirmation judges and completes Confirmations. Each rule has a file
+// (rule_*.go), a name that is a label of metrics, and sentences that say what to do.
+//
+// It writes who confirmed, and the AppSet as owner. Nothing here is needed for safety: the
+// controller takes a Confirmation only by the token of the gate that waits, and a policy of
+// the chart holds that nobody speaks for somebody else also while this is away.
+package confirmation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/webhook/review"
+	"tkestack.io/tapp/webhook/rule"
+)
+
+// Webhook answers reviews of Confirmations.
+type Webhook struct {
+	// AppSet reads one live.
+	AppSet func(ctx context.Context, namespace, name string) (*v1beta1.AppSet, error)
+}
+
+// gate is a Confirmation with the AppSet that it is about; nil: there is none.
+type gate struct {
+	confirmation *v1beta1.Confirmation
+	app          *v1beta1.AppSet
+}
+
+func rules() rule.Rules[gate] {
+	return rule.Rules[gate]{
+		{Name: "AppSet", Judge: judgeAppSet, Alone: true},
+		{Name: "Gate", Judge: judgeGate},
+	}
+}
+
+// Mutate answers reviews of /mutate/confirmation.
+func (w Webhook) Mutate(ctx context.Context, r *review.Request[*v1beta1.Confirmation]) (review.Answer, error) {
+	if r.Operation != admissionv1.Create || r.SubResource != "" {
+		return review.Allow(nil, nil), nil // the schema holds that it does not change
+	}
+	kind := v1beta1.SchemeGroupVersion.WithKind(v1beta1.KindConfirmation)
+	if r.Resource != metav1.GroupVersionResource(v1beta1.Confirmations()) || r.Kind != metav1.GroupVersionKind(kind) {
+		return review.Answer{}, review.WrongKind(v1beta1.Confirmations(), &r.AdmissionRequest)
+	}
+	if r.Object == nil {
+		return review.Answer{}, errors.New("the request has no object")
+	}
+	g := gate{confirmation: r.Object}
+	app, err := w.AppSet(ctx, r.Namespace, r.Object.Spec.AppSet)
+	switch {
+	case err == nil:
+		g.app = app
+	case !apierrors.IsNotFound(err):
+		return review.Answer{}, fmt.Errorf("reading AppSet %s: %w", r.Object.Spec.AppSet, err)
+	}
+	var warnings rule.Warnings
+	denied, err := rules().Judge(ctx, &g, nil, &warnings)
+	if err != nil {
+		return review.Answer{}, fmt.Errorf("%w (%w)", review.ErrOutOfTime, err)
+	}
+	if len(denied) > 0 {
+		return review.Deny(rule.Invalid(kind.GroupKind(), r.Name, denied), rule.Names(denied)), nil
+	}
+	patch, err := stamp(&g, r.UserInfo.Username)
+	if err != nil {
+		return review.Answer{}, err
+	}
+	a := review.Allow(nil, nil)
+	a.SetPatch(patch)
+	return a, nil
+}
+
+// stamp who confirms, and whose gate it is: a Confirmation goes with its AppSet.
+func stamp(g *gate, user string) ([]byte, error) {
+	owner := metav1.OwnerReference{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: v1beta1.KindAppSet, Name: g.app.Name, UID: g.app.UID}
+	owners := g.confirmation.OwnerReferences
+	if !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == owner.UID }) {
+		owners = append(slices.Clone(owners), owner)
+	}
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "add", "path": "/spec/confirmedBy", "value": user},
+		{"op": "add", "path": "/metadata/ownerReferences", "value": owners},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the patch: %w", err)
+	}
+	return patch, nil
+}
+
+// invalid is a finding of which the value is no news: the sentence says what is wrong.
+func invalid(path, why string) *field.Error {
+	return field.Invalid(field.NewPath(path), field.OmitValueType{}, why)
+}
