@@ -58,7 +58,7 @@ func HistoryOfParts(parts map[string]*v1beta1.AdvDeployment, order []string) *Hi
 			if placed.Chart != nil {
 				podSet.Chart = &v1beta1.ChartSpec{RawChart: placed.Chart.RawChart, ChartURL: placed.Chart.ChartURL}
 				if placed.Chart.SecretRef != nil {
-					out.Charts[name+"/"+placed.Name] = digestIn(placed.Chart.SecretRef)
+					out.Charts[name+"/"+placed.Name] = DigestIn(placed.Chart.SecretRef)
 				}
 			}
 			cluster.PodSets = append(cluster.PodSets, podSet)
