@@ -48,6 +48,7 @@ var rooms = []room{
 	{healthRoom, hysteresis},
 	{kubeconfigRoom, credentials},
 	{advDeploymentRoom, advDeploymentPlans},
+	{rolloutRoom, rollouts},
 	{appSetRoom, appSetPlans},
 	{appSetShellRoom, appSetShell},
 	{helmRoom, helmRecords},
@@ -127,6 +128,8 @@ const (
 	kubeconfigRoom = "fleet/kubeconfig"
 
 	appSetRoom        = "plan/appset"
+	rolloutRoom       = "plan/rollout"
+	budgetModelRoom   = "test/model/rollout"
 	advDeploymentRoom = "plan/advdeployment"
 	appSetShellRoom   = "controller/appset"
 
@@ -161,6 +164,8 @@ var stages = []stage{
 	{kubeconfigRoom, kubeconfigRoom, [][]string{nil}, []string{kubeconfigRoom}},
 	{fleetRoom, fleetRoom, [][]string{nil}, []string{fleetRoom}},
 	{hookRoom, hookRoom, [][]string{quick, thorough}, []string{hookRoom, planRoom, inPlaceRoom, templateRoom, typesRoom}},
+	{rolloutRoom, rolloutRoom, [][]string{nil}, []string{rolloutRoom}},
+	{budgetModelRoom, budgetModelRoom, [][]string{{"-test.run=TestProtocol"}}, []string{rolloutRoom}},
 	{appSetRoom, appSetRoom, [][]string{quick, thorough}, []string{appSetRoom}},
 	{advDeploymentRoom, advDeploymentRoom, [][]string{nil}, []string{advDeploymentRoom}},
 	{appSetShellRoom, appSetShellRoom, [][]string{nil}, []string{appSetShellRoom}},
