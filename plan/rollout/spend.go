@@ -149,11 +149,11 @@ func (s *spending) goOn(i int) {
 		want = min(a.Remaining, a.Desired)
 	}
 	switch {
-	case !s.isInChange(i):
 	case s.isHeldBack(u, v):
 		if u.Grant == nil || held > 0 {
 			s.write(i, 0)
 		}
+	case !s.isInChange(i):
 	case s.excess > 0 && held > 0:
 		cut := min(int64(held), s.excess)
 		s.excess -= cut
