@@ -51,6 +51,7 @@ func TestRollout(t *testing.T) {
 	}
 	b.shows(".history", "template.spec.containers[main].image: web:1 -> web:2") // it came while the view was open
 	b.shoot(pictures + "/live-light.png")
+	b.expect("404") // the cluster has no AppSets
 }
 
 // TestActionsOfTheUser: an action shows the plan first, and is done with the rights of the
@@ -59,8 +60,8 @@ func TestActionsOfTheUser(t *testing.T) {
 	r := newRig(t)
 	r.Create(gen.TApp("web", gen.Replicas(6), gen.Default(gen.Simulated()), gen.MaxUnavailable("2")))
 	r.WaitReady("web")
-	see := rbacv1.PolicyRule{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{"", "apps", "apps.tkestack.io", "appcontroller.k8s.io"},
-		Resources: []string{"tapps", "apps", "pods", "persistentvolumeclaims", "controllerrevisions", "events"}}
+	see := rbacv1.PolicyRule{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{"", "apps", "apps.tkestack.io", "appcontroller.k8s.io", "workload.dmall.com"},
+		Resources: []string{"tapps", "apps", "appsets", "pods", "persistentvolumeclaims", "controllerrevisions", "events"}}
 	steer := rbacv1.PolicyRule{Verbs: []string{"patch"}, APIGroups: []string{"apps.tkestack.io"}, Resources: []string{"tapps"}}
 	b := open(t, desk, r.dashboard(r.kubeconfig("jane", see, steer), "-n", r.NS))
 	b.shows(".row", "web")
@@ -92,6 +93,8 @@ func TestActionsOfTheUser(t *testing.T) {
 		t.Error("the restart was not refused")
 	}
 
+	b.expect("404") // the cluster has no AppSets
+
 	// The port is open to the machine, the API to the page alone.
 	for what, header := range map[string]http.Header{"no token": {}, "a wrong one": {"Authorization": {"Bearer wrong"}}} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.Split(b.location(), "#")[0]+"api/v1/tapps", nil)
@@ -117,6 +120,7 @@ func TestNoRights(t *testing.T) {
 	b.shows(".denied", "You may not see tapps")
 	b.shows(".denied", `cannot list resource "tapps"`)
 	b.shows(".denied", "kubectl auth can-i list tapps -n "+r.NS)
+	b.expect("404") // the cluster has no AppSets
 	if n := b.expect("403"); n == 0 {
 		t.Error("nothing was refused")
 	}

@@ -95,7 +95,7 @@ export async function watch(path, handlers, signal) {
         handlers.refused?.(e);
         if (e.code === 401) return;
         mine.id = '';
-        pause = longest;
+        pause = e.code === 404 ? 8 * longest : longest; // a kind that is not installed may be one day
       } else late(e.message);
     }
     if (Date.now() - began > longest) pause = shortest; // it went well for a while
