@@ -17,5 +17,6 @@ func Rules() rule.Rules[v1beta1.AdvDeployment] {
 	return rule.Rules[v1beta1.AdvDeployment]{
 		{Name: "Units", Judge: judgeUnits, Advise: adviseUnits},
 		{Name: "Immutable", Compare: compareImmutable},
+		{Name: "Charts", Advise: adviseCharts},
 	}
 }
