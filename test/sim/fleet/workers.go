@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/podset"
 	"tkestack.io/tapp/test/sim/apiserver"
 )
 
@@ -125,13 +126,19 @@ func (r *running) status(p *v1beta1.AdvDeployment, wrong bool) v1beta1.AdvDeploy
 	out := *p.Status.DeepCopy()
 	out.ObservedGeneration = p.Generation
 	sums := v1beta1.AdvDeploymentAggregate{Status: v1beta1.PhaseRunning}
+	contents := map[string]string{}
+	units, _, _ := podset.Placed(p)
+	for i := range units {
+		contents[units[i].PodSet.Name] = units[i].Hash
+	}
 	for i := range p.Spec.Topology.PodSets {
 		s := &p.Spec.Topology.PodSets[i]
 		has := r.podSets[s.Name]
 		if has == nil {
 			has = &instances{}
 		}
-		one := v1beta1.PodSetStatus{Name: s.Name, Desired: int32(s.Replicas.IntValue()), Available: has.count, Version: s.Version, Revision: s.Revision}
+		one := v1beta1.PodSetStatus{Name: s.Name, Desired: int32(s.Replicas.IntValue()), Available: has.count, Version: s.Version,
+			Observed: true, Revision: contents[s.Name], Budget: s.MaxUnavailable}
 		if wrong {
 			one.Available = 0
 		}
