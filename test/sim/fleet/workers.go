@@ -161,8 +161,15 @@ func (r *running) status(p *v1beta1.AdvDeployment, wrong bool) v1beta1.AdvDeploy
 }
 
 // collect is the hub's garbage collection: of AppSets that are deleted in the foreground
-// or orphaned.
+// or orphaned, and of revisions whose AppSet is gone.
 func (w *world) collect() func() {
+	for _, o := range apiserver.All[object](w.hub.Store, apiserver.Revisions) {
+		for _, ref := range o.GetOwnerReferences() {
+			if owner := w.hub.Get(appSets, apiserver.KeyOf(o.GetNamespace(), ref.Name)); owner == nil || owner.GetUID() != ref.UID {
+				return func() { _, _ = w.hub.Remove(apiserver.Revisions, apiserver.Key(o), metav1.DeleteOptions{}, w.as("gc")) }
+			}
+		}
+	}
 	for _, a := range apiserver.All[*v1beta1.AppSet](w.hub.Store, appSets) {
 		for _, f := range []string{apiserver.Foreground, apiserver.Orphan} {
 			if a.DeletionTimestamp != nil && slices.Contains(a.Finalizers, f) {
