@@ -25,20 +25,7 @@ type applied struct {
 
 // apply is a dry run of `kubectl apply` on the server, with its defaults and admission.
 func (s *session) apply(ctx context.Context, u *unstructured.Unstructured, serverSide bool) (*applied, error) {
-	client := s.dynamic.Resource(tappv1.Resource()).Namespace(u.GetNamespace())
-	dryRun := []string{metav1.DryRunAll}
-	live, err := client.Get(ctx, u.GetName(), metav1.GetOptions{})
-	var after *unstructured.Unstructured
-	switch {
-	case apierrors.IsNotFound(err):
-		live = nil
-		after, err = client.Create(ctx, u, metav1.CreateOptions{DryRun: dryRun, FieldManager: "kubectl-client-side-apply"})
-	case err != nil:
-	case serverSide:
-		after, err = client.Apply(ctx, u.GetName(), withoutState(u), metav1.ApplyOptions{DryRun: dryRun, FieldManager: "kubectl"})
-	default:
-		after, err = merge(ctx, client, live, u)
-	}
+	live, after, err := dryRun(ctx, s.dynamic.Resource(tappv1.Resource()).Namespace(u.GetNamespace()), u, serverSide)
 	if err != nil {
 		return nil, err
 	}
@@ -52,12 +39,32 @@ func (s *session) apply(ctx context.Context, u *unstructured.Unstructured, serve
 	return out, err
 }
 
+// dryRun of an apply: what is there, nil for nothing, and what it would become.
+func dryRun(ctx context.Context, client dynamic.ResourceInterface, u *unstructured.Unstructured, serverSide bool) (live, after *unstructured.Unstructured, err error) {
+	dryRun := []string{metav1.DryRunAll}
+	live, err = client.Get(ctx, u.GetName(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		live = nil
+		after, err = client.Create(ctx, u, metav1.CreateOptions{DryRun: dryRun, FieldManager: "kubectl-client-side-apply"})
+	case err != nil:
+	case serverSide:
+		after, err = client.Apply(ctx, u.GetName(), withoutState(u), metav1.ApplyOptions{DryRun: dryRun, FieldManager: "kubectl"})
+	default:
+		after, err = merge(ctx, client, live, u)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return live, after, nil
+}
+
 // merge is a client-side apply: fields that the last apply set and this one does not are
 // removed; fields that others set stay.
 func merge(ctx context.Context, client dynamic.ResourceInterface, live, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	current, err := json.Marshal(live)
 	if err != nil {
-		return nil, fmt.Errorf("reading the TApp: %w", err)
+		return nil, fmt.Errorf("reading the object: %w", err)
 	}
 	modified, err := json.Marshal(withoutState(u))
 	if err != nil {
@@ -66,7 +73,7 @@ func merge(ctx context.Context, client dynamic.ResourceInterface, live, u *unstr
 	original := []byte(live.GetAnnotations()[corev1.LastAppliedConfigAnnotation])
 	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(original, modified, current)
 	if err != nil {
-		return nil, fmt.Errorf("comparing the manifest with the TApp: %w", err)
+		return nil, fmt.Errorf("comparing the manifest with the object: %w", err)
 	}
 	if string(patch) == "{}" {
 		return live, nil

@@ -119,8 +119,12 @@ func (e *environment) connect() (*session, error) {
 func newFleet(e *environment) *cobra.Command {
 	return fleet.New(fleet.Options{
 		Kubeconfig: e.kubeconfig, Streams: e.streams,
-		Usage:  func(err error) error { return usageError{err} },
-		Screen: func(moving bool) fleet.Screen { return newScreen(e.streams.Out, moving) },
+		Usage:   func(err error) error { return usageError{err} },
+		Screen:  func(moving bool) fleet.Screen { return newScreen(e.streams.Out, moving) },
+		Changes: exitChanges,
+		Apply: func(ctx context.Context, files []string, serverSide bool) ([]fleet.Applied, error) {
+			return e.applyAppSets(ctx, files, serverSide)
+		},
 		Instance: func(ctx context.Context, member clientcmd.ClientConfig, tapp, id, output string) error {
 			there := *e
 			there.kubeconfig = member

@@ -11,13 +11,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// manifests reads the TApps of files. Objects of other kinds are left out, with a note.
+// manifests reads the TApps of files.
 func (e *environment) manifests(s *session, files []string) ([]*unstructured.Unstructured, error) {
+	return e.manifestsOf(s, tappv1.GroupVersionKind(), files)
+}
+
+// manifestsOf a kind in files. Objects of other kinds are left out, with a note.
+func (e *environment) manifestsOf(s *session, kind schema.GroupVersionKind, files []string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, file := range files {
 		objects, err := e.read(file)
@@ -25,7 +31,7 @@ func (e *environment) manifests(s *session, files []string) ([]*unstructured.Uns
 			return nil, err
 		}
 		for _, u := range objects {
-			if u.GroupVersionKind() != tappv1.GroupVersionKind() {
+			if u.GroupVersionKind() != kind {
 				_, _ = fmt.Fprintf(e.streams.ErrOut, "Left out: %s %s\n", u.GetKind(), u.GetName())
 				continue
 			}
@@ -39,7 +45,7 @@ func (e *environment) manifests(s *session, files []string) ([]*unstructured.Uns
 		}
 	}
 	if len(out) == 0 {
-		return nil, errors.New("there is no TApp in the manifest")
+		return nil, fmt.Errorf("there is no %s in the manifest", kind.Kind)
 	}
 	return out, nil
 }

@@ -28,6 +28,12 @@ type Stage struct {
 	concurrent *intstr.IntOrString
 }
 
+// Soak is how long the stage has to stay well when it is done.
+func (s *Stage) Soak() time.Duration { return s.soak }
+
+// Concurrent is how many of its clusters may change at once, if so many have work.
+func (s *Stage) Concurrent(clusters int) int { return max(1, scaled(s.concurrent, clusters, true, 1)) }
+
 // Names of stages that are not written down. That of the last one is rest.
 const (
 	groupCanary = "canary"

@@ -67,16 +67,21 @@ type Change struct {
 // String is a sentence such as "2 instances are updated in place (0,2): image of
 // web from web:1 to web:2".
 func (c Change) String() string {
+	return fmt.Sprintf("%s (%s): %s", c.Effect.Words(len(c.IDs)), Ranges(c.IDs), c.Why)
+}
+
+// Words for the effect on a number of instances, such as "2 instances are recreated".
+func (e Effect) Words(n int) string {
 	noun, words := "instances", ""
-	for _, e := range effects {
-		if e.Effect == c.Effect {
-			words = e.many
-			if len(c.IDs) == 1 {
-				noun, words = "instance", e.one
+	for _, known := range effects {
+		if known.Effect == e {
+			words = known.many
+			if n == 1 {
+				noun, words = "instance", known.one
 			}
 		}
 	}
-	return fmt.Sprintf("%d %s %s (%s): %s", len(c.IDs), noun, words, Ranges(c.IDs), c.Why)
+	return fmt.Sprintf("%d %s %s", n, noun, words)
 }
 
 // Preview tells what the rollout of a TApp does as a whole, where Compute tells

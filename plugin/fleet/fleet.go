@@ -34,6 +34,10 @@ type Options struct {
 	Usage func(error) error
 	// Screen shows frames; moving: on a terminal, one in the place of the other.
 	Screen func(moving bool) Screen
+	// Apply is a dry run of kubectl apply for the AppSets of files, and Changes the end of a
+	// command that tells of a change.
+	Apply   func(ctx context.Context, files []string, serverSide bool) ([]Applied, error)
+	Changes error
 	// Instance explains one instance of a TApp in the cluster and namespace of a kubeconfig.
 	Instance func(ctx context.Context, member clientcmd.ClientConfig, tapp, id, output string) error
 }
@@ -61,7 +65,7 @@ func New(o Options) *cobra.Command {
 	all := &common{Options: o}
 	c.PersistentFlags().StringVar(&all.clusterNamespace, "cluster-namespace", "tapp-system", "Namespace of the hub that has the registrations")
 	c.PersistentFlags().BoolVar(&all.allowLocal, "allow-local", false, "Take members at loopback and link-local addresses; the hub's controller needs --allow-local-clusters for it")
-	c.AddCommand(newGet(all), newStatus(all), newExplain(all), newConfirm(all), newPause(all), newResume(all), newOrphans(all))
+	c.AddCommand(newGet(all), newStatus(all), newPlan(all), newExplain(all), newConfirm(all), newPause(all), newResume(all), newOrphans(all))
 	c.AddCommand(newJoin(all), newClusters(all), newSecure(all), newAccept(all))
 	return c
 }

@@ -49,6 +49,8 @@ var rooms = []room{
 	{name: "plan/release", may: []string{"plan/podset", "plan/manifest", "plan/message", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/fluxcd/cli-utils/pkg/kstatus/status"}},
 	{name: "plan/advdeployment", may: []string{"plan/rollout", "plan/podset", "plan/release", "plan/manifest", "plan/message", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/appset", may: []string{"plan/rollout", "plan/manifest", "plan/message", "plan/podset", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	// Composes the planners, to tell of a change beforehand.
+	{name: "plan/foresight", may: []string{"plan/advdeployment", "plan/podset", "plan/rollout", "plan/tapp", "crd/tapp/v1", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/app", may: []string{"plan/manifest", "plan/message", "crd/app/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 
 	// The kinds never import each other, nor the controller.
@@ -84,7 +86,7 @@ var rooms = []room{
 	{name: "webhook/tapp", may: []string{"plan/tapp", "plan/template", "crd/tapp/v1", "crd/client", "webhook/review", "webhook/rule", "process/parallel"}},
 	{name: "webhook/advdeployment", may: []string{"plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/confirmation", may: []string{"crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
-	{name: "webhook/appset", may: []string{"plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
+	{name: "webhook/appset", may: []string{"plan/foresight", "plan/message", "plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/app", may: []string{"crd/app/v1", "crd/client", "webhook/review", "webhook/rule"}},
 	// The web page: files, and the handler that serves them.
 	{name: "api/page", only: []string{}},

@@ -20,6 +20,7 @@ func Rules() rule.Rules[v1beta1.AppSet] {
 		{Name: "Immutable", Compare: compareImmutable},
 		{Name: "Charts", Judge: judgeCharts, Advise: adviseCharts},
 		{Name: "Budget", Advise: adviseBudget},
+		{Name: "Preview", Advise: advisePreview},
 	}
 }
 

@@ -49,6 +49,7 @@ func requestOf(t *testing.T, spec, was string, change ...func(*admissionv1.Admis
 func TestValidate(t *testing.T) {
 	h := review.Handler("validate-appset", review.NewMetrics(prometheus.NewRegistry()), review.Decode[*v1beta1.AppSet], Validate)
 	const good, bad = `{podSpec: {` + template + `}}`, `{podSpec: {deployType: tapp}}`
+	const two = `{podSpec: {` + template + `}, clusterTopology: {clusters: [{name: member1, podSets: [{name: web, replicas: 2, version: v1}]}]}}`
 	const missing = `AppSet.workload.dmall.com "a" is invalid: spec.podSpec.template: Invalid value: deployType InPlaceSet needs a pod template`
 	for _, c := range []struct {
 		name     string
@@ -65,6 +66,8 @@ func TestValidate(t *testing.T) {
 			r.Object.Raw = bytes.Replace(r.Object.Raw, []byte(`"metadata":{`), []byte(`"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z",`), 1)
 		}), "", ""},
 		{"a warning", requestOf(t, `{podSpec: {chart: {rawChart: H4s=}, `+template+`}}`, ""), "", "spec.podSpec.template: it has no effect with deployType helm: the chart has its own"},
+		{"a preview", requestOf(t, strings.Replace(two, "v1", "v2", 1), two), "", "spec.clusterTopology.clusters[member1].podSets[web].version: version v2 labels the pods; their image stays a:1; leave out its tag to have the version there\n" +
+			"stage rest (member1): 2 instances are recreated: only labels and annotations of the template changed; a Deployment makes new pods"},
 		{"a deletion", requestOf(t, bad, "", func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Delete }), "", ""},
 		{"a status", requestOf(t, bad, "", func(r *admissionv1.AdmissionRequest) { r.SubResource = "status" }), "", ""},
 	} {

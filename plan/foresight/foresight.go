@@ -1,0 +1,232 @@
+// Package foresight tells what a change of an AppSet will do in all its clusters, before
+// anything is written. It is pure, and composes the planners that will do it: plan/rollout
+// says in which stages and past which gates, plan/advdeployment what each podSet becomes, and
+// plan/tapp what becomes of its instances.
+//
+// It goes by the specs alone: every instance is taken to run what its spec asked for before.
+package foresight
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/podset"
+	"tkestack.io/tapp/plan/rollout"
+	"tkestack.io/tapp/plan/tapp"
+)
+
+// Preview of a change.
+type Preview struct {
+	// Created: there was no such AppSet before.
+	Created bool `json:"created,omitempty"`
+	// State in which the rollout begins; empty: there is none, since no content changes.
+	State rollout.State `json:"state,omitempty"`
+	// AtOnce is what no stage holds back: scaling, and what is new in a first installation.
+	AtOnce []Change `json:"atOnce,omitempty"`
+	// Stages that have work, in their order.
+	Stages []Stage `json:"stages,omitempty"`
+	// Last is what goes when all others are available.
+	Last []Change `json:"last,omitempty"`
+	// Notes are what else there is to know, in a sentence each.
+	Notes []string `json:"notes,omitempty"`
+	// Problems are why the spec cannot be carried out: then there is nothing else.
+	Problems []podset.Problem `json:"problems,omitempty"`
+}
+
+// Stage of a rollout.
+type Stage struct {
+	Name string `json:"name"`
+	// Clusters of the stage that change, and how many of them do so at once.
+	Clusters   []string `json:"clusters"`
+	Concurrent int      `json:"concurrent"`
+	Changes    []Change `json:"changes"`
+	// Confirm: the rollout waits for a Confirmation after it. SoakSeconds is how long it has
+	// to stay well before the next one.
+	Confirm     bool  `json:"confirm,omitempty"`
+	SoakSeconds int32 `json:"soakSeconds,omitempty"`
+}
+
+// EffectUpgrade: the release of a chart is upgraded. What becomes of its instances, the
+// chart says.
+const EffectUpgrade tapp.Effect = "Upgrade"
+
+// Change is what becomes of some instances of one podSet in one cluster.
+type Change struct {
+	Cluster   string      `json:"cluster"`
+	PodSet    string      `json:"podSet"`
+	Effect    tapp.Effect `json:"effect"`
+	Instances int         `json:"instances"`
+	// IDs of the instances, where they have some.
+	IDs string `json:"ids,omitempty"`
+	Why string `json:"why"`
+}
+
+// Of a change of an AppSet from one spec to another; before is nil for one that is created.
+// The status of after tells which clusters are silent.
+func Of(before, after *v1beta1.AppSet, now time.Time) Preview {
+	units, _, problems := podset.Units(after)
+	if len(problems) > 0 {
+		return Preview{Problems: problems}
+	}
+	f := &foresight{after: after, units: units, is: manifestsOf(after, units), was: map[string]tappManifest{}}
+	if before != nil {
+		f.old, _, _ = podset.Units(before) // with problems nothing ran
+		f.was = manifestsOf(before, f.old)
+	}
+	f.out.Created = before == nil
+	returns := f.returns()
+	decision := rollout.Compute(f.rolloutInput(before != nil, returns, now))
+	f.stages(&decision)
+	f.scaling()
+	f.removed()
+	f.notes(returns)
+	return f.out
+}
+
+// IsEmpty says whether nothing would change.
+func (p *Preview) IsEmpty() bool {
+	return len(p.AtOnce)+len(p.Stages)+len(p.Last)+len(p.Problems) == 0
+}
+
+// foresight in the making.
+type foresight struct {
+	after      *v1beta1.AppSet
+	units, old []podset.Unit
+	// is and was are the TApps that units become and became.
+	is, was map[string]tappManifest
+	out     Preview
+}
+
+// before is a unit as it was; nil: there was none.
+func (f *foresight) before(u *podset.Unit) *podset.Unit {
+	for i := range f.old {
+		if keyOf(&f.old[i]) == keyOf(u) {
+			return &f.old[i]
+		}
+	}
+	return nil
+}
+
+func keyOf(u *podset.Unit) string {
+	return v1beta1.FoldClusterName(u.Cluster) + "/" + u.PodSet.Name
+}
+
+// returns says whether the content asked for is the stable one again.
+func (f *foresight) returns() bool {
+	r := f.after.Status.Rollout
+	return r != nil && r.Stable != "" && r.Stable != podset.Revision(f.old) && r.Stable == podset.Revision(f.units)
+}
+
+// rolloutInput is what the planner of rollouts is asked: all that was asked for before has
+// come about.
+func (f *foresight) rolloutInput(hasStable, returns bool, now time.Time) rollout.Input {
+	in := rollout.Input{
+		UID: string(f.after.UID), Generation: f.after.Generation, Revision: podset.Revision(f.units), Strategy: strategyOf(f.after),
+		HasStable: hasStable, Now: now,
+	}
+	in.Strategy.Paused = false // what waits for it is told, too
+	for i := range f.after.Spec.ClusterTopology.Clusters {
+		c := &f.after.Spec.ClusterTopology.Clusters[i]
+		in.Clusters = append(in.Clusters, rollout.Cluster{Name: v1beta1.FoldClusterName(c.Name), Labels: c.Meta, Fresh: true, Ready: true})
+	}
+	for i := range f.units {
+		u := &f.units[i]
+		unit := rollout.Unit{Key: rollout.Key{Cluster: v1beta1.FoldClusterName(u.Cluster), Name: u.PodSet.Name}, Group: u.Group, Replicas: u.Replicas, Target: u.Hash}
+		if was := f.before(u); was != nil {
+			unit.Stable, unit.Before = was.Hash, was.Hash
+			if returns {
+				unit.Stable = u.Hash
+			}
+			unit.Sight = rollout.Sight{Has: was.Hash, Observed: true, Desired: u.Replicas, Current: u.Replicas, Updated: u.Replicas, Available: u.Replicas}
+		}
+		in.Units = append(in.Units, unit)
+	}
+	return in
+}
+
+// stages as the planner of rollouts has them, with what becomes of their units.
+func (f *foresight) stages(d *rollout.Decision) {
+	changed := make([][]Change, len(f.units))
+	any := false
+	for i := range f.units {
+		if changed[i] = f.content(&f.units[i]); len(changed[i]) > 0 {
+			any = true
+		}
+	}
+	if !any {
+		return
+	}
+	f.out.State = d.State
+	last := -1
+	if d.State == rollout.Staged || d.State == rollout.Waiting {
+		for k := range d.Stages {
+			if d.Stages[k].Work {
+				last = k
+			}
+		}
+	}
+	staged := map[int]bool{}
+	for k := 0; k <= last; k++ {
+		stage := &d.Stages[k]
+		out := Stage{Name: stage.Name, Confirm: stage.Confirm && k != last, SoakSeconds: int32(stage.Soak().Seconds())}
+		for _, i := range stage.Units {
+			if d.Units[i].Stage != k || len(changed[i]) == 0 {
+				continue
+			}
+			staged[i] = true
+			out.Changes = append(out.Changes, changed[i]...)
+			if name := f.units[i].Cluster; !slices.Contains(out.Clusters, name) {
+				out.Clusters = append(out.Clusters, name)
+			}
+		}
+		if len(out.Changes) > 0 {
+			out.Concurrent = min(stage.Concurrent(len(out.Clusters)), len(out.Clusters))
+			f.out.Stages = append(f.out.Stages, out)
+		}
+	}
+	for i := range changed {
+		if !staged[i] {
+			f.out.AtOnce = append(f.out.AtOnce, changed[i]...)
+		}
+	}
+}
+
+// removed units go last.
+func (f *foresight) removed() {
+	for i := range f.old {
+		u := &f.old[i]
+		if u.Replicas > 0 && !slices.ContainsFunc(f.units, func(other podset.Unit) bool { return keyOf(&other) == keyOf(u) }) {
+			f.out.Last = append(f.out.Last, Change{u.Cluster, u.PodSet.Name, tapp.EffectScaleDown, int(u.Replicas), idsOf(u).text(), "the spec has the podSet no more"})
+		}
+	}
+}
+
+func (f *foresight) notes(returns bool) {
+	note := func(format string, args ...any) { f.out.Notes = append(f.out.Notes, fmt.Sprintf(format, args...)) }
+	s, r := &f.after.Spec.UpdateStrategy, f.after.Status.Rollout
+	changes := len(f.out.Stages) > 0 || returns
+	switch {
+	case returns:
+		note("this is the content of the stable revision: all clusters return to it at once, without stages and gates")
+	case changes && r != nil && r.Stable != "" && r.Revision != r.Stable:
+		note("the rollout that is under way (%s) ends with this; the stages are told as if it were done", cmp.Or(r.ID, r.Revision))
+	}
+	if changes && s.Paused {
+		note("spec.updateStrategy.paused is true: updates start when it is false")
+	}
+	if changes && s.MaxUnavailable != nil {
+		note("at most %s of all instances are unavailable at once, in all clusters together", s.MaxUnavailable)
+	}
+	if slices.ContainsFunc(s.Stages, func(s v1beta1.Stage) bool { return s.ClusterSelector != nil }) {
+		note("stages with a clusterSelector are told by the meta of clusterTopology alone, without that of registrations")
+	}
+	for i := range f.after.Status.AggrStatus.Clusters {
+		c := &f.after.Status.AggrStatus.Clusters[i]
+		if c.State != "" && (c.State != v1beta1.ClusterReady || c.AsOf != nil) && !f.out.IsEmpty() {
+			note("nothing current is known of cluster %s (%s): what is to be done there waits for it", c.Name, c.State)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package foresight
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/advdeployment"
+	"tkestack.io/tapp/plan/podset"
+	"tkestack.io/tapp/plan/tapp"
+)
+
+// ids of the instances of a unit, as a TApp has them. Types without ids count from 0.
+type ids struct {
+	tapp.IDs
+	named bool
+}
+
+func idsOf(u *podset.Unit) ids {
+	out := ids{tapp.IDs{Count: int(u.Replicas)}, u.Content.DeployType == v1beta1.DeployInPlaceSet || u.Content.DeployType == v1beta1.DeployStatefulSet}
+	if u.PodSet.Ordinals != nil && out.named {
+		out.Start = int(u.PodSet.Ordinals.Start)
+	}
+	return out
+}
+
+// text of ids; empty where instances have none.
+func (i ids) text() string {
+	if !i.named {
+		return ""
+	}
+	return tapp.Ranges(i.All())
+}
+
+// without are the ids that others has not, and common those that both have.
+func (i ids) without(others ids) (left, common []int) {
+	for _, id := range i.All() {
+		if others.Has(id) {
+			common = append(common, id)
+		} else {
+			left = append(left, id)
+		}
+	}
+	return left, common
+}
+
+func (i ids) textOf(some []int) string {
+	if !i.named {
+		return ""
+	}
+	return tapp.Ranges(some)
+}
+
+// scaling of units that were there before goes to all clusters at once.
+func (f *foresight) scaling() {
+	for i := range f.units {
+		u := &f.units[i]
+		was := f.before(u)
+		if was == nil {
+			continue
+		}
+		is, had := idsOf(u), idsOf(was)
+		gone, _ := had.without(is)
+		come, _ := is.without(had)
+		if len(gone) > 0 {
+			f.out.AtOnce = append(f.out.AtOnce, Change{u.Cluster, u.PodSet.Name, tapp.EffectScaleDown, len(gone), had.textOf(gone), whyScaled(had, is)})
+		}
+		if len(come) > 0 {
+			f.out.AtOnce = append(f.out.AtOnce, Change{u.Cluster, u.PodSet.Name, tapp.EffectCreate, len(come), is.textOf(come), whyScaled(had, is)})
+		}
+	}
+}
+
+func whyScaled(was, is ids) string {
+	if was.Start != is.Start {
+		return fmt.Sprintf("ids begin at %d instead of %d, and replicas are %d", is.Start, was.Start, is.Count)
+	}
+	return fmt.Sprintf("replicas from %d to %d", was.Count, is.Count)
+}
+
+// content is what another content does to the instances of a unit.
+func (f *foresight) content(u *podset.Unit) []Change {
+	was := f.before(u)
+	if was == nil {
+		if u.Replicas == 0 {
+			return nil
+		}
+		return []Change{{u.Cluster, u.PodSet.Name, tapp.EffectCreate, int(u.Replicas), idsOf(u).text(), "the podSet is new"}}
+	}
+	_, common := idsOf(u).without(idsOf(was))
+	if u.Hash == was.Hash || len(common) == 0 {
+		return nil
+	}
+	c := Change{Cluster: u.Cluster, PodSet: u.PodSet.Name, Instances: len(common), IDs: idsOf(u).textOf(common)}
+	if u.Content.DeployType == v1beta1.DeployHelm {
+		c.Effect, c.Why = EffectUpgrade, whyUpgraded(was, u)
+		return []Change{c}
+	}
+	change, ok := instanceOf(f.was[keyOf(was)], f.is[keyOf(u)], common[0])
+	switch {
+	case !ok: // what the object has, and its pods have not
+		return nil
+	case u.Content.DeployType != v1beta1.DeployInPlaceSet:
+		why := strings.TrimPrefix(change.Why, `template "default" changed: `)
+		c.Effect, c.Why = tapp.EffectRecreate, fmt.Sprintf("%s; a %s makes new pods", why, kinds[u.Content.DeployType])
+	default:
+		c.Effect, c.Why = change.Effect, change.Why
+	}
+	return []Change{c}
+}
+
+var kinds = map[string]string{v1beta1.DeployStatefulSet: "StatefulSet", v1beta1.DeployDeployment: "Deployment"} //nolint:gochecknoglobals // a table
+
+func whyUpgraded(was, is *podset.Unit) string {
+	from, to := was.Content.Chart, is.Content.Chart
+	switch {
+	case from != nil && to != nil && *from != *to:
+		return "another chart, which is not rendered here"
+	case was.Version != is.Version:
+		return fmt.Sprintf("version from %s to %s; the chart is not rendered here", was.Version, is.Version)
+	}
+	return "other values; the chart is not rendered here"
+}
+
+// tappManifest is the TApp of a unit, as plan/advdeployment makes it; nil: none.
+type tappManifest = *tappv1.TApp
+
+// manifestsOf units: what the controllers of their clusters would make of them. Units of other
+// types are asked about as if they were TApps, to know what of their template changed.
+func manifestsOf(a *v1beta1.AppSet, units []podset.Unit) map[string]tappManifest {
+	out := map[string]tappManifest{}
+	byCluster := map[string][]podset.Unit{}
+	for i := range units {
+		u := &units[i]
+		if u.Content.Template == nil {
+			continue
+		}
+		if u.Content.DeployType != v1beta1.DeployInPlaceSet {
+			t := &tappv1.TApp{}
+			t.Namespace, t.Name, t.UID = a.Namespace, u.PodSet.Name, "foresight"
+			t.Spec.Template = *u.Content.Template.DeepCopy()
+			t.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{v1beta1.LabelRelease: u.PodSet.Name}}
+			out[keyOf(u)] = t
+			continue
+		}
+		byCluster[u.Cluster] = append(byCluster[u.Cluster], *u)
+	}
+	for cluster, some := range byCluster { // one after the other; their order does not matter
+		d := &v1beta1.AdvDeployment{Spec: podset.Part(a, some)}
+		d.Namespace, d.Name, d.UID, d.Finalizers = a.Namespace, a.Name, "foresight", []string{v1beta1.Finalizer}
+		plan := advdeployment.Compute(advdeployment.Input{AdvDeployment: d})
+		for i := range plan.Actions {
+			action := &plan.Actions[i]
+			t := &tappv1.TApp{}
+			if action.Child.Kind != advdeployment.TApp || runtime.DefaultUnstructuredConverter.FromUnstructured(action.Manifest, t) != nil {
+				continue
+			}
+			t.UID = "foresight"
+			out[v1beta1.FoldClusterName(cluster)+"/"+action.Child.Name] = t
+		}
+	}
+	return out
+}
+
+// instanceOf tells what becomes of one instance; false: nothing. The pods of a unit have one
+// template, so that what holds for one holds for all.
+func instanceOf(was, is tappManifest, id int) (tapp.Change, bool) {
+	if was == nil || is == nil {
+		return tapp.Change{}, false
+	}
+	one := is.DeepCopy()
+	one.Spec.Replicas, one.Spec.Ordinals = new(int32(1)), &tappv1.Ordinals{Start: int32(id)}
+	pod := tapp.PodOf(was, tappv1.DefaultTemplateName, id)
+	if pod == nil {
+		return tapp.Change{}, false
+	}
+	pod.UID, pod.CreationTimestamp = "pod", metav1.NewTime(time.Unix(0, 0))
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(one, tappv1.GroupVersionKind())}
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = []corev1.PodCondition{
+		{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: tappv1.GateInPlaceUpdate, Status: corev1.ConditionTrue},
+	}
+	for _, c := range tapp.Preview(tapp.Input{TApp: one, Pods: []*corev1.Pod{pod}}) {
+		return c, true
+	}
+	return tapp.Change{}, false
+}

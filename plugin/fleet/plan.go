@@ -1,0 +1,138 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/foresight"
+)
+
+// Applied is an AppSet before and after a dry run of an apply.
+type Applied struct {
+	Before *v1beta1.AppSet // nil: it would be created
+	After  *v1beta1.AppSet
+}
+
+// planning tells what a manifest would do.
+type planning struct {
+	*common
+	files      []string
+	serverSide bool
+	output     string
+}
+
+func newPlan(all *common) *cobra.Command {
+	p := &planning{common: all}
+	c := &cobra.Command{
+		Use:   "plan -f FILE",
+		Short: "Tell what applying an AppSet would do in all clusters, in which stages, and why",
+		Long: `Tell what applying an AppSet would do in all clusters, in which stages, and why.
+
+The server is asked what would become of the AppSet (a dry run, with its defaults and admission), and the planners of the
+controllers what they would do about it: the stages and their gates, and for each podSet how many instances are updated in place,
+recreated, created and removed. Nothing is changed, and no other cluster is asked: every instance is taken to run what the
+spec asked for before.
+
+The exit code is 0 if nothing would change, 2 if something would, and 1 if that cannot be told.`,
+		Example: `  kubectl tapp fleet plan -f appset.yaml`,
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return p.run(c.Context()) },
+	}
+	c.Flags().StringArrayVarP(&p.files, "filename", "f", nil, "File or directory with the manifest; - is the standard input")
+	c.Flags().BoolVar(&p.serverSide, "server-side", false, "As kubectl apply --server-side would")
+	c.Flags().StringVarP(&p.output, "output", "o", "", "Output format: json or yaml")
+	return c
+}
+
+// planned is what is told of one AppSet.
+type planned struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	foresight.Preview
+}
+
+func (p *planning) run(ctx context.Context) error {
+	switch {
+	case p.output != "" && p.output != "json" && p.output != "yaml":
+		return p.Usage(fmt.Errorf("--output is %q; give json or yaml", p.output))
+	case len(p.files) == 0:
+		return p.Usage(errors.New("give a manifest by -f"))
+	}
+	applied, err := p.Apply(ctx, p.files, p.serverSide)
+	if err != nil {
+		return err
+	}
+	changes := false
+	all := make([]planned, 0, len(applied))
+	for i := range applied {
+		a := &applied[i]
+		one := planned{a.After.Namespace, a.After.Name, foresight.Of(a.Before, a.After, time.Now())}
+		changes = changes || !one.IsEmpty()
+		all = append(all, one)
+	}
+	if p.output != "" {
+		err = p.write(map[string]any{"items": all}, p.output)
+	} else {
+		for i := range all {
+			all[i].print(p.common, i)
+		}
+	}
+	if err == nil && changes {
+		err = p.Changes
+	}
+	return err
+}
+
+// print what would happen, in order, and what becomes of each podSet.
+func (p *planned) print(c *common, at int) {
+	if at > 0 {
+		c.say("")
+	}
+	name := "appset.workload.dmall.com/" + p.Name
+	switch {
+	case len(p.Problems) > 0:
+		c.say("%s cannot be carried out, and all stays as it is:", name)
+		for _, problem := range p.Problems {
+			c.say("  %s: %s", problem.Field, problem.Why)
+		}
+		return
+	case p.IsEmpty():
+		c.say("%s: nothing would change", name)
+		return
+	case p.Created:
+		c.say("%s would be created, in this order:", name)
+	default:
+		c.say("%s would change, in this order:", name)
+	}
+	step := 0
+	tell := func(head string, changes []foresight.Change, tail string) {
+		step++
+		c.say("  %d. %s: %s%s", step, head, strings.Join(foresight.Told(changes), "; "), tail)
+		for i := range changes {
+			ch := &changes[i]
+			ids := ""
+			if ch.IDs != "" {
+				ids = " (" + ch.IDs + ")"
+			}
+			c.say("       %s/%s: %s%s", ch.Cluster, ch.PodSet, foresight.Words(ch.Effect, ch.Instances), ids)
+		}
+	}
+	if len(p.AtOnce) > 0 {
+		tell("at once", p.AtOnce, "")
+	}
+	for i := range p.Stages {
+		tell(p.Stages[i].Head(), p.Stages[i].Changes, p.Stages[i].Tail())
+	}
+	if len(p.Last) > 0 {
+		tell("when all others are available", p.Last, "")
+	}
+	for _, note := range p.Notes {
+		c.say("Note: %s", note)
+	}
+}
