@@ -2,12 +2,16 @@ package plugin
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
@@ -100,6 +104,138 @@ func halted(a *v1beta1.AppSet) {
 	a.Status.AggrStatus.Status = v1beta1.PhaseHalted
 	a.Status.Rollout.Stages[0] = v1beta1.StageStatus{Name: "canary", State: "Halted", PodSets: 1, Failed: 1}
 	a.Status.Conditions[1] = metav1.Condition{Type: v1beta1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "Halted", Message: "1 of 1 clusters of stage canary failed", ObservedGeneration: 4}
+}
+
+// revisionsOf the AppSet: v1, which is stable, and v2, which it asks for.
+func revisionsOf(t *testing.T, a *v1beta1.AppSet) *appsv1.ControllerRevisionList {
+	t.Helper()
+	list := &appsv1.ControllerRevisionList{}
+	add := func(number int64, app *v1beta1.AppSet) {
+		units, _, _ := podset.Units(app)
+		raw, err := json.Marshal(podset.HistoryOf(app, units))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := appsv1.ControllerRevision{Revision: number, Data: runtime.RawExtension{Raw: raw}}
+		r.Labels = map[string]string{v1beta1.LabelAppSetUID: "app", v1beta1.LabelRevision: podset.Revision(units)}
+		list.Items = append(list.Items, r)
+		if number == 1 {
+			a.Status.Rollout.Stable = podset.Revision(units)
+		} else {
+			a.Status.Rollout.Revision = podset.Revision(units)
+		}
+	}
+	before := a.DeepCopy()
+	for c := range before.Spec.ClusterTopology.Clusters {
+		for p := range before.Spec.ClusterTopology.Clusters[c].PodSets {
+			before.Spec.ClusterTopology.Clusters[c].PodSets[p].Version = "v1"
+		}
+	}
+	add(1, before)
+	add(2, a)
+	list.Items = append(list.Items, appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1beta1.LabelRevision: v1beta1.RevisionRecord}}, Data: runtime.RawExtension{Raw: []byte("{}")}})
+	return list
+}
+
+// TestFleetReturns: what is stored of earlier contents, and how an AppSet gets back to them.
+func TestFleetReturns(t *testing.T) {
+	a := fleetApp(t)
+	revisions := revisionsOf(t, a)
+	serveFleet(t, a, map[string]any{revisionsPath: revisions})
+	code, out, errOut := run(t, program, "fleet", "history", "web", "-o", "json")
+	var versions []struct {
+		Revision       int64
+		Versions       string
+		Target, Stable bool
+	}
+	if err := json.Unmarshal([]byte(out), &versions); err != nil || code != 0 || errOut != "" || len(versions) != 2 {
+		t.Fatalf("exit code %d, %v, errors %q: %s", code, err, errOut, out)
+	}
+	if v := versions[0]; v.Revision != 2 || v.Versions != "v2" || !v.Target || v.Stable {
+		t.Errorf("the newest is %+v", v)
+	}
+	if v := versions[1]; v.Revision != 1 || v.Versions != "v1" || v.Target || !v.Stable {
+		t.Errorf("the stable one is %+v", v)
+	}
+	code, out, errOut = run(t, program, "fleet", "undo", "web", "--dry-run", "-o", "json")
+	back := &v1beta1.AppSet{}
+	if err := json.Unmarshal([]byte(out), back); err != nil || code != 0 || errOut != "" {
+		t.Fatalf("exit code %d, %v, errors %q: %s", code, err, errOut, out)
+	}
+	units, _, _ := podset.Units(back)
+	if got := podset.Revision(units); got != a.Status.Rollout.Stable {
+		t.Errorf("it goes back to %s, not to %s", got, a.Status.Rollout.Stable)
+	}
+	if back.Spec.UpdateStrategy.UpgradeType != a.Spec.UpdateStrategy.UpgradeType || len(units) != 3 || units[1].Replicas != 3 {
+		t.Errorf("it changes more than the content: %+v", back.Spec)
+	}
+	for _, c := range []struct{ args, out, err string }{
+		{"undo web --dry-run", "appset.workload.dmall.com/web goes back to revision 1 (v1) (server dry run)\n", ""},
+		{"undo web --to-revision 7", "", "error: web has no revision 7: kubectl tapp fleet history web lists them\n"},
+		{"retry web", "", "error: no rollout of web halted: it is Unknown\n"},
+	} {
+		_, out, errOut := run(t, append([]string{program, "fleet"}, strings.Fields(c.args)...)...)
+		if out != c.out || errOut != c.err {
+			t.Errorf("%s: %q, errors %q, want %q, %q", c.args, out, errOut, c.out, c.err)
+		}
+	}
+}
+
+// TestFleetRetry: each retry is another one.
+func TestFleetRetry(t *testing.T) {
+	for was, want := range map[string]string{"": "0123456789-4", "9876543210-1/3": "0123456789-4", "0123456789-4": "0123456789-4/2", "0123456789-4/2": "0123456789-4/3"} {
+		serveFleet(t, fleetApp(t, halted, func(a *v1beta1.AppSet) { a.Annotations = map[string]string{v1beta1.AnnotationRetry: was} }), nil)
+		code, out, errOut := run(t, program, "fleet", "retry", "web", "--dry-run", "-o", "json")
+		again := &v1beta1.AppSet{}
+		if err := json.Unmarshal([]byte(out), again); err != nil || code != 0 || errOut != "" || again.Annotations[v1beta1.AnnotationRetry] != want {
+			t.Errorf("after %q: exit code %d, %v, errors %q, %q", was, code, err, errOut, again.Annotations)
+		}
+	}
+}
+
+// TestFleetPlan: what applying a manifest would do, in order, and the exit code.
+func TestFleetPlan(t *testing.T) {
+	a := fleetApp(t, settled)
+	for name, c := range map[string]struct {
+		edit func(*v1beta1.AppSet)
+		args []string
+		code int
+		out  string
+		err  string
+	}{
+		"nothing": {func(*v1beta1.AppSet) {}, nil, 0, "appset.workload.dmall.com/web: nothing would change\n", ""},
+		"an update": {func(a *v1beta1.AppSet) {
+			a.Spec.PodSpec.Template.Spec.Containers[0].Image = "nginx:v3"
+			a.Spec.ClusterTopology.Clusters[0].PodSets[1].Replicas = new(intstr.FromInt32(4))
+		}, nil, 2, lines("appset.workload.dmall.com/web would change, in this order:",
+			"  1. at once: 1 instance is created: replicas from 3 to 4",
+			"       one/web-gz01-blue: 1 instance is created (3)",
+			"  2. stage canary (one): 1 instance is updated in place: image of web from nginx:v2 to nginx:v3; then it waits for a confirmation",
+			"       one/web-gz01-canary: 1 instance is updated in place (0)",
+			"  3. stage blue (one, two; 1 at a time): 4 instances are updated in place: image of web from nginx:v2 to nginx:v3",
+			"       one/web-gz01-blue: 3 instances are updated in place (0-2)",
+			"       two/web-gz02-blue: 1 instance is updated in place (0)"), ""},
+		"a bad output": {func(*v1beta1.AppSet) {}, []string{"-o", "wide"}, 1, "", "error: --output is \"wide\"; give json or yaml\nSee 'kubectl tapp fleet plan --help' for usage.\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after := a.DeepCopy()
+			c.edit(after)
+			after.Status = v1beta1.AppSetStatus{}
+			text, err := yaml.Marshal(after)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(t.TempDir(), "appset.yaml")
+			if err := os.WriteFile(file, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			serveFleet(t, a, nil)
+			code, out, errOut := run(t, append([]string{program, "fleet", "plan", "-f", file}, c.args...)...)
+			if code != c.code || out != c.out || errOut != c.err {
+				t.Errorf("exit code %d, errors %q, printed\n%s\nwant %d, %q,\n%s", code, errOut, out, c.code, c.err, c.out)
+			}
+		})
+	}
 }
 
 func serveFleet(t *testing.T, a *v1beta1.AppSet, more map[string]any) {

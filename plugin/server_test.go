@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +37,10 @@ func serve(t *testing.T, objects map[string]any) {
 				t.Error(err)
 			}
 			_, _ = w.Write(bytes.Replace(body, []byte(`"metadata":{`), []byte(`"metadata":{"uid":"dry-run",`), 1))
+			return
+		}
+		if patched := patchedBy(t, objects, r); patched != nil {
+			_, _ = w.Write(patched)
 			return
 		}
 		object, ok := objects[r.URL.Path]
@@ -64,6 +69,27 @@ func serve(t *testing.T, objects map[string]any) {
 		t.Fatal(err)
 	}
 	t.Setenv("KUBECONFIG", path)
+}
+
+// patchedBy is what a dry run of a merge patch makes of an object; nil: it is none.
+func patchedBy(t *testing.T, objects map[string]any, r *http.Request) []byte {
+	object := objects[r.URL.Path]
+	if r.Method != http.MethodPatch || r.URL.Query().Get("dryRun") != metav1.DryRunAll || object == nil {
+		return nil
+	}
+	before, err := json.Marshal(object)
+	if err != nil {
+		t.Error(err)
+	}
+	patch, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	after, err := jsonpatch.MergePatch(before, patch)
+	if err != nil {
+		t.Errorf("%v: %s", err, patch)
+	}
+	return after
 }
 
 // run a command line, of kubectl-tapp or of its completion.

@@ -124,7 +124,7 @@ func (f *foresight) returns() bool {
 // come about.
 func (f *foresight) rolloutInput(hasStable, returns bool, now time.Time) rollout.Input {
 	in := rollout.Input{
-		UID: string(f.after.UID), Generation: f.after.Generation, Revision: podset.Revision(f.units), Strategy: strategyOf(f.after),
+		UID: string(f.after.UID), Generation: f.after.Generation, Revision: podset.Revision(f.units), Strategy: podset.RolloutStrategy(&f.after.Spec.UpdateStrategy, nil),
 		HasStable: hasStable, Now: now,
 	}
 	in.Strategy.Paused = false // what waits for it is told, too

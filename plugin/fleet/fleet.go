@@ -65,7 +65,8 @@ func New(o Options) *cobra.Command {
 	all := &common{Options: o}
 	c.PersistentFlags().StringVar(&all.clusterNamespace, "cluster-namespace", "tapp-system", "Namespace of the hub that has the registrations")
 	c.PersistentFlags().BoolVar(&all.allowLocal, "allow-local", false, "Take members at loopback and link-local addresses; the hub's controller needs --allow-local-clusters for it")
-	c.AddCommand(newGet(all), newStatus(all), newPlan(all), newExplain(all), newConfirm(all), newPause(all), newResume(all), newOrphans(all))
+	c.AddCommand(newGet(all), newStatus(all), newPlan(all), newExplain(all), newConfirm(all), newPause(all), newResume(all),
+		newHistory(all), newUndo(all), newRetry(all), newOrphans(all))
 	c.AddCommand(newJoin(all), newClusters(all), newSecure(all), newAccept(all))
 	return c
 }

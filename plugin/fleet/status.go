@@ -161,6 +161,9 @@ func frame(a *v1beta1.AppSet) []string {
 			out = append(out, stageLine(a, &r.Stages[i]))
 		}
 	}
+	if r != nil && r.Message != "" {
+		out = append(out, "waits: "+r.Message)
+	}
 	out = append(out, fmt.Sprintf("instances: %d of %d available", sums.Available, sums.Desired)+unknown(sums), budgetLine(a))
 	units, _ := unitsOf(a)
 	done := 0
@@ -221,6 +224,9 @@ func budgetLine(a *v1beta1.AppSet) string {
 	most, err := intstr.GetScaledValueFromIntOrPercent(limit, int(sums.Desired), true)
 	if err != nil {
 		return "budget: " + limit.String() + " is none"
+	}
+	if r := a.Status.Rollout; r != nil && r.Budget != nil {
+		return fmt.Sprintf("budget: %d of %d instances in use, %d unavailable", r.Charged, *r.Budget, sums.UnAvailable)
 	}
 	granted := int32(0)
 	for i := range sums.Clusters {

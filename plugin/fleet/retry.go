@@ -1,0 +1,64 @@
+package fleet
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+)
+
+func newRetry(all *common) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "retry APPSET",
+		Short: "Try a rollout again that halted",
+		Long: `Try a rollout again that halted, or that was rolled back. Its stages and gates are those with which it began, and what failed gets
+its time anew. It sets the annotation ` + v1beta1.AnnotationRetry + `.`,
+	}
+	w := newWriting(all, c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := w.validate(); err != nil {
+			return err
+		}
+		hub, err := w.workspace()
+		if err != nil {
+			return err
+		}
+		a, err := hub.get(c.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		again, err := retryOf(a)
+		if err != nil {
+			return err
+		}
+		after, err := w.patch(c.Context(), hub, a, map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1beta1.AnnotationRetry: again}}})
+		if err != nil {
+			return err
+		}
+		return w.report(after, "tries rollout "+a.Status.Rollout.ID+" again")
+	}
+	return c
+}
+
+// retryOf is what asks for another try of the rollout that halted.
+func retryOf(a *v1beta1.AppSet) (string, error) {
+	phase := a.Status.AggrStatus.Status
+	switch {
+	case isUnobserved(a):
+		return "", fmt.Errorf("the controller has not seen the present spec yet; try again")
+	case a.Status.Rollout == nil || a.Status.Rollout.ID == "" || phase != v1beta1.PhaseHalted && phase != v1beta1.PhaseRolledBack && phase != v1beta1.PhaseRollingBack:
+		return "", fmt.Errorf("no rollout of %s halted: it is %s", a.Name, phase)
+	}
+	id, times, _ := strings.Cut(a.Annotations[v1beta1.AnnotationRetry], "/")
+	if id != a.Status.Rollout.ID {
+		return a.Status.Rollout.ID, nil
+	}
+	n, err := strconv.Atoi(times)
+	if err != nil || n < 1 {
+		n = 1
+	}
+	return id + "/" + strconv.Itoa(n+1), nil
+}
