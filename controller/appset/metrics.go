@@ -32,6 +32,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 // leader tells them: a sum over all replicas is right.
 type statusMetrics struct {
 	desired, available, unknown, generation, observed, condition, orphans *prometheus.Desc
+	rolloutMetrics
 }
 
 func newStatusMetrics() statusMetrics {
@@ -46,6 +47,8 @@ func newStatusMetrics() statusMetrics {
 		observed:   desc("tapp_appset_observed_generation", "Generation of the spec that the status of an AppSet is about."),
 		condition:  desc("tapp_appset_condition", "1 if the condition of an AppSet (Ready, Reconciling, Stalled, ClustersReachable) is True, else 0.", "condition"),
 		orphans:    desc("tapp_fleet_orphans", "Parts in clusters whose AppSet there is not on this hub. They are told of, and never deleted."),
+
+		rolloutMetrics: newRolloutMetrics(desc),
 	}
 }
 
@@ -55,6 +58,7 @@ func (c *Controller) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{m.desired, m.available, m.unknown, m.generation, m.observed, m.condition, m.orphans} {
 		ch <- d
 	}
+	m.rolloutMetrics.describe(ch)
 }
 
 // Collect implements prometheus.Collector.
@@ -94,4 +98,5 @@ func (c *Controller) collect(ch chan<- prometheus.Metric, a *v1beta1.AppSet) {
 		}
 		gauge(m.condition, value, a.Status.Conditions[i].Type)
 	}
+	m.rolloutMetrics.collect(a, gauge)
 }
