@@ -49,7 +49,7 @@ type Stage struct {
 	SoakSeconds int32 `json:"soakSeconds,omitempty"`
 }
 
-// EffectUpgrade: the release of a chart is upgraded. What becomes of its instances, the
+// EffectUpgrade is that the release of a chart is upgraded. What becomes of its instances, the
 // chart says.
 const EffectUpgrade tapp.Effect = "Upgrade"
 
@@ -150,13 +150,13 @@ func (f *foresight) rolloutInput(hasStable, returns bool, now time.Time) rollout
 // stages as the planner of rollouts has them, with what becomes of their units.
 func (f *foresight) stages(d *rollout.Decision) {
 	changed := make([][]Change, len(f.units))
-	any := false
+	some := false
 	for i := range f.units {
 		if changed[i] = f.content(&f.units[i]); len(changed[i]) > 0 {
-			any = true
+			some = true
 		}
 	}
-	if !any {
+	if !some {
 		return
 	}
 	f.out.State = d.State

@@ -115,7 +115,7 @@ func (f *foresight) content(u *podset.Unit) []Change {
 	return []Change{c}
 }
 
-var kinds = map[string]string{v1beta1.DeployStatefulSet: "StatefulSet", v1beta1.DeployDeployment: "Deployment"} //nolint:gochecknoglobals // a table
+var kinds = map[string]string{v1beta1.DeployStatefulSet: "StatefulSet", v1beta1.DeployDeployment: "Deployment"}
 
 func whyUpgraded(was, is *podset.Unit) string {
 	from, to := was.Content.Chart, is.Content.Chart
