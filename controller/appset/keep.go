@@ -22,9 +22,9 @@ import (
 func (c *Controller) keep(ctx context.Context, v *view, o *object, k *plan.Keep) (bool, error) {
 	client := c.Apps.ControllerRevisions(v.key.Namespace)
 	for _, h := range k.Histories {
-		stored, err := client.Create(ctx, h, metav1.CreateOptions{FieldManager: v1beta1.Component})
-		if apierrors.IsAlreadyExists(err) {
-			stored, err = c.taken(ctx, h)
+		stored, err := c.create(ctx, h)
+		if apierrors.IsAlreadyExists(err) { // an earlier leader stored the same
+			stored, err = client.Get(ctx, h.Name, metav1.GetOptions{})
 		}
 		if err != nil {
 			return false, fmt.Errorf("storing revision %s: %w", h.Name, err)
@@ -47,23 +47,36 @@ func (c *Controller) keep(ctx context.Context, v *view, o *object, k *plan.Keep)
 	return true, nil
 }
 
-// taken is a revision that has the name already: it is the same one, or somebody else's.
-func (c *Controller) taken(ctx context.Context, h *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
-	found, err := c.Apps.ControllerRevisions(h.Namespace).Get(ctx, h.Name, metav1.GetOptions{})
-	switch {
-	case err != nil:
-		return nil, err
-	case found.Labels[v1beta1.LabelAppSetUID] != h.Labels[v1beta1.LabelAppSetUID]:
-		return nil, fmt.Errorf("ControllerRevision %q already exists and is not of this AppSet: delete it", h.Name)
+// create a revision. One of an AppSet that had the name before makes room for it: on a
+// hub without a garbage collector it may be left from there.
+func (c *Controller) create(ctx context.Context, r *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+	client, options := c.Apps.ControllerRevisions(r.Namespace), metav1.CreateOptions{FieldManager: v1beta1.Component}
+	stored, err := client.Create(ctx, r, options)
+	if !apierrors.IsAlreadyExists(err) {
+		return stored, err
 	}
-	return found, nil
+	found, getErr := client.Get(ctx, r.Name, metav1.GetOptions{})
+	if getErr != nil {
+		return nil, getErr
+	}
+	switch of := found.Labels[v1beta1.LabelAppSetUID]; of {
+	case r.Labels[v1beta1.LabelAppSetUID]:
+		return nil, err
+	case "":
+		return nil, fmt.Errorf("ControllerRevision %q is not of an AppSet: delete it", r.Name)
+	}
+	gone := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(found.UID))}
+	if err := client.Delete(ctx, r.Name, gone); err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("deleting that of an AppSet which is gone: %w", err)
+	}
+	return client.Create(ctx, r, options)
 }
 
 // putRecord creates the record, or replaces the version of it that was seen.
 func (c *Controller) putRecord(ctx context.Context, r *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
 	client := c.Apps.ControllerRevisions(r.Namespace)
 	if r.ResourceVersion == "" {
-		return client.Create(ctx, r, metav1.CreateOptions{FieldManager: v1beta1.Component})
+		return c.create(ctx, r)
 	}
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": r.UID, "resourceVersion": r.ResourceVersion, "annotations": r.Annotations,

@@ -24,6 +24,12 @@ func (c *Controller) putOwn(ctx context.Context, v *view, o *object, own *plan.O
 	if found, err := c.lookGone(ctx, v, o, own.Gone); found || err != nil {
 		return err
 	}
+	if v.app.DeletionTimestamp != nil && !slices.Contains(own.Finalizers, v1beta1.Finalizer) {
+		// A hub may have no garbage collector.
+		if err := c.forget(ctx, o, c.revisionsOf(v.app)); err != nil {
+			return err
+		}
+	}
 	type metadata struct {
 		UID             types.UID         `json:"uid"`
 		ResourceVersion string            `json:"resourceVersion"`

@@ -1,3 +1,7 @@
+//go:build !race
+
+// The race detector takes more memory than a child process may have.
+
 package engine_test
 
 import (

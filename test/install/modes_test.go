@@ -98,8 +98,8 @@ func TestEverything(t *testing.T) {
 	file := filepath.Join("..", "chart", "testdata", "values", "everything.yaml")
 	manifest := helm(t, "template", releaseName, chartDir, "--values", file, "--api-versions", "cert-manager.io/v1",
 		"--set", "metrics.serviceMonitor.enabled=false,metrics.prometheusRule.enabled=false,crds.install=false", // the first two are the Prometheus Operator's kinds
-		"--set", "fleet.clusterNamespace="+releaseSpace) // kubectl applies to one namespace only
-	if out, err := suite.Command(t.Context(), manifest, "kubectl", "apply", "--namespace", releaseSpace, "--filename", "-",
+		"--set", "fleet.clusterNamespace="+releaseSpace+",fleet.charts.namespace="+releaseSpace)
+	if out, err := suite.Command(t.Context(), manifest, "kubectl", "apply", "--filename", "-",
 		"--dry-run=server", "--server-side", "--validate=strict"); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -17,6 +17,11 @@ func TestSplit(t *testing.T) {
 	for _, part := range []string{"controller", "webhook"} {
 		deploymentRolledOut(t, releaseName+"-"+part)
 	}
+	// A controller of the release before may have ended after its rights did.
+	began, err := suite.audit.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
 	r.answers()
 	r.apply(goodTApp("web", 2, "nginx:1.25"))
 	r.WaitReady("web")
@@ -27,11 +32,11 @@ func TestSplit(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for _, q := range requests {
+	for n, q := range slices.Concat(began, requests) {
 		if q.User != account && q.User != account+"-webhook" || q.Resource == "" {
 			continue
 		}
-		if q.Code == http.StatusForbidden {
+		if q.Code == http.StatusForbidden && (n >= len(began) || q.User != account) {
 			t.Errorf("%s may not %s %s", q.User, q.Verb, q.Resource)
 		}
 		if q.User != account {

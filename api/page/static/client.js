@@ -104,6 +104,25 @@ export async function watch(path, handlers, signal) {
   }
 }
 
+// poll asks for a list now and then that the server has no stream of. The handlers are
+// those of watch.
+export async function poll(path, handlers, signal) {
+  while (!signal.aborted) {
+    let pause = longest;
+    try {
+      handlers.list(await get(path, signal));
+    } catch (e) {
+      if (signal.aborted) return;
+      if (e instanceof Refused && e.code !== 429 && e.code < 500) {
+        handlers.refused?.(e);
+        if (e.code === 401) return;
+        if (e.code === 404) pause = 8 * longest;
+      } // else the streams beside it say that the server is away
+    }
+    await rest(pause * (0.75 + Math.random() / 2), signal);
+  }
+}
+
 function rest(time, signal) {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, time);

@@ -1,5 +1,5 @@
 // The clusters of the fleet, the silent ones first.
-import { serves, watch } from './client.js';
+import { poll, serves } from './client.js';
 import { h, fill, told, since, state, command } from './dom.js';
 import { phaseMark } from './marks.js';
 import { paths } from './wire.js';
@@ -12,10 +12,9 @@ export function clustersView({ main, signal }) {
   const alone = () => fill(body, h('p', { class: 'soft' }, 'There is no fleet here: this is a cluster by itself.'));
   const handlers = {
     list: (l) => { known.clear(); for (const c of l.items ?? []) known.set(c.name, c); draw(); },
-    change: (c) => { for (const o of c.items ?? []) known.set(o.name, o); for (const k of c.removed ?? []) known.delete(k); draw(); },
     refused: (e) => { if (e.code === 404) alone(); else fill(body, denied('clusters', e, { namespace: '' })); },
   };
-  serves('/api/v1/clusters', signal).then((known) => { if (known) watch(paths.clusters(), handlers, signal); else if (!signal.aborted) alone(); });
+  serves('/api/v1/clusters', signal).then((known) => { if (known) poll(paths.clusters(), handlers, signal); else if (!signal.aborted) alone(); });
   function draw() {
     const rank = (c) => (c.state === 'Ready' ? 1 : 0);
     const list = [...known.values()].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));

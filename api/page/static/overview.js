@@ -1,5 +1,5 @@
 // The overview: what needs a human, then everything, one line each.
-import { serves, watch, Refused } from './client.js';
+import { serves, poll, watch, Refused } from './client.js';
 import { h, fill, sync, setText, told, since, state, command, say } from './dom.js';
 import { marksOf, phaseMark, severities, severityNames, stageMark } from './marks.js';
 import { paths, link, nextOf, summary } from './wire.js';
@@ -34,9 +34,9 @@ export function overview({ main, session, signal }) {
     lists.set(kind, mine);
     follow(paths.list(kind, session.namespace), kind, mine, (o) => summary(kind, o));
   }
-  follow(paths.clusters(), 'clusters', clusters, (o) => ({ ...o, key: o.name }));
+  follow(paths.clusters(), 'clusters', clusters, (o) => ({ ...o, key: o.name }), poll);
 
-  function follow(path, kind, into, read) {
+  function follow(path, kind, into, read, by = watch) {
     const put = (items) => { for (const o of items ?? []) { const s = read(o); into.set(s.key, s); } };
     const seen = () => { ready.add(kind); refused.delete(kind); draw(); };
     const handlers = {
@@ -46,7 +46,7 @@ export function overview({ main, session, signal }) {
       refused: (e) => { into.clear(); if (e.code !== 404) refused.set(kind, e); ready.add(kind); draw(); },
     };
     serves(`/api/v1/${kind}`, signal).then((known) => {
-      if (known) watch(path, handlers, signal);
+      if (known) by(path, handlers, signal);
       else if (!signal.aborted) { ready.add(kind); draw(); }
     });
   }

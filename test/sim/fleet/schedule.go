@@ -38,8 +38,9 @@ type choice struct {
 
 // storm runs until the horizon: everything happens in any order.
 func (w *world) storm() error {
-	for w.steps = 0; w.steps < w.plan.Horizon && w.failure == nil; w.steps++ {
+	for w.steps = -1; w.steps+1 < w.plan.Horizon && w.failure == nil; {
 		synctest.Wait()
+		w.steps++ // while nothing else runs, which reads it
 		w.follow()
 		if len(w.alive()) == 0 && w.rng.IntN(4) == 0 || w.steps == 0 {
 			if err := w.start(); err != nil {
@@ -147,8 +148,9 @@ func (w *world) calm() error {
 	w.heal()
 	began := w.now()
 	w.wrote = began
-	for ; w.failure == nil; w.steps++ {
+	for w.failure == nil {
 		synctest.Wait()
+		w.steps++
 		list := w.choices(false)
 		w.pick(list).do()
 		if w.now().Sub(w.wrote) >= restTime {
