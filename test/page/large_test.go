@@ -25,7 +25,7 @@ func TestManyInstances(t *testing.T) {
 	f := newFake(t, page.Options{})
 	tappScene(f, "default", "worker", many, false)
 	b := open(t, desk, f.url("/#/tapps/default/worker"))
-	b.until("all are there", fmt.Sprintf("window.tappGrid?.list.length === %d && window.tappGrid.frames.length", many))
+	b.until("all are there", fmt.Sprintf("window.tappGrid?.list.length === %d && window.tappGrid.drawn > 0 && window.tappGrid.frames.length", many))
 	paint := eval[float64](b, "performance.getEntriesByName('first-contentful-paint')[0].startTime")
 	squares := eval[float64](b, "window.tappGrid.drawn")
 	start := `window.gaps = []; window.measure = true; (() => { let last = performance.now(); (function frame(now) { if (!window.measure) return; window.gaps.push(now - last); last = now; requestAnimationFrame(frame); })(last); })(); window.tappGrid.frames.length = 0; true`

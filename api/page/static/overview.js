@@ -34,7 +34,9 @@ export function overview({ main, session, signal }) {
     lists.set(kind, mine);
     follow(paths.list(kind, session.namespace), kind, mine, (o) => summary(kind, o));
   }
-  follow(paths.clusters(), 'clusters', clusters, (o) => ({ ...o, key: o.name }), poll);
+  // Who is shown one namespace sees no clusters.
+  if (session.namespace) ready.add('clusters');
+  else follow(paths.clusters(), 'clusters', clusters, (o) => ({ ...o, key: o.name }), poll);
 
   function follow(path, kind, into, read, by = watch) {
     const put = (items) => { for (const o of items ?? []) { const s = read(o); into.set(s.key, s); } };

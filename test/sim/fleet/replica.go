@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -29,7 +30,7 @@ type request struct {
 	token     string
 	issued    time.Time
 	answer    chan *apiserver.Answer
-	abandoned bool
+	abandoned atomic.Bool
 }
 
 // key sorts requests by what they are about.

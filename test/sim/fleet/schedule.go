@@ -266,7 +266,7 @@ func sites() []string {
 // write carries out a write with the fault that waits for one.
 func (w *world) write(r *request) {
 	site, fault := r.site(), ""
-	if r.abandoned {
+	if r.abandoned.Load() {
 		if w.rng.IntN(2) == 0 {
 			w.say("%s (gone) %s at %s: arrives late", r.replica.name, r, r.to.name)
 			r.to.Serve(r.Request, 0, w.actor(r))

@@ -149,9 +149,7 @@ func (w *world) submit(r *request) {
 }
 
 func (w *world) abandon(r *request) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	r.abandoned = true
+	r.abandoned.Store(true)
 }
 
 // requests that wait, in an order that does not depend on when they came. What nobody
@@ -160,7 +158,7 @@ func (w *world) requests() []*request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pending = slices.DeleteFunc(w.pending, func(r *request) bool {
-		return r.abandoned && (!r.IsWrite() || w.is(cutThere, r.to.name) || r.born != r.to.births)
+		return r.abandoned.Load() && (!r.IsWrite() || w.is(cutThere, r.to.name) || r.born != r.to.births)
 	})
 	out := slices.Clone(w.pending)
 	slices.SortStableFunc(out, func(a, b *request) int { return cmp.Compare(a.key(), b.key()) })
@@ -182,7 +180,7 @@ func (w *world) kill(r *replica) {
 	w.say("%s crashes", r.name)
 	r.crash()
 	for _, q := range w.requests() {
-		if q.replica == r && !q.abandoned {
+		if q.replica == r && !q.abandoned.Load() {
 			w.abandon(q)
 			q.answer <- &apiserver.Answer{Err: errDead}
 		}
