@@ -58,7 +58,7 @@ func (c *Controller) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{m.desired, m.available, m.unknown, m.generation, m.observed, m.condition, m.orphans} {
 		ch <- d
 	}
-	m.rolloutMetrics.describe(ch)
+	m.describe(ch)
 }
 
 // Collect implements prometheus.Collector.
@@ -98,5 +98,5 @@ func (c *Controller) collect(ch chan<- prometheus.Metric, a *v1beta1.AppSet) {
 		}
 		gauge(m.condition, value, a.Status.Conditions[i].Type)
 	}
-	m.rolloutMetrics.collect(a, gauge)
+	m.collect(a, gauge)
 }
