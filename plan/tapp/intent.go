@@ -90,8 +90,6 @@ func (s *spec) decide(i *instance) intent {
 		// has to be known before it is drained for nothing.
 		if err := inplace.CheckContainers(i.pod, i.template.Spec); err != nil {
 			n.kind, n.text = recreate, err.Error()
-		} else if container := s.recordOf(i.pod).KeepsPolicy(i.pod, i.template.Spec); container != "" {
-			n.kind, n.text = recreate, fmt.Sprintf("container %s would keep imagePullPolicy IfNotPresent, with which its node may run an older image of the tag latest; set imagePullPolicy in template %q to have it updated in place", container, i.templateName)
 		}
 	}
 	if n.kind == recreate {

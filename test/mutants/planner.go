@@ -2,8 +2,6 @@ package main
 
 // planner are the mutants of plan/tapp: what is decided.
 var planner = []mutant{
-	{"stale-latest", "intent.go", "an update in place to the tag latest runs what the node has of it",
-		"container != \"\" {\n			n.kind, n.text = recreate", "container == \"-\" {\n			n.kind, n.text = recreate"},
 	{"original-stamped-early", "rollout.go", "a pod amid an update of tkestack/tapp gets our hash, after which nothing tells of the update",
 		"if inplace.IsOriginals(i.pod) && !r.clock.progressOf(i).Done {", "if inplace.IsOriginals(i.pod) && r.clock == nil {"},
 	{"original-open-gate-is-settled", "instance.go", "a pod that tkestack/tapp marked counts as available while its gate is open",
