@@ -33,6 +33,7 @@ func createClaim(ctx context.Context, w *writer, a *plan.Action) error {
 		case err != nil:
 			return err
 		case found.Labels[tappv1.LabelInstanceID] == a.ID:
+			w.guard.Wrote(storeClaims, found.ResourceVersion) // what follows is planned with it in view
 			return fmt.Errorf("%w: claim %s exists already", write.ErrStale, a.Claim.Name)
 		case !metav1.IsControlledBy(found, w.tapp):
 			return fmt.Errorf("NameTaken: there is a claim %s without the label %s=%s: give it that label to have the instance use it, or delete it", a.Claim.Name, tappv1.LabelInstanceID, a.ID)

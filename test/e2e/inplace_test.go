@@ -145,7 +145,7 @@ func TestInPlaceWaitsForGracePeriod(t *testing.T) {
 	t.Parallel()
 	// Whoever fills the Service tries again after a second, and then after two, when its
 	// write met another one.
-	const grace = 6
+	const grace = 12
 	ns := namespace(t)
 	service := expose(t, ns, "web")
 	create(t, ns, gen.TApp("web", gen.Replicas(2), func(t *tappv1.TApp) {

@@ -26,10 +26,12 @@ type oracle struct {
 	judged int64
 	// owed are the instances whose claims have to be gone at rest.
 	owed map[string]bool
+	// strays are the claims that a process made while the next one led.
+	strays map[string]bool
 }
 
 func newOracle(w *world) *oracle {
-	return &oracle{w: w, evidence: map[string]string{}, owed: map[string]bool{}}
+	return &oracle{w: w, evidence: map[string]string{}, owed: map[string]bool{}, strays: map[string]bool{}}
 }
 
 func number(id string) (int, bool) {

@@ -65,6 +65,9 @@ func (o *oracle) views(r *request) []view {
 
 // withinBudget says what is wrong about taking the instance out, or nothing.
 func (o *oracle) withinBudget(t *tappv1.TApp, v view, b *belief, id string) string {
+	if pod, _ := v.pods[keyOf(t)+"-"+id].(*corev1.Pod); !isAvailable(t, pod, v.at) {
+		return "" // it is out of service already
+	}
 	wants, out := map[string]bool{}, map[string]bool{}
 	for n := range int(*t.Spec.Replicas) {
 		i := strconv.Itoa(n)
@@ -76,9 +79,6 @@ func (o *oracle) withinBudget(t *tappv1.TApp, v view, b *belief, id string) stri
 		if !isAvailable(t, pod, v.at) {
 			out[i] = true
 		}
-	}
-	if out[id] {
-		return "" // it is out of service already
 	}
 	isForced := func(id string) bool { return templateName(t, id) != t.Spec.UpdateStrategy.Template }
 	for i, version := range b.out {

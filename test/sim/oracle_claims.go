@@ -30,6 +30,9 @@ func (o *oracle) judgeClaim(c *change) error {
 		}
 		return nil
 	}
+	if c.Before == nil && causeOf(c).replica.isFollowed() {
+		o.strays[name] = true
+	}
 	after := c.After.(*corev1.PersistentVolumeClaim)
 	if !ownedByTApp(after) || c.Before != nil && ownedByTApp(c.Before) {
 		return nil
@@ -81,11 +84,13 @@ func (o *oracle) knows(t *tappv1.TApp, id string) bool {
 	return listed
 }
 
-// leftBehind is the end of S3: what the policy deletes is gone at rest.
+// leftBehind is the end of S3: what the policy deletes is gone at rest. A claim that a
+// process made while the next one led is no part of it: the next one can have looked for
+// claims of the instance, and taken it off its list, before that.
 func (o *oracle) leftBehind(t *tappv1.TApp) error {
 	for n := range mostReplicas {
 		instance := keyOf(t) + "-" + strconv.Itoa(n)
-		if _, exists := apiserver.Find[*corev1.PersistentVolumeClaim](o.w.Store, claims, claimOf(instance)); exists && o.owed[instance] {
+		if _, exists := apiserver.Find[*corev1.PersistentVolumeClaim](o.w.Store, claims, claimOf(instance)); exists && o.owed[instance] && !o.strays[claimOf(instance)] {
 			return fmt.Errorf("S3: instance %d was scaled down, and its claim is there although the policy deletes it", n)
 		}
 	}

@@ -77,6 +77,12 @@ func (r *replica) isDead() bool {
 	return r.dead
 }
 
+// isFollowed says whether a process that began later leads by now.
+func (r *replica) isFollowed() bool {
+	all := r.world.replicas
+	return len(all) > 0 && all[len(all)-1] != r
+}
+
 func (r *replica) hasEnded() bool {
 	select {
 	case <-r.ended:
