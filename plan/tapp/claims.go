@@ -1,7 +1,6 @@
 package tapp
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	"tkestack.io/tapp/plan/message"
+	"tkestack.io/tapp/plan/growth"
 )
 
 // ReasonClaimUnlabelled is the reason for creating a claim that most likely exists, and
@@ -199,7 +198,14 @@ func followClaims(s *spec, now *clock, l *claims, all []*instance) (growing []cl
 			continue
 		}
 		s.followOwner(i, c)
-		if i.inRange && grow(i, c) {
+		if !i.inRange {
+			continue
+		}
+		size := growth.Of(c.template, c.PersistentVolumeClaim)
+		if size.Patch != nil {
+			i.act(Action{Op: OpUpdateClaim, Claim: c.PersistentVolumeClaim, Patch: size.Patch, Reason: size.Reason, Why: size.Why})
+		}
+		if size.Growing {
 			growing = append(growing, c)
 		}
 	}
@@ -249,82 +255,13 @@ func (s *spec) followOwner(i *instance, c claim) {
 		Why: fmt.Sprintf("spec.persistentVolumeClaimRetentionPolicy.whenDeleted is %s", policy)})
 }
 
-// grow brings the claim's request to its template's, and says whether the volume has
-// still to get there. A claim without a volume cannot grow yet. One that asks for more
-// than its template stays so, unless its storage says that it never will have it.
-func grow(i *instance, c claim) (growing bool) {
-	want, ok := c.template.Spec.Resources.Requests[corev1.ResourceStorage]
-	if !ok {
-		return false
-	}
-	has := c.Spec.Resources.Requests[corev1.ResourceStorage]
-	capacity, known := c.Status.Capacity[corev1.ResourceStorage]
-	reason, why := "ClaimGrows", fmt.Sprintf("spec.volumeClaimTemplates[%s] requests %s, and the claim %s", c.template.Name, want.String(), has.String())
-	switch less := want.Cmp(has); {
-	case less > 0:
-		if c.Status.Phase != corev1.ClaimBound {
-			return true
-		}
-	case !known || capacity.Cmp(want) >= 0:
-		return false
-	case less == 0 || !c.isInfeasible():
-		return true
-	default:
-		reason, why = "ResizeInfeasible", why+", which its storage cannot provide"
-	}
-	patch := map[string]any{
-		"metadata": map[string]any{"uid": c.UID},
-		"spec":     map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": want.String()}}},
-	}
-	raw, _ := json.Marshal(patch) // strings always marshal
-	i.act(Action{Op: OpUpdateClaim, Claim: c.PersistentVolumeClaim, Patch: raw, Reason: reason, Why: why})
-	return true
-}
-
-// isInfeasible says whether the storage has told that the claim will never have
-// the size that it requests. What it told of another size is no news.
-func (c claim) isInfeasible() bool {
-	tried, known := c.Status.AllocatedResources[corev1.ResourceStorage]
-	if known && tried.Cmp(c.Spec.Resources.Requests[corev1.ResourceStorage]) != 0 {
-		return false
-	}
-	switch c.Status.AllocatedResourceStatuses[corev1.ResourceStorage] {
-	case corev1.PersistentVolumeClaimControllerResizeInfeasible, corev1.PersistentVolumeClaimNodeResizeInfeasible:
-		return true
-	}
-	return false
-}
-
-// whyGrowing tells of the first claim that has not grown yet; infeasible is true
-// when it never will by itself.
+// whyGrowing tells of the claim that tells most, of those that have not grown yet;
+// infeasible is true when it never will by itself.
 func whyGrowing(growing []claim) (why string, infeasible bool) {
 	for _, c := range growing {
-		want := c.template.Spec.Resources.Requests[corev1.ResourceStorage]
-		if want.Cmp(c.Spec.Resources.Requests[corev1.ResourceStorage]) == 0 && c.isInfeasible() {
-			return fmt.Sprintf("claim %s cannot grow: %s; give its template a size that the storage class can provide", c.Name, c.whyInfeasible()), true
+		if why := growth.Infeasible(c.template, c.PersistentVolumeClaim); why != "" {
+			return why, true
 		}
 	}
-	c := growing[0]
-	for _, x := range c.Status.Conditions {
-		if x.Type == corev1.PersistentVolumeClaimFileSystemResizePending && x.Status == corev1.ConditionTrue {
-			return fmt.Sprintf("claim %s has grown, and its file system follows when the pod mounts it", c.Name), false
-		}
-	}
-	if c.Status.Phase != corev1.ClaimBound {
-		return fmt.Sprintf("claim %s has no volume yet, and grows when it has one", c.Name), false
-	}
-	capacity := c.Status.Capacity[corev1.ResourceStorage]
-	want := c.template.Spec.Resources.Requests[corev1.ResourceStorage]
-	return fmt.Sprintf("claim %s has %s of %s", c.Name, capacity.String(), want.String()), false
-}
-
-// whyInfeasible is what the storage says, if it gives a reason.
-func (c claim) whyInfeasible() string {
-	for _, x := range c.Status.Conditions {
-		if (x.Type == corev1.PersistentVolumeClaimControllerResizeError || x.Type == corev1.PersistentVolumeClaimNodeResizeError) &&
-			x.Status == corev1.ConditionTrue && x.Message != "" {
-			return message.Quote(x.Message)
-		}
-	}
-	return "its storage says that the size is infeasible"
+	return growth.Progress(growing[0].template, growing[0].PersistentVolumeClaim), false
 }

@@ -16,7 +16,7 @@ import (
 
 // MaxReplicas is the most instances that one TApp can have: with them, all in the state
 // with the longest name, a TApp takes 1.1 MB of the 1.5 MiB that etcd takes by default. One
-// with neverMigrate, or with a large spec, can have less; see MostStored.
+// with neverMigrate, or with a large spec, can have less: admission counts what is to be stored.
 const MaxReplicas = 50_000
 
 // Reasons of problems.

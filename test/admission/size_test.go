@@ -4,6 +4,7 @@ package admission
 
 import (
 	"encoding/json"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +16,9 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/test/gen"
 )
+
+// room is how many instances there is room for, as a refusal says it.
+var room = regexp.MustCompile(`(\d+) instances do;`)
 
 // TestLargest: the status of as many instances as are admitted can be stored, with all
 // that the API server adds, whatever becomes of them. Of more it could not.
@@ -28,12 +32,18 @@ func TestLargest(t *testing.T) {
 	}
 	for name, options := range map[string][]gen.Option{"plain": nil, "with-nodes": {neverMigrate}, "with-env": {env}} {
 		t.Run(name, func(t *testing.T) {
-			most := plan.MostStored(manifest(name, append(options, gen.Replicas(plan.MaxReplicas))...)) / 100 * 100
-			if name == "with-env" {
-				most -= 500 // admission adds defaults, and hashes, to the spec
-			}
 			create := func(replicas int) (string, error) {
 				return r.TryKubectlWith(text(t, manifest(name, append(options, gen.Replicas(int32(replicas)))...)), "create", "--filename", "-")
+			}
+			most := plan.MaxReplicas
+			if out, err := create(most); err != nil {
+				told := room.FindStringSubmatch(out)
+				if told == nil {
+					t.Fatalf("%d instances are refused, and not told how many do: %s", most, out)
+				}
+				most, _ = strconv.Atoi(told[1])
+			} else {
+				r.Kubectl("delete", "tapp", name)
 			}
 			if out, err := create(most); err != nil {
 				t.Fatalf("%d instances are refused: %s", most, out)

@@ -163,6 +163,10 @@ var queue = []mutant{
 
 // admission are the mutants of webhook/tapp.
 var admission = []mutant{
+	{"nodes-take-nothing", "size.go", "the nodes of neverMigrate are taken to need no room",
+		"	if t.Spec.NeverMigrate {\n		longest", "	if t.Spec.NeverMigrate && id < 0 {\n		longest"},
+	{"spec-takes-nothing", "size.go", "the spec is taken to need no room",
+		"specTwice*len(spec)", "0*specTwice*len(spec)"},
 	{"pool-not-stamped", "complete.go", "the templates of the pool get no hashes",
 		"		paths = append(paths, []string{fieldPool, name})\n", "		_ = name\n"},
 	{"selector-follows-labels", "complete.go", "an update without a selector takes it from the labels of now",

@@ -13,7 +13,7 @@ import (
 // stored, and the controller waits for that at many a step.
 func judgeStorage(t *tappv1.TApp) field.ErrorList {
 	const round = 100 // that a small change of the spec changes nothing of what is told
-	n, most := *t.Spec.Replicas, plan.MostStored(t)
+	n, most := *t.Spec.Replicas, mostReplicas(t)
 	if int(n) <= most || n > plan.MaxReplicas {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // What a TApp takes in etcd, in bytes of JSON. The maps of the status are atomic: their
@@ -24,20 +25,20 @@ const (
 	nodeName = 63
 )
 
-// MostStored is how many instances a TApp can have at most so that its status can be
-// stored whatever becomes of them. The largest number is MaxReplicas.
-func MostStored(t *tappv1.TApp) int {
+// mostReplicas is how many instances a TApp can have at most so that its status can be
+// stored whatever becomes of them. The largest number is plan.MaxReplicas.
+func mostReplicas(t *tappv1.TApp) int {
 	replicas := int(*t.Spec.Replicas)
-	each := sizeOfInstance(t, IDsOf(&t.Spec).Last())
+	each := sizeOfInstance(t, plan.IDsOf(&t.Spec).Last())
 	if replicas <= 0 || replicas*each <= leastForInstances {
-		return MaxReplicas // without a look at the spec, which costs most
+		return plan.MaxReplicas // without a look at the spec, which costs most
 	}
 	spec, err := json.Marshal(&t.Spec)
 	if err != nil {
-		return MaxReplicas // others tell of that
+		return plan.MaxReplicas // others tell of that
 	}
 	room := mostStored - sizeOfRest - specTwice*len(spec)
-	return min(max(room, leastForInstances)/each, MaxReplicas)
+	return min(max(room, leastForInstances)/each, plan.MaxReplicas)
 }
 
 // sizeOfInstance is what the status takes for an instance with this id.

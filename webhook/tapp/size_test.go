@@ -9,11 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// TestMostStored: as many instances as are admitted fit into etcd, whatever becomes of
+// TestMostReplicas: as many instances as are admitted fit into etcd, whatever becomes of
 // them, and not many more would. test/admission has an API server store them.
-func TestMostStored(t *testing.T) {
+func TestMostReplicas(t *testing.T) {
 	for name, c := range map[string]struct {
 		replicas  int32
 		migrates  bool
@@ -36,7 +37,7 @@ func TestMostStored(t *testing.T) {
 			if c.node != "" {
 				app.Status.Nodes = map[string]string{"0": c.node}
 			}
-			most := MostStored(app)
+			most := mostReplicas(app)
 			if most != c.want {
 				t.Errorf("%d instances, want %d", most, c.want)
 			}
@@ -54,7 +55,7 @@ func TestMostStored(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if size := len(raw) + c.specBytes; size > mostStored-sizeOfRest/2 || most < MaxReplicas && size < mostStored*9/10 {
+			if size := len(raw) + c.specBytes; size > mostStored-sizeOfRest/2 || most < plan.MaxReplicas && size < mostStored*9/10 {
 				t.Errorf("they take %d bytes of %d", size, mostStored)
 			}
 		})
