@@ -2,19 +2,20 @@ package appset
 
 import (
 	"fmt"
+	"slices"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/podset"
+	"tkestack.io/tapp/plan/rollout"
 )
 
 // Chart is what a place of charts was resolved to: the digest of the archive that is
 // stored, or why there is none.
 type Chart struct{ Digest, Err string }
 
-// pin gives all units the chart that was stored for the place that they name. A chart that
-// cannot be had is a problem of the spec: all parts stay as they are.
+// pin gives all units the chart that was stored for the place that they name. Those whose
+// chart cannot be had are left for retain.
 func (c *computation) pin() {
-	told := map[string]bool{}
 	for i := range c.units {
 		u := &c.units[i]
 		chart := u.Content.Chart
@@ -30,14 +31,85 @@ func (c *computation) pin() {
 		case c.in.Charts == nil:
 			continue // nobody asked; who only looks sees the place
 		}
-		if why != "" && !told[chart.Place()] {
-			told[chart.Place()] = true
-			c.problems = append(c.problems, podset.Problem{Field: pathOfChart(u) + ".chartUrl", Why: why})
+		if why == "" {
+			continue
+		}
+		if c.unfetched == nil {
+			c.unfetched = map[rollout.Key]string{}
+		}
+		c.unfetched[keyOf(u.Cluster, u.PodSet.Name)] = why
+		if told := (stall{ReasonChart, pathOfChart(u) + ".chartUrl: " + why}); !slices.Contains(c.stalls, told) {
+			c.stalls = append(c.stalls, told)
 		}
 	}
-	if len(c.problems) > 0 {
-		c.units = nil
+}
+
+// retain has units whose chart cannot be had keep what they have, or else what is
+// recorded as stable. One that has neither is not there yet, and stays away.
+func (c *computation) retain() {
+	if len(c.unfetched) == 0 {
+		return
 	}
+	recorded := &progression{}
+	recorded.read(c)
+	kept := map[rollout.Key]*podset.Unit{}
+	for _, s := range c.sites {
+		if s.ours {
+			units, _, _ := podset.Placed(s.Part)
+			for i := range units {
+				kept[keyOf(s.Name, units[i].PodSet.Name)] = &units[i]
+			}
+		}
+	}
+	judge := func(u *podset.Unit) (gone bool) {
+		key := keyOf(u.Cluster, u.PodSet.Name)
+		if _, is := c.unfetched[key]; !is {
+			return false
+		}
+		known := kept[key]
+		if known == nil {
+			known = recorded.stable[key]
+		}
+		if known == nil || known.Content.Chart == nil || known.Content.Chart.Digest == "" {
+			return true
+		}
+		u.Retain(known)
+		return false
+	}
+	var units []podset.Unit
+	for i := range c.units {
+		if u := c.units[i]; !judge(&u) {
+			units = append(units, u)
+		}
+	}
+	c.units = units
+	for _, s := range c.sites {
+		c.retainIn(s, judge)
+	}
+}
+
+// retainIn one cluster. A part that would lose podSets while the one that takes their
+// place cannot be had is a problem of the spec: all parts stay as they are.
+func (c *computation) retainIn(s *site, judge func(*podset.Unit) bool) {
+	var units []podset.Unit
+	for i := range s.units {
+		if u := s.units[i]; judge(&u) {
+			s.missing = append(s.missing, u)
+		} else {
+			units = append(units, u)
+		}
+	}
+	if len(s.missing) > 0 && s.ours {
+		for i := range s.Part.Spec.Topology.PodSets {
+			name := s.Part.Spec.Topology.PodSets[i].Name
+			if !slices.ContainsFunc(s.units, func(u podset.Unit) bool { return u.PodSet.Name == name }) {
+				c.problems = append(c.problems, podset.Problem{Field: pathOfChart(&s.missing[0]) + ".chartUrl", Why: fmt.Sprintf(
+					"until the chart is there cluster %s keeps podSet %s, which the spec does not have any more, and nothing else changes", s.title, name)})
+				break
+			}
+		}
+	}
+	s.units = units
 }
 
 // resolved is the digest of a chart, or why there is none. Where nobody asked, it is that

@@ -1,10 +1,16 @@
 package appset
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/podset"
 )
 
 const charted = `
@@ -16,8 +22,7 @@ spec:
     - {name: one, podSets: [{name: a, replicas: 2}, {name: b, replicas: 1, chart: {rawChart: H4s=}}]}
 `
 
-// A part has each chart by its digest, and no archive; what could not be fetched is a
-// problem of the spec, and nothing is written.
+// A part has each chart by its digest, and no archive.
 func TestCharts(t *testing.T) {
 	digest := strings.Repeat("ab", 32)
 	w := newWorld(t, charted, "one")
@@ -56,12 +61,95 @@ func TestCharts(t *testing.T) {
 		"refused":       {map[string]Chart{"dmall/web 1.0": {Err: "chart dmall/web 1.0: 403"}}, "spec.podSpec.chart.chartUrl: chart dmall/web 1.0: 403"},
 	} {
 		in.Charts = c.charts
-		made := newComputation(in)
-		if len(made.problems) != 1 || made.problems[0].Field+": "+made.problems[0].Why != c.want || made.units != nil {
-			t.Errorf("%s: %q, %d units", name, made.problems, len(made.units))
+		p := Compute(in)
+		if stalled := meta.FindStatusCondition(p.Status.Conditions, v1beta1.ConditionStalled); stalled.Reason != ReasonChart || stalled.Message != c.want {
+			t.Errorf("%s: %s: %s", name, stalled.Reason, stalled.Message)
 		}
-		if p := Compute(in); len(p.Actions) > 0 || p.Own != nil && len(p.Own.Clusters) > 0 {
-			t.Errorf("%s: it writes %+v", name, p)
+		if sum := p.Status.AggrStatus; sum.Desired != 3 || sum.Status != v1beta1.PhaseInstalling {
+			t.Errorf("%s: %+v", name, sum)
 		}
 	}
+}
+
+// charted2 has two podSets with charts of their own, and one in another cluster.
+const charted2 = `
+metadata: {name: web, namespace: shop, uid: web-1, generation: 1}
+spec:
+  podSpec: {deployType: helm}
+  clusterTopology:
+    clusters:
+    - {name: one, podSets: [{name: a, replicas: 2, chart: {chartUrl: {url: dmall/a}}}, {name: b, replicas: 1, chart: {chartUrl: {url: dmall/b}}}]}
+    - {name: two, podSets: [{name: a, replicas: 2, chart: {chartUrl: {url: dmall/a}}}]}
+`
+
+// A chart that cannot be had holds its own podSets: one that is not there yet stays away,
+// one that is there keeps its content and follows its replicas, and all others go on.
+func TestOneChartIsMissing(t *testing.T) {
+	digest := func(of string) string { return strings.Repeat(of, 32) }
+	has := func(w *world, cluster string) string {
+		var out []string
+		part := w.clusters[cluster].Part
+		if part == nil {
+			return ""
+		}
+		units, _, problems := podset.Placed(part)
+		if len(problems) > 0 {
+			t.Fatalf("%v", problems)
+		}
+		for _, u := range units {
+			out = append(out, fmt.Sprintf("%s=%s*%d", u.PodSet.Name, u.Content.Chart.Digest[:2], u.Replicas))
+		}
+		return strings.Join(out, " ")
+	}
+	w := newWorld(t, charted2, "one", "two")
+	w.charts = map[string]Chart{"dmall/a": {Err: "403"}, "dmall/b": {Digest: digest("bb")}}
+	expect := func(what, one, two, stalled string) {
+		t.Helper()
+		for range 5 {
+			w.settle().work()
+		}
+		if got := has(w, "one") + ", " + has(w, "two"); got != one+", "+two {
+			t.Errorf("%s: %s, want %s, %s", what, got, one, two)
+		}
+		said := ""
+		if c := meta.FindStatusCondition(w.app.Status.Conditions, v1beta1.ConditionStalled); c.Status == metav1.ConditionTrue {
+			said = c.Message
+		}
+		if said != stalled {
+			t.Errorf("%s: it says %q, want %q", what, said, stalled)
+		}
+	}
+	change := func(edit func(*v1beta1.AppSetSpec)) { w.edit(func(a *v1beta1.AppSet) { edit(&a.Spec) }) }
+	urlOf := func(s *v1beta1.AppSetSpec, cluster, podSet int) *string {
+		return &s.ClusterTopology.Clusters[cluster].PodSets[podSet].Chart.ChartURL.URL
+	}
+	missing := func(cluster, podSet, why string) string {
+		return "spec.clusterTopology.clusters[" + cluster + "].podSets[" + podSet + "].chart.chartUrl: " + why
+	}
+	expect("the chart of a is refused", "b=bb*1", "", missing("one", "a", "403")+"; "+missing("two", "a", "403"))
+	w.charts["dmall/a"] = Chart{Digest: digest("aa")}
+	expect("it is there", "a=aa*2 b=bb*1", "a=aa*2", "")
+
+	change(func(s *v1beta1.AppSetSpec) {
+		*urlOf(s, 0, 0), *urlOf(s, 0, 1) = "dmall/none", "dmall/c"
+		s.ClusterTopology.Clusters[0].PodSets[0].RawValues = "a: 1"
+		s.ClusterTopology.Clusters[0].PodSets[0].Replicas = new(intstr.FromInt32(5))
+	})
+	w.charts["dmall/none"], w.charts["dmall/c"] = Chart{Err: "404"}, Chart{Digest: digest("cc")}
+	expect("another chart is not there", "a=aa*5 b=cc*1", "a=aa*2", missing("one", "a", "404"))
+	was := w.clusters["one"].Part.DeepCopy()
+	w.clusters["one"].Part = nil // somebody deleted it: it comes back as recorded
+	expect("the part was deleted", "a=aa*5 b=cc*1", "a=aa*2", missing("one", "a", "404"))
+	if differs := different("spec", was.Spec, w.clusters["one"].Part.Spec); len(differs) > 0 {
+		t.Errorf("it came back with other %v", differs)
+	}
+
+	change(func(s *v1beta1.AppSetSpec) { s.ClusterTopology.Clusters = s.ClusterTopology.Clusters[:1] })
+	expect("a cluster leaves meanwhile", "a=aa*5 b=cc*1", "a=aa*2", missing("one", "a", "404"))
+	change(func(s *v1beta1.AppSetSpec) { s.ClusterTopology.Clusters[0].PodSets[0].Name = "renamed" })
+	expect("a podSet is renamed meanwhile", "a=aa*5 b=cc*1", "a=aa*2", missing("one", "renamed", "404")+"; "+
+		missing("one", "renamed", "until the chart is there cluster one keeps podSet a, which the spec does not have any more, and nothing else changes"))
+	change(func(s *v1beta1.AppSetSpec) { s.ClusterTopology.Clusters[0].PodSets[0].Name = "a" })
+	w.charts["dmall/none"] = Chart{Digest: digest("dd")}
+	expect("it is had", "a=dd*5 b=cc*1", "", "")
 }

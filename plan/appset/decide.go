@@ -94,6 +94,7 @@ func (c *computation) site(s *site) {
 		c.refused(s, refusal)
 	}
 	switch {
+	case s.Part == nil && len(s.units) == 0: // its charts cannot be had, which is told
 	case s.Part == nil && s.held:
 		c.wait("cluster %s waits for its part until its stage is reached", s.title)
 	case s.Part == nil:
@@ -157,7 +158,7 @@ func (c *computation) leaves(s *site) bool {
 // and when all that it has is available.
 func (c *computation) leave() {
 	now := c.app.Annotations[v1beta1.AnnotationLeave] == v1beta1.LeaveNow
-	well := !slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && !c.isDone(s) })
+	well := len(c.unfetched) == 0 && !slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && !c.isDone(s) })
 	gone := 0
 	for _, s := range c.sites {
 		if !c.leaves(s) {

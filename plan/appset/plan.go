@@ -195,6 +195,8 @@ const (
 	ReasonHalted        = "RolloutHalted"
 	ReasonRolledBack    = "RolledBack"
 	ReasonHeld          = "Held"
+	// ReasonChart is the reason for a chart that cannot be had; releases have the same.
+	ReasonChart = "ChartError"
 )
 
 // waitTaken is when a name that is taken is looked at again.

@@ -355,6 +355,11 @@ func (c *computation) shape(s *site) {
 			c.holdBack(s, &units[i])
 		}
 	}
+	for i := range units {
+		if u := &units[i]; u.Retained {
+			_ = podset.HoldBack(s.spec, u.PodSet.Name, &u.Content, u.Hash) // it came from JSON
+		}
+	}
 	s.revision = podset.Revision(units)
 	for i := range s.spec.Topology.PodSets {
 		placed := &s.spec.Topology.PodSets[i]

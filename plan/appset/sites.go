@@ -11,6 +11,7 @@ import (
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/podset"
+	"tkestack.io/tapp/plan/rollout"
 )
 
 // site is one cluster in the making of a plan.
@@ -20,6 +21,8 @@ type site struct {
 	title  string
 	listed bool
 	units  []podset.Unit
+	// missing are units that are not there, and whose chart cannot be had.
+	missing []podset.Unit
 	// spec that its part is to have, and the hash of its content; nil: the AppSet says of
 	// no part there.
 	spec     *v1beta1.AdvDeploymentSpec
@@ -60,6 +63,8 @@ type computation struct {
 	units    []podset.Unit
 	notes    []podset.Note
 	problems []podset.Problem
+	// unfetched says why the charts of some units cannot be had.
+	unfetched map[rollout.Key]string
 	// frozen: nothing is written.
 	frozen  bool
 	rolling *progression
@@ -111,10 +116,6 @@ func newComputation(in Input) *computation {
 				s.units = append(s.units, c.units[n])
 			}
 		}
-		if len(s.units) > 0 {
-			spec := podset.Part(c.app, s.units)
-			s.spec, s.revision = &spec, podset.Revision(s.units)
-		}
 	}
 	for _, name := range others(memory, seen) {
 		cluster, ok := seen[name]
@@ -126,6 +127,13 @@ func newComputation(in Input) *computation {
 		}
 	}
 	c.unite()
+	c.retain()
+	for _, s := range c.sites {
+		if len(s.units)+len(s.missing) > 0 {
+			spec := podset.Part(c.app, s.units)
+			s.spec, s.revision = &spec, podset.Revision(s.units)
+		}
+	}
 	return c
 }
 

@@ -104,7 +104,7 @@ func (s *site) podSet(name string) *v1beta1.PodSetStatus {
 }
 
 func (c *computation) allDone() bool {
-	return !c.frozen && !c.deleting() && (c.rolling == nil || c.rolling.decision.State == rollout.Done) && !slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && !c.isDone(s) })
+	return !c.frozen && !c.deleting() && len(c.unfetched) == 0 && (c.rolling == nil || c.rolling.decision.State == rollout.Done) && !slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && !c.isDone(s) })
 }
 
 // sums over all clusters, and each of them. Those that left count for nothing.
@@ -153,6 +153,10 @@ func (c *computation) status(s *site) v1beta1.ClusterStatus {
 			p.Desired = u.Replicas
 		}
 		out.PodSets = append(out.PodSets, p)
+	}
+	for i := range s.missing {
+		u := &s.missing[i]
+		out.PodSets = append(out.PodSets, v1beta1.PodSetStatus{Name: u.PodSet.Name, Desired: u.Replicas, Message: c.unfetched[keyOf(s.Name, u.PodSet.Name)]})
 	}
 	for i := range seen { // those that leave
 		if !slices.ContainsFunc(s.units, func(u podset.Unit) bool { return u.PodSet.Name == seen[i].Name }) {

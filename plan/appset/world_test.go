@@ -39,6 +39,7 @@ type world struct {
 	graves        []Tombstone
 	revisions     []*appsv1.ControllerRevision
 	confirmations []*v1beta1.Confirmation
+	charts        map[string]Chart
 	refused       map[string]Refusal
 	overrule      map[string][]string
 	now           time.Time
@@ -108,7 +109,7 @@ func (w *world) hear(name string) {
 }
 
 func (w *world) input() Input {
-	in := Input{AppSet: w.app.DeepCopy(), Fleet: fleet, Tombstones: slices.Clone(w.graves), Revisions: slices.Clone(w.revisions), Confirmations: w.confirmations, Refused: w.refused, Overruled: w.overrule, Now: w.now}
+	in := Input{AppSet: w.app.DeepCopy(), Fleet: fleet, Tombstones: slices.Clone(w.graves), Revisions: slices.Clone(w.revisions), Confirmations: w.confirmations, Charts: maps.Clone(w.charts), Refused: w.refused, Overruled: w.overrule, Now: w.now}
 	for _, name := range slices.Sorted(maps.Keys(w.clusters)) {
 		c := *w.clusters[name]
 		c.Part = c.Part.DeepCopy()

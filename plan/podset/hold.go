@@ -21,6 +21,13 @@ type History struct {
 	ClusterTopology v1beta1.ClusterTopology `json:"clusterTopology,omitzero"`
 	// Charts are the digests of the units' charts, by cluster and podSet.
 	Charts map[string]string `json:"charts,omitempty"`
+	// Retained are the contents of units that had others than their specs say.
+	Retained map[string]Content `json:"retained,omitempty"`
+}
+
+// Retain has a unit keep the content of another one.
+func (u *Unit) Retain(from *Unit) {
+	u.Content, u.Hash, u.Version, u.Retained = from.Content, from.Hash, from.Version, true
 }
 
 // HistoryOf an AppSet, and of its units.
@@ -28,6 +35,12 @@ func HistoryOf(a *v1beta1.AppSet, units []Unit) History {
 	s := a.Spec.DeepCopy()
 	out := History{Labels: s.Labels, Meta: s.Meta, Replicas: s.Replicas, ServiceName: s.ServiceName, PodSpec: s.PodSpec, ClusterTopology: s.ClusterTopology}
 	for i := range units {
+		if units[i].Retained {
+			if out.Retained == nil {
+				out.Retained = map[string]Content{}
+			}
+			out.Retained[units[i].Cluster+"/"+units[i].PodSet.Name] = units[i].Content
+		}
 		if chart := units[i].Content.Chart; chart != nil && chart.Digest != "" {
 			if out.Charts == nil {
 				out.Charts = map[string]string{}
@@ -113,6 +126,13 @@ func (h *History) As(a *v1beta1.AppSet, now []Unit) (*v1beta1.AppSet, []Unit) {
 			if err := units[i].Pin(digest); err != nil {
 				return then, nil
 			}
+		}
+		if content, is := h.Retained[units[i].Cluster+"/"+units[i].PodSet.Name]; is {
+			hash, err := content.hash()
+			if err != nil {
+				return then, nil
+			}
+			units[i].Content, units[i].Hash, units[i].Version, units[i].Retained = content, hash, content.versionOr(units[i].Version), true
 		}
 	}
 	return then, units

@@ -48,7 +48,7 @@ func placed(a *v1beta1.AppSet, u *Unit) v1beta1.PlacedPodSet {
 }
 
 // placedChart is the Secret with the archive, and for people where it comes from. A chart
-// that nobody has fetched has no Secret.
+// that nobody has fetched has no Secret; what the podSet has instead is in a revision.
 func placedChart(a *v1beta1.AppSet, u *Unit) *v1beta1.PlacedChart {
 	chart := u.PodSet.Chart
 	if chart == nil {
@@ -58,7 +58,7 @@ func placedChart(a *v1beta1.AppSet, u *Unit) *v1beta1.PlacedChart {
 	if chart != nil && len(chart.RawChart) == 0 {
 		out.ChartURL = chart.ChartURL.DeepCopy()
 	}
-	if u.Content.Chart.Digest != "" {
+	if u.Content.Chart.Digest != "" && !u.Retained {
 		out.SecretRef = &corev1.LocalObjectReference{Name: u.Content.Chart.SecretName()}
 	}
 	return out

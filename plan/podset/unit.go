@@ -23,6 +23,9 @@ type Unit struct {
 	// Content is everything that reaches its pods, and Hash tells contents apart.
 	Content Content
 	Hash    string
+	// Retained: the content is an earlier one than the spec says, whose chart could not be
+	// had.
+	Retained bool
 }
 
 // Problem is something in a spec that cannot be carried out, and Note something that has
