@@ -75,6 +75,11 @@ func Summary(from, to plan.Version) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return InWords(changes), nil
+}
+
+// InWords are the first few changes, and how many more there are.
+func InWords(changes []FieldChange) string {
 	var out []string
 	for _, c := range changes {
 		if len(out) == maxChanges {
@@ -84,9 +89,9 @@ func Summary(from, to plan.Version) (string, error) {
 		out = append(out, c.Short())
 	}
 	if len(out) == 0 {
-		return "nothing", nil
+		return "nothing"
 	}
-	return strings.Join(out, "; "), nil
+	return strings.Join(out, "; ")
 }
 
 // Short is a change with its values, if they are short.

@@ -3,34 +3,18 @@ package fleet
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/podset"
 )
-
-// version is a content that an AppSet asked for once.
-type version struct {
-	Revision int64       `json:"revision"`
-	Content  string      `json:"content"`
-	Versions string      `json:"versions"`
-	Created  metav1.Time `json:"created"`
-	// Target is what the rollout is about, and Stable what it returns to.
-	Target bool `json:"target,omitempty"`
-	Stable bool `json:"stable,omitempty"`
-
-	history podset.History
-}
 
 func newHistory(all *common) *cobra.Command {
 	output := ""
@@ -63,47 +47,15 @@ func newHistory(all *common) *cobra.Command {
 }
 
 // versions of an AppSet, the newest first.
-func (w *workspace) versions(ctx context.Context, a *v1beta1.AppSet) ([]version, error) {
+func (w *workspace) versions(ctx context.Context, a *v1beta1.AppSet) ([]podset.Version, error) {
 	list, err := w.kube.AppsV1().ControllerRevisions(w.namespace).List(ctx, metav1.ListOptions{LabelSelector: v1beta1.LabelAppSetUID + "=" + string(a.UID)})
 	if err != nil {
 		return nil, fmt.Errorf("listing the revisions: %w", err)
 	}
-	units, _, _ := podset.Units(a)
-	out := []version{}
-	for i := range list.Items {
-		r := &list.Items[i]
-		if r.Labels[v1beta1.LabelRevision] == v1beta1.RevisionRecord {
-			continue
-		}
-		v, err := versionOf(a, units, r)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, *v)
-	}
-	slices.SortFunc(out, func(a, b version) int { return cmp.Compare(b.Revision, a.Revision) })
-	return out, nil
+	return podset.VersionsOf(a, list.Items)
 }
 
-func versionOf(a *v1beta1.AppSet, units []podset.Unit, r *appsv1.ControllerRevision) (*version, error) {
-	v := &version{Revision: r.Revision, Content: r.Labels[v1beta1.LabelRevision], Created: r.CreationTimestamp}
-	if err := json.Unmarshal(r.Data.Raw, &v.history); err != nil {
-		return nil, fmt.Errorf("reading revision %s: %w", r.Name, err)
-	}
-	if rollout := a.Status.Rollout; rollout != nil {
-		v.Target, v.Stable = rollout.Revision == v.Content, rollout.Stable == v.Content
-	}
-	_, then := v.history.As(a, units)
-	var versions []string
-	for i := range then {
-		versions = append(versions, then[i].Version)
-	}
-	slices.Sort(versions)
-	v.Versions = strings.Join(slices.Compact(versions), "/")
-	return v, nil
-}
-
-func (w *workspace) printVersions(a *v1beta1.AppSet, versions []version, output string) error {
+func (w *workspace) printVersions(a *v1beta1.AppSet, versions []podset.Version, output string) error {
 	if output != "" {
 		return w.write(versions, output)
 	}

@@ -53,7 +53,7 @@ func (w *writing) undo(ctx context.Context, name, to string) error {
 	if err != nil {
 		return err
 	}
-	spec, err := specOf(a, &v.history)
+	spec, err := specOf(a, &v.History)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (w *writing) undo(ctx context.Context, name, to string) error {
 }
 
 // chosen version: the one that is named, or the stable one, or the one before it.
-func chosen(a *v1beta1.AppSet, versions []version, to string) (*version, error) {
+func chosen(a *v1beta1.AppSet, versions []podset.Version, to string) (*podset.Version, error) {
 	units, _, problems := podset.Units(a)
 	now := ""
 	if len(problems) == 0 {
