@@ -55,38 +55,16 @@ func (q *request) manifestOf(apiVersion, kind string) (map[string]any, error) {
 }
 
 func (a *API) previewTApp(q *request) error {
-	object, err := q.manifestOf(tappv1.SchemeGroupVersion.String(), tappv1.Kind)
+	before, after, err := previewed(a, q, previewedKind[*tappv1.TApp]{
+		apiVersion: tappv1.SchemeGroupVersion.String(), kind: tappv1.Kind, access: tappAccess,
+		empty: func() *tappv1.TApp { return &tappv1.TApp{} },
+		get: func(name string) (*tappv1.TApp, error) {
+			return a.clients.tapps.TApps(q.namespace).Get(q.ctx(), name, metav1.GetOptions{})
+		},
+	})
 	if err != nil {
 		return err
 	}
-	wanted, err := strict(object)
-	if err != nil {
-		return err
-	}
-	switch {
-	case wanted.Namespace != "" && wanted.Namespace != q.namespace:
-		return errBody("metadata.namespace is %q, and the path has %q", shorten(wanted.Namespace), q.namespace)
-	case len(validation.IsDNS1123Subdomain(wanted.Name)) > 0:
-		return errBody("metadata.name is %q, which is no name that Kubernetes takes", shorten(wanted.Name))
-	}
-	q.name = wanted.Name
-	if err := a.may(q, tappAccess("get", q.namespace, q.name)); err != nil {
-		return err
-	}
-	before, err := a.clients.tapps.TApps(q.namespace).Get(q.ctx(), q.name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		before = nil
-	case err != nil:
-		return err
-	}
-	after := wanted
-	if before != nil {
-		if after, err = merge(before, object); err != nil {
-			return err
-		}
-	}
-	after.Namespace = q.namespace
 	o, err := a.foresee(q, after)
 	if err != nil {
 		return err
@@ -102,17 +80,28 @@ func (a *API) previewTApp(q *request) error {
 	return q.writeValue(out)
 }
 
-// strict decodes a TApp, and refuses fields that there are not.
-func strict(object map[string]any) (*tappv1.TApp, error) {
+// named checks that the manifest names an object of the path's namespace.
+func (q *request) named(object metav1.Object) error {
+	switch {
+	case object.GetNamespace() != "" && object.GetNamespace() != q.namespace:
+		return errBody("metadata.namespace is %q, and the path has %q", shorten(object.GetNamespace()), q.namespace)
+	case len(validation.IsDNS1123Subdomain(object.GetName())) > 0:
+		return errBody("metadata.name is %q, which is no name that Kubernetes takes", shorten(object.GetName()))
+	}
+	q.name = object.GetName()
+	return nil
+}
+
+// strict decodes an object, and refuses fields that there are not.
+func strict(object map[string]any, kind string, out any) error {
 	text, err := json.Marshal(object)
 	if err != nil {
-		return nil, errBody("the manifest cannot be read: %s", shorten(err.Error()))
+		return errBody("the manifest cannot be read: %s", shorten(err.Error()))
 	}
-	out := &tappv1.TApp{}
 	if err := yaml.UnmarshalStrict(text, out); err != nil {
-		return nil, errBody("the manifest is no TApp: %s", firstLine(err.Error()))
+		return errBody("the manifest is no %s: %s", kind, firstLine(err.Error()))
 	}
-	return out, nil
+	return nil
 }
 
 func firstLine(text string) string {
@@ -125,7 +114,7 @@ func firstLine(text string) string {
 
 // merge does as kubectl apply: fields that the last apply set and this one does not go, and
 // those that others set stay.
-func merge(before *tappv1.TApp, object map[string]any) (*tappv1.TApp, error) {
+func merge(before metav1.Object, object map[string]any, kind string, after metav1.Object) error {
 	manifest := map[string]any{"apiVersion": object["apiVersion"], "kind": object["kind"], "spec": object["spec"]}
 	metadata := map[string]any{}
 	if given, ok := object["metadata"].(map[string]any); ok {
@@ -138,27 +127,25 @@ func merge(before *tappv1.TApp, object map[string]any) (*tappv1.TApp, error) {
 	manifest["metadata"] = metadata
 	modified, err := json.Marshal(manifest)
 	if err != nil {
-		return nil, errBody("the manifest cannot be read: %s", shorten(err.Error()))
+		return errBody("the manifest cannot be read: %s", shorten(err.Error()))
 	}
 	current, err := json.Marshal(before)
 	if err != nil {
-		return nil, fmt.Errorf("reading the TApp: %w", err)
+		return fmt.Errorf("reading the %s: %w", kind, err)
 	}
-	last := last(before.Annotations[corev1.LastAppliedConfigAnnotation])
+	last := last(before.GetAnnotations()[corev1.LastAppliedConfigAnnotation])
 	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(last, modified, current)
 	if err != nil {
-		return nil, errBody("the manifest cannot be compared with the TApp: %s", shorten(err.Error()))
+		return errBody("the manifest cannot be compared with the %s: %s", kind, shorten(err.Error()))
 	}
 	merged, err := jsonpatch.MergePatch(current, patch)
 	if err != nil {
-		return nil, fmt.Errorf("merging a manifest: %w", err)
+		return fmt.Errorf("merging a manifest: %w", err)
 	}
-	after := &tappv1.TApp{}
 	if err := json.Unmarshal(merged, after); err != nil {
-		return nil, errBody("the manifest is no TApp: %s", firstLine(err.Error()))
+		return errBody("the manifest is no %s: %s", kind, firstLine(err.Error()))
 	}
-	after.UID, after.Name, after.Generation = before.UID, before.Name, before.Generation
-	return after, nil
+	return nil
 }
 
 // last is what was applied last, without its metadata but labels and annotations.

@@ -9,6 +9,7 @@ import (
 
 	"tkestack.io/tapp/api"
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/foresight"
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/plan/view"
 )
@@ -44,6 +45,7 @@ func httpExamples() map[string]httpExample {
 	store := api.AppSet{Summary: summary("store", api.StateWaiting), Phase: "WaitingForConfirm", Version: "v8/v9", Desired: 10, Available: 10, Clusters: []string{"bj", "gz"}, Rollout: rollout}
 	store.Attention = []api.Attention{{Severity: api.SeverityWaiting, Reason: "AwaitingConfirmation", Message: "stage canary is done and waits for a confirmation", Since: ptr.To(at(4)), Stage: "canary", Token: "4be1",
 		Command: "kubectl tapp fleet confirm store -n shop"}}
+	imageChange := view.FieldChange{Path: "spec.podSpec.template.spec.containers[store].image", From: json.RawMessage(`"store:v8"`), To: json.RawMessage(`"store:v9"`)}
 	cluster := api.Cluster{Name: "gz", State: "Ready", AppSets: 1, Desired: 5, Available: 5}
 	pod := api.Pod{Namespace: "shop", Name: "web-1", UID: "0f7c2a7e-9f1e-4a6f-a0a4-7b9e3d7d5c01", Created: at(1), Phase: "Running", Ready: true, Node: "node-2", IP: "10.0.2.7", Owner: "TApp/web",
 		Labels: map[string]string{"app": "web", "tapp_instance_key": "1"}, Containers: []api.Container{{Name: "web", Image: "web:1", Ready: true, State: "running"}}}
@@ -78,10 +80,15 @@ func httpExamples() map[string]httpExample {
 		"getAppSet":        {name: "store", answer: api.AppSetDetail{AppSet: store, ClusterStatuses: []v1beta1.ClusterStatus{{Name: "gz", State: v1beta1.ClusterReady, Desired: 5, Available: 5}}, Object: object("workload.dmall.com/v1beta1", "AppSet", "store")}},
 		"getRollout":       {name: "store", answer: rollout},
 		"listAppSetEvents": {name: "store", answer: event("AppSet", "store", "Progressing", "stage canary began")},
-		"listClusters":     {answer: api.List[api.Cluster]{Items: []api.Cluster{cluster}, Total: 1}},
-		"getCluster":       {name: "gz", answer: cluster},
-		"getPod":           {name: "web-1", answer: pod},
-		"listPodEvents":    {name: "web-1", answer: event("Pod", "web-1", "Scheduled", "Successfully assigned shop/web-1 to node-2")},
-		"podLog":           {name: "web-1", query: "?tail=2&follow=1", answer: "listening on :8080\nGET / 200"},
+		"listAppSetRevisions": {name: "store", answer: api.List[api.AppSetRevision]{Items: []api.AppSetRevision{{Revision: view.Revision{Revision: 2, Name: "store-9b20a6c1f0", Created: at(1), Update: true, Change: imageChange.String()},
+			Content: "9b20a6c1f0", Versions: "v9", Changes: []view.FieldChange{imageChange}}}, Total: 1}},
+		"previewAppSet": {answer: api.AppSetPreview{Namespace: "shop", Name: "store", Changes: []view.FieldChange{imageChange}, State: "Staged",
+			Stages:    []foresight.Stage{{Name: "canary", Clusters: []string{"gz"}, Concurrent: 1, Changes: []foresight.Change{{Cluster: "gz", PodSet: "store-gz01-canary", Effect: plan.EffectUpdateInPlace, Instances: 1, IDs: "0", Why: "image of store from store:v8 to store:v9"}}, Confirm: true}},
+			Sentences: []string{"stage canary (gz): 1 instance is updated in place: image of store from store:v8 to store:v9; then it waits for a confirmation"}}},
+		"listClusters":  {answer: api.List[api.Cluster]{Items: []api.Cluster{cluster}, Total: 1}},
+		"getCluster":    {name: "gz", answer: cluster},
+		"getPod":        {name: "web-1", answer: pod},
+		"listPodEvents": {name: "web-1", answer: event("Pod", "web-1", "Scheduled", "Successfully assigned shop/web-1 to node-2")},
+		"podLog":        {name: "web-1", query: "?tail=2&follow=1", answer: "listening on :8080\nGET / 200"},
 	}
 }
