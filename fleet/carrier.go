@@ -70,10 +70,11 @@ func (d *direct) Apply(ctx context.Context, a Apply) (applied *v1beta1.AdvDeploy
 		return nil, err
 	}
 	err = d.over(ctx, func(ctx context.Context, s *session) error {
+		lists := s.parts.begun()
 		applied, err = s.connection.requests.parts.AdvDeployments(a.Namespace).Patch(ctx, a.Name, types.ApplyPatchType, manifest,
 			metav1.PatchOptions{FieldManager: v1beta1.Component, Force: ptr.To(true)})
 		if err == nil {
-			s.parts.wrote(applied)
+			s.parts.wrote(applied, lists)
 		}
 		return err
 	})
@@ -103,9 +104,10 @@ func (a Apply) manifest() ([]byte, error) {
 // Patch by a JSON patch.
 func (d *direct) Patch(ctx context.Context, namespace, name string, patch []byte) (patched *v1beta1.AdvDeployment, err error) {
 	err = d.over(ctx, func(ctx context.Context, s *session) error {
+		lists := s.parts.begun()
 		patched, err = s.connection.requests.parts.AdvDeployments(namespace).Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: v1beta1.Component})
 		if err == nil {
-			s.parts.wrote(patched)
+			s.parts.wrote(patched, lists)
 		}
 		return err
 	})

@@ -27,12 +27,16 @@ type parts struct {
 	version string
 	asOf    time.Time
 	listed  bool
+	// lists that were begun.
+	lists int
 }
 
 type part struct {
 	object *v1beta1.AdvDeployment
 	// written by us, and not seen yet.
 	written bool
+	// lists that were begun when it was written.
+	lists int
 }
 
 func newParts(c clock.PassiveClock, changed func(types.NamespacedName), listedAnew func()) *parts {
@@ -118,7 +122,8 @@ func (p *parts) Replace(list []any, version string) error {
 		}
 	}
 	for key, had := range before {
-		if had.written && cache.Newer(had.object.ResourceVersion, version) {
+		// A list that began after a write, and is older, is of a store that was restored.
+		if had.written && had.lists == p.lists && cache.Newer(had.object.ResourceVersion, version) {
 			p.objects[key] = had // written since the list
 		} else if _, still := p.objects[key]; !still {
 			different = append(different, key)
@@ -142,17 +147,32 @@ func (p *parts) step(version string) {
 	}
 }
 
-// wrote shows what a write came to before its event does.
-func (p *parts) wrote(o *v1beta1.AdvDeployment) {
+// listing is called when a list begins, and begun says how many did.
+func (p *parts) listing() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lists++
+}
+
+func (p *parts) begun() int {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.lists
+}
+
+// wrote shows what a write came to before its event does. lists is what begun said before
+// the write: what was written before a list is not shown after it, as the store may have
+// been restored in between.
+func (p *parts) wrote(o *v1beta1.AdvDeployment, lists int) {
 	o = o.DeepCopy()
 	trim(o)
 	p.mu.Lock()
 	key := keyOf(o)
 	have, exists := p.objects[key]
 	// A version that the watch has passed is told by its events, a deletion too.
-	news := p.listed && cache.Newer(o.ResourceVersion, p.version) && (!exists || cache.Newer(o.ResourceVersion, have.object.ResourceVersion))
+	news := p.listed && lists == p.lists && cache.Newer(o.ResourceVersion, p.version) && (!exists || cache.Newer(o.ResourceVersion, have.object.ResourceVersion))
 	if news {
-		p.objects[key] = part{object: o, written: true}
+		p.objects[key] = part{object: o, written: true, lists: lists}
 	}
 	p.mu.Unlock()
 	if news {

@@ -263,6 +263,7 @@ func (s *session) listWatch() toolscache.ListerWatcher {
 			if o.ResourceVersion == "0" {
 				o.ResourceVersion = "" // a cache of the server's may be old, and absence in it proves nothing
 			}
+			s.parts.listing()
 			list, err := all.List(ctx, o)
 			if err != nil {
 				s.failed(ctx, err)
@@ -276,6 +277,9 @@ func (s *session) listWatch() toolscache.ListerWatcher {
 				// A store that was restored while nobody answered is at an older version, and
 				// a watch from a version to come shows nothing until it is reached.
 				return nil, apierrors.NewResourceExpired("the server was away: what it has is listed anew")
+			}
+			if o.SendInitialEvents != nil && *o.SendInitialEvents {
+				s.parts.listing()
 			}
 			o.LabelSelector, o.AllowWatchBookmarks = s.selector, true
 			w, err := all.Watch(ctx, o)

@@ -20,9 +20,12 @@ const (
 	// to rest.
 	mostSteps = 12000
 	mostTime  = 2 * time.Hour
-	// restTime is how long nothing may be written at the end but Leases. Backoffs grow to
-	// 30 s, and what caches show is old after 2 minutes.
+	// restTime is how long nothing may be written at the end but Leases: backoffs grow to
+	// 30 s, and what caches show is old after 2 minutes. mostRest is how long it may take
+	// until all is as it should be: a member that is back has to answer for up to 5 minutes
+	// before it is Ready.
 	restTime = 150 * time.Second
+	mostRest = 7 * time.Minute
 	// bookmarks come that often.
 	bookmarkEvery = time.Minute
 	// oddTime keeps what ends here apart from what ends by other clocks.
@@ -153,7 +156,7 @@ func (w *world) calm() error {
 		w.steps++
 		list := w.choices(false)
 		w.pick(list).do()
-		if w.now().Sub(w.wrote) >= restTime {
+		if still := w.now().Sub(w.wrote); still >= mostRest || still >= restTime && w.atRest() == nil {
 			return w.failure
 		}
 		if w.steps > mostSteps || w.now().Sub(began) > mostTime {

@@ -1,0 +1,54 @@
+package fleet
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+)
+
+// TestWrittenPart: what was written is shown before its event is, but not after a list that
+// began later and does not have it: the member was restored from a backup.
+func TestWrittenPart(t *testing.T) {
+	const list, write, answer = "a list begins", "a write begins", "it is answered, at version 105"
+	for _, test := range []struct {
+		name  string
+		steps []string
+		// list that ends after the steps, and whether the part is shown then.
+		version string
+		shown   bool
+	}{
+		{"written and answered while a list is on its way", []string{list, write, answer}, "104", true},
+		{"a list that began later is older", []string{list, write, answer, list}, "103", false},
+		{"a list that began later is newer: it was deleted", []string{list, write, answer, list}, "106", false},
+		{"a list began while the write was on its way", []string{list, write, list, answer}, "103", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := newParts(clock.RealClock{}, func(types.NamespacedName) {}, func() {})
+			if err := p.Replace(nil, "103"); err != nil {
+				t.Fatal(err)
+			}
+			part := &v1beta1.AdvDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1", ResourceVersion: "105"}}
+			lists := 0
+			for _, step := range test.steps {
+				switch step {
+				case list:
+					p.listing()
+				case write:
+					lists = p.begun()
+				case answer:
+					p.wrote(part, lists)
+				}
+			}
+			if err := p.Replace(nil, test.version); err != nil {
+				t.Fatal(err)
+			}
+			if shown := p.get(keyOf(part)) != nil; shown != test.shown {
+				t.Errorf("shown: %t, want %t", shown, test.shown)
+			}
+		})
+	}
+}
