@@ -172,7 +172,7 @@ app-test: need-go bin/devcluster ## Test the kind App, its writes for 500 of the
 .PHONY: fleet-test
 fleet-test: build bin/devcluster ## Test the fleet: a hub and three member clusters with simulated nodes.
 	@mkdir -p dist
-	@test/fleet.sh '$(STATE)/fleet' -- bash -o pipefail -c "go test -json -tags cluster -count 1 -timeout 20m $(RUN) ./test/fleet/... | $(REPORT)"
+	@test/fleet.sh '$(STATE)/fleet' -- bash -o pipefail -c "go test -json -tags cluster -count 1 -timeout 20m -parallel 32 $(RUN) ./test/fleet/... | $(REPORT)"
 
 .PHONY: release-test
 release-test: build bin/devcluster ## Test charts and releases beside the helm program, with public charts, on simulated nodes.

@@ -12,7 +12,7 @@ import (
 // TestCommands: clusters are listed, moved out of ConfigMaps, and accepted when another
 // one answers; joining is refused with words where it would do harm.
 func TestCommands(t *testing.T) {
-	r := newRig(t)
+	r := newAlone(t)
 	hub, m, other := r.on(r.hub), r.members[0], r.members[1]
 	run := func(s *site, input string, args ...string) string {
 		t.Helper()

@@ -37,8 +37,8 @@ type point struct {
 // TestLeaderKilled: master and worker die before and after each kind of write, in each
 // phase of an application's life. Who comes next goes on, and all is as it is to be.
 func TestLeaderKilled(t *testing.T) {
-	r := newRig(t)
-	hub, member := r.on(r.hub), r.members[0]
+	r := newAlone(t)
+	hub, member := r.on(r.hub), r.members[1]
 	toHub, toMember, ofWorker := r.relay(r.hub), r.relay(member), r.relay(member)
 	register := func(server string, ca []byte) {
 		t.Helper()
@@ -81,7 +81,7 @@ func TestLeaderKilled(t *testing.T) {
 	}
 	apply := func(version string, replicas int) func() {
 		return func() {
-			hub.KubectlWith(app("shop", "deployment", version, replicas, "member1"), "apply", "--filename", "-")
+			hub.KubectlWith(app("shop", "deployment", version, replicas, member.name), "apply", "--filename", "-")
 		}
 	}
 	phases := []phase{

@@ -22,7 +22,7 @@ const states = `--output=jsonpath={.status.aggrStatus.clusters[*].state}`
 // another one afterwards, which remembers nothing of it.
 func installed(t *testing.T, version string) (*rig, *cluster.Rig) {
 	t.Helper()
-	r := newRig(t)
+	r := newAlone(t)
 	t.Cleanup(func() {
 		if err := r.lead(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
@@ -93,7 +93,20 @@ func TestCutOff(t *testing.T) {
 	r.remove()
 }
 
-var apiServer = regexp.MustCompile(`kube-apiserver +runs, process (\d+)`)
+// signals sends them to a component of a cluster, by `kill`.
+func (r *rig) signals(s *site, component string) func(name string) {
+	r.Helper()
+	found := regexp.MustCompile(component + ` +runs, process (\d+)`).FindStringSubmatch(r.on(s).Devcluster("status"))
+	if found == nil {
+		r.Fatalf("no process of %s", component)
+	}
+	return func(name string) {
+		r.Helper()
+		if out, err := exec.Command("kill", "-"+name, found[1]).CombinedOutput(); err != nil {
+			r.Fatalf("%v: %s", err, out)
+		}
+	}
+}
 
 // TestFrozen: an API server that stands still is silent, though it takes connections.
 // A member that another hub has is left alone until that one is silent.
@@ -102,16 +115,7 @@ var apiServer = regexp.MustCompile(`kube-apiserver +runs, process (\d+)`)
 func TestFrozen(t *testing.T) {
 	r, hub := installed(t, "v1")
 	kept, frozen, revoked := r.members[0], r.members[1], r.members[2]
-	found := apiServer.FindStringSubmatch(r.on(frozen).Devcluster("status"))
-	if found == nil {
-		t.Fatal("no process of the API server")
-	}
-	signal := func(name string) {
-		t.Helper()
-		if out, err := exec.Command("kill", "-"+name, found[1]).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
+	signal := r.signals(frozen, "kube-apiserver")
 	say := func(status string) {
 		t.Helper()
 		hub.Kubectl("patch", "secret", kept.name, "--namespace", releaseSpace, "--patch", `{"data": {"status": `+status+`}}`)
@@ -192,7 +196,7 @@ func TestSwapped(t *testing.T) {
 // TestMemberJoins: an AppSet names a cluster before there is one, which is filled once it
 // is registered; what leaves the registrations is remembered.
 func TestMemberJoins(t *testing.T) {
-	r := newRig(t)
+	r := newAlone(t)
 	hub, late := r.on(r.hub), r.members[2]
 	hub.Kubectl("delete", "secret", late.name, "--namespace", releaseSpace)
 	back := func() {
@@ -223,26 +227,30 @@ func TestRestoredMember(t *testing.T) {
 	restored := r.members[2]
 	in := r.on(restored)
 	state := filepath.Join(filepath.Dir(restored.Kubeconfig), "data", "etcd")
-	offline := func(command string, args ...string) {
+	run := func(command string, args ...string) {
 		t.Helper()
-		// All programs of a cluster are to be restarted with its store, by etcd's documents.
-		for _, component := range []string{"kube-scheduler", "kube-controller-manager", "kwok", "kube-apiserver", "etcd"} {
-			in.Devcluster("stop", component)
-		}
 		if out, err := exec.Command(command, args...).CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", err, out)
 		}
-		in.Devcluster("up")
-		if err := restored.work(t.Context()); err != nil {
-			t.Fatal(err)
-		}
 	}
-	offline("cp", "--recursive", state, state+".backup")
+	// The backup is what a snapshot of the disk has.
+	signal := r.signals(restored, "etcd")
+	signal("STOP")
+	run("cp", "--recursive", state, state+".backup")
+	signal("CONT")
 	r.apply("v2", 3)
 	hub.KubectlWith(app("other", "InPlaceSet", "v1", 2, "member1", "member3"), "apply", "--filename", "-")
 	r.shows(r.hub, "Running 12 12 v2", "get", "as", "shop", columns)
 	r.shows(r.hub, "Running 6 6 v1", "get", "as", "other", columns)
-	offline("bash", "-c", `rm -r "$0" && mv "$0.backup" "$0"`, state)
+	// All programs of a cluster are to be restarted with its store, by etcd's documents.
+	for _, component := range []string{"kube-scheduler", "kube-controller-manager", "kwok", "kube-apiserver", "etcd"} {
+		in.Devcluster("stop", component)
+	}
+	run("bash", "-c", `rm -r "$0" && mv "$0.backup" "$0"`, state)
+	in.Devcluster("up")
+	if err := restored.work(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	r.shows(restored, "Running 4 4 v2", "get", "ad", "shop", columns)
 	r.shows(restored, "Running 3 3 v1", "get", "ad", "other", columns)
 	r.shows(r.hub, "Running 12 12 v2", "get", "as", "shop", columns)

@@ -42,7 +42,11 @@ func connect(dir string) (*fleet, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		s := &site{Cluster: c, name: name}
+		e, err := newEye(c.Config)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		s := &site{Cluster: c, name: name, eye: e}
 		if name == "hub" {
 			f.hub = s
 		} else {

@@ -34,6 +34,7 @@ spec:
 // a member are put right, and it goes without a trace. It is written no more than it has
 // to be.
 func TestAppSet(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ deployType, kind string }{{"InPlaceSet", "tapp"}, {"StatefulSet", "statefulset"}, {"deployment", "deployment"}} {
 		t.Run(c.kind, func(t *testing.T) {
 			r := newRig(t)

@@ -140,8 +140,7 @@ func (r *rig) helm(s *site, args ...string) string {
 // TestRelease: a podSet is a release: installed, looked at by helm, upgraded, put right,
 // scaled, and uninstalled without a trace.
 func TestRelease(t *testing.T) {
-	r := newRig(t)
-	m := r.members[0]
+	r, m := newMember(t)
 	in := r.on(m)
 	archive := chart(t, web())
 	in.KubectlWith(release("app", archive, "{name: web, replicas: 2, version: v1}", "word: one"), "apply", "--filename", "-")
@@ -255,8 +254,7 @@ func TestReleaseOfFleet(t *testing.T) {
 // TestReleaseFails: what is wrong with one chart is told with its file and line, nothing
 // of it is applied, and other podSets go on.
 func TestReleaseFails(t *testing.T) {
-	r := newRig(t)
-	m := r.members[0]
+	r, m := newMember(t)
 	r.allow(m)
 	files := web()
 	files["templates/bad.yaml"] = "{{ if eq .Release.Name \"bad\" }}\n{{ fail \"no way\" }}\n{{ end }}\n"

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +31,9 @@ const releaseSpace = "tapp-system"
 // restful is how long nothing is written at rest.
 const restful = 3 * time.Second
 
+// seldom is how often kubectl is asked for what does not seem to be so.
+const seldom = 3 * time.Second
+
 // tapp is that service account, as the audit log has it.
 const tapp = "system:serviceaccount:" + releaseSpace + ":tapp"
 
@@ -37,12 +41,14 @@ const tapp = "system:serviceaccount:" + releaseSpace + ":tapp"
 type fleet struct {
 	hub     *site
 	members []*site
+	use     sync.RWMutex // of all of it: see newRig
 }
 
 // site is one of the clusters, and the program that runs there.
 type site struct {
 	*cluster.Cluster
 	name    string
+	eye     *eye
 	program *cluster.Process
 	// wire is the network between the hub and a member, and registration the kubeconfig by
 	// which the hub knows the member.
@@ -222,8 +228,35 @@ type rig struct {
 	ns string
 }
 
-// newRig makes the namespace, which goes when the test ends.
+// newRig makes the namespace, which goes when the test ends. The test shares the fleet
+// with others: clusters and their programs stay as they are.
 func newRig(t *testing.T) *rig {
+	t.Helper()
+	t.Parallel()
+	everything.use.RLock()
+	t.Cleanup(everything.use.RUnlock)
+	return makeRig(t)
+}
+
+// newAlone is newRig of a test that takes clusters, registrations or programs away. Only
+// tests of the first member by itself run beside it: its cluster and program have to stay.
+func newAlone(t *testing.T) *rig {
+	t.Helper()
+	t.Parallel()
+	everything.use.Lock()
+	t.Cleanup(everything.use.Unlock)
+	return makeRig(t)
+}
+
+// newMember is a rig of the first member by itself, without the hub.
+func newMember(t *testing.T) (*rig, *site) {
+	t.Helper()
+	t.Parallel()
+	r := makeRig(t)
+	return r, r.members[0]
+}
+
+func makeRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{T: t, fleet: everything, ns: fmt.Sprintf("%s-%d", strings.ToLower(strings.TrimPrefix(strings.ReplaceAll(t.Name(), "/", "-"), "Test")), os.Getpid())}
 	for _, s := range append([]*site{r.hub}, r.members...) {
@@ -238,11 +271,17 @@ func newRig(t *testing.T) *rig {
 // on is kubectl in the test's namespace of a cluster.
 func (r *rig) on(s *site) *cluster.Rig { return s.In(r.T, r.ns) }
 
-// shows waits until kubectl prints this.
+// shows waits until kubectl prints this. It is asked when it may be so, and now and then.
 func (r *rig) shows(s *site, want string, args ...string) {
 	r.Helper()
-	cluster.Eventually(r.T, s.name+": kubectl "+strings.Join(args, " "), func(context.Context) error {
+	var asked time.Time
+	said := "not asked yet"
+	cluster.Eventually(r.T, s.name+": kubectl "+strings.Join(args, " "), func(ctx context.Context) error {
+		if !s.eye.hints(ctx, r.ns, want, args...) && time.Since(asked) < seldom {
+			return errors.New(said)
+		}
 		got, err := r.on(s).TryKubectl(args...)
+		asked, said = time.Now(), got
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, got)
 		}

@@ -36,11 +36,10 @@ const columns = `--output=jsonpath={.status.aggrStatus.status} {.status.aggrStat
 // TestTypes: each type becomes its objects, follows changes, is put right, and goes without
 // a trace; and it is written no more than it has to be.
 func TestTypes(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ deployType, kind string }{{"InPlaceSet", "tapp"}, {"StatefulSet", "statefulset"}, {"deployment", "deployment"}} {
 		t.Run(c.kind, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			m := r.members[0]
+			r, m := newMember(t)
 			in, log := r.on(m), r.on(m).FollowAudit()
 			in.KubectlWith(part("app", c.deployType, "v1", 2), "apply", "--filename", "-")
 			r.shows(m, "Running 3 3 v1", "get", "ad", "app", columns)
@@ -74,8 +73,7 @@ func TestTypes(t *testing.T) {
 
 // TestForeign: what is somebody else's stays as it is, and is told.
 func TestForeign(t *testing.T) {
-	r := newRig(t)
-	m := r.members[0]
+	r, m := newMember(t)
 	in := r.on(m)
 	in.Kubectl("create", "deployment", "app-gz01-blue", "--image=nginx:theirs")
 	before := in.Kubectl("get", "deployment", "app-gz01-blue", "--output=jsonpath={.metadata.generation}{.metadata.labels}")
@@ -92,8 +90,7 @@ func TestForeign(t *testing.T) {
 
 // TestAutoscaler: the number of replicas is the autoscaler's once there is one.
 func TestAutoscaler(t *testing.T) {
-	r := newRig(t)
-	m := r.members[0]
+	r, m := newMember(t)
 	in := r.on(m)
 	in.KubectlWith(part("app", "deployment", "v1", 2), "apply", "--filename", "-")
 	r.shows(m, "Running 3 3 v1", "get", "ad", "app", columns)
@@ -110,8 +107,7 @@ func TestAutoscaler(t *testing.T) {
 // TestSetFree: kubectl delete --cascade=orphan leaves the children, and an AdvDeployment
 // of the same name adopts them.
 func TestSetFree(t *testing.T) {
-	r := newRig(t)
-	m := r.members[0]
+	r, m := newMember(t)
 	in := r.on(m)
 	in.KubectlWith(part("app", "InPlaceSet", "v1", 2), "apply", "--filename", "-")
 	r.shows(m, "Running 3 3 v1", "get", "ad", "app", columns)
