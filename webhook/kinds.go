@@ -121,14 +121,15 @@ func appSetWebhooks(b Backend) ([]Webhook, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client of AppSets: %w", err)
 	}
-	gates := confirmation.Webhook{AppSet: func(ctx context.Context, namespace, name string) (*v1beta1.AppSet, error) {
+	get := func(ctx context.Context, namespace, name string) (*v1beta1.AppSet, error) {
 		return appSets.AppSets(namespace).Get(ctx, name, metav1.GetOptions{})
-	}}
+	}
+	gates := confirmation.Webhook{AppSet: get}
 	return []Webhook{
 		{Name: "mutate.confirmation.tkestack.io", Path: "/mutate/confirmation", Mutates: true, Version: v1beta1.SchemeGroupVersion, Resources: []string{"confirmations"},
 			Handler: review.Handler("mutate-confirmation", b.Reviews, review.Decode[*v1beta1.Confirmation], gates.Mutate)},
-		{Name: "validate.appset.tkestack.io", Path: "/validate/appset", Version: v1beta1.SchemeGroupVersion, Resources: []string{"appsets"},
-			Handler: review.Handler("validate-appset", b.Reviews, review.Decode[*v1beta1.AppSet], appset.Validate)},
+		{Name: "validate.appset.tkestack.io", Path: "/validate/appset", Version: v1beta1.SchemeGroupVersion, Resources: []string{"appsets", "appsets/scale"},
+			Handler: review.Handler("validate-appset", b.Reviews, review.Decode[*v1beta1.AppSet], appset.Webhook{AppSet: get}.Validate)},
 	}, nil
 }
 

@@ -212,7 +212,7 @@ func TestWebhookScope(t *testing.T) {
 		ofOthers := ""
 		if r.name == "everything" {
 			ofOthers = "validate.advdeployment.tkestack.io[[CREATE UPDATE] [workload.dmall.com] [v1beta1] [advdeployments]Namespaced] " +
-				"validate.appset.tkestack.io[[CREATE UPDATE] [workload.dmall.com] [v1beta1] [appsets]Namespaced] " +
+				"validate.appset.tkestack.io[[CREATE UPDATE] [workload.dmall.com] [v1beta1] [appsets appsets/scale]Namespaced] " +
 				"validate.app.tkestack.io[[CREATE UPDATE] [appcontroller.k8s.io] [v1] [apps]Namespaced] " +
 				"mutate.confirmation.tkestack.io[[CREATE] [workload.dmall.com] [v1beta1] [confirmations]Namespaced]"
 		}

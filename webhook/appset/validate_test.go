@@ -2,7 +2,10 @@ package appset
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -47,7 +50,7 @@ func requestOf(t *testing.T, spec, was string, change ...func(*admissionv1.Admis
 
 // TestValidate: what an AppSet's writer gets to see.
 func TestValidate(t *testing.T) {
-	h := review.Handler("validate-appset", review.NewMetrics(prometheus.NewRegistry()), review.Decode[*v1beta1.AppSet], Validate)
+	h := review.Handler("validate-appset", review.NewMetrics(prometheus.NewRegistry()), review.Decode[*v1beta1.AppSet], Webhook{}.Validate)
 	const good, bad = `{podSpec: {` + template + `}}`, `{podSpec: {deployType: tapp}}`
 	const two = `{podSpec: {` + template + `}, clusterTopology: {clusters: [{name: member1, podSets: [{name: web, replicas: 2, version: v1}]}]}}`
 	const missing = `AppSet.workload.dmall.com "a" is invalid: spec.podSpec.template: Invalid value: deployType InPlaceSet needs a pod template`
@@ -72,33 +75,80 @@ func TestValidate(t *testing.T) {
 		{"a status", requestOf(t, bad, "", func(r *admissionv1.AdmissionRequest) { r.SubResource = "status" }), "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			request := httptest.NewRequest("POST", "/validate/appset", bytes.NewReader(c.body))
-			request.Header.Set("Content-Type", "application/json")
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, request)
-			var got admissionv1.AdmissionReview
-			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got.Response == nil {
-				t.Fatalf("%d: %s", w.Code, w.Body)
-			}
-			message := ""
-			if got.Response.Result != nil {
-				message = got.Response.Result.Message
-			}
-			if got.Response.Allowed != (c.message == "") || message != c.message || strings.Join(got.Response.Warnings, "\n") != c.warnings {
-				t.Errorf("got %+v", got.Response)
+			if got := answered(t, h, c.body); got != c.message+"|"+c.warnings {
+				t.Errorf("got %s", got)
 			}
 		})
 	}
 }
 
+// answered is the message of a denial, and the warnings.
+func answered(t *testing.T, h http.Handler, body []byte) string {
+	t.Helper()
+	request := httptest.NewRequest("POST", "/validate/appset", bytes.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, request)
+	var got admissionv1.AdmissionReview
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got.Response == nil {
+		t.Fatalf("%d: %s", w.Code, w.Body)
+	}
+	message := ""
+	if got.Response.Result != nil {
+		message = got.Response.Result.Message
+	}
+	if got.Response.Allowed != (message == "") {
+		t.Errorf("allowed is %t, and the message %q", got.Response.Allowed, message)
+	}
+	return message + "|" + strings.Join(got.Response.Warnings, "\n")
+}
+
 // TestWrongKind: a webhook that was registered for something else says so.
 func TestWrongKind(t *testing.T) {
-	h := review.Handler("validate-appset", review.NewMetrics(prometheus.NewRegistry()), review.Decode[*v1beta1.AppSet], Validate)
+	h := review.Handler("validate-appset", review.NewMetrics(prometheus.NewRegistry()), review.Decode[*v1beta1.AppSet], Webhook{}.Validate)
 	request := httptest.NewRequest("POST", "/validate/appset", bytes.NewReader(requestOf(t, `{}`, "", func(r *admissionv1.AdmissionRequest) { r.Resource.Resource = "pods" })))
 	request.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, request)
 	if want := `this webhook judges appsets of workload.dmall.com/v1beta1, and got pods workload.dmall.com/v1beta1 of kind AppSet: correct the rules of the webhook configuration`; !strings.Contains(w.Body.String(), want) {
 		t.Errorf("%d: %s", w.Code, w.Body)
+	}
+}
+
+// TestScale: a change of the scale is judged with the rest of the spec, and told where it
+// has no effect.
+func TestScale(t *testing.T) {
+	const head, tail = `{replicas: 4, podSpec: {deployType: tapp, ` + template + `}, clusterTopology: {clusters: [{name: member1, podSets: [`, `]}]}}`
+	for _, c := range []struct {
+		name, podSets     string
+		scale             string
+		message, warnings string
+	}{
+		{"a podSet follows", "{name: web}", "{spec: {replicas: 5}}", "", "at once: 1 instance is created: replicas from 4 to 5"},
+		{"no podSet follows", "{name: web, replicas: 4}", "{spec: {replicas: 5}}", "", "spec.replicas: the podSets have 4 instances of their own, so that 5 has no effect"},
+		{"to none", "{name: web, replicas: 4}", "{}", "", "spec.replicas: the podSets have 4 instances of their own, so that 0 has no effect"},
+		{"ids overlap then", "{name: web, ordinals: {start: 0}}]}, {name: member2, podSets: [{name: web, ordinals: {start: 2}}", "{spec: {replicas: 6}}", `AppSet.workload.dmall.com "a" is invalid: spec.clusterTopology.clusters[member2].podSets[web].ordinals: Invalid value: ids 2 to 4 overlap with ids 0 to 2 of the same podSet in cluster member1`, ""},
+		{"it is not there", "", "{spec: {replicas: 5}}", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := Webhook{AppSet: func(context.Context, string, string) (*v1beta1.AppSet, error) {
+				if c.podSets == "" {
+					return nil, errors.New("it is not there")
+				}
+				a := &v1beta1.AppSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
+				return a, yaml.Unmarshal([]byte(head+c.podSets+tail), &a.Spec)
+			}}
+			body := requestOf(t, "{}", "{}", func(r *admissionv1.AdmissionRequest) {
+				text, err := yaml.YAMLToJSON([]byte(c.scale))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.SubResource, r.Kind, r.Object.Raw = "scale", metav1.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, text
+			})
+			h := review.Handler("validate-appset", review.NewMetrics(prometheus.NewRegistry()), review.Decode[*v1beta1.AppSet], w.Validate)
+			if got := answered(t, h, body); got != c.message+"|"+c.warnings {
+				t.Errorf("got %s", got)
+			}
+		})
 	}
 }
