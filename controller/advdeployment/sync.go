@@ -75,6 +75,9 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 	if err == nil {
 		err = errors.Join(refusal(v), refusals(o))
 	}
+	for i := range p.Releases {
+		o.releases.Expire(p.Releases[i].Name, p.Releases[i].Polls)
+	}
 	if len(p.Releases) > 0 {
 		rest = loop.Soonest(rest, release.Resync)
 	}

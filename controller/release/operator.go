@@ -142,6 +142,16 @@ type sight struct {
 // Forget has everything read anew.
 func (s *State) Forget() { s.listed = time.Time{} }
 
+// Expire has what a plan waits for be read anew when it is looked at next.
+func (s *State) Expire(name string, waited []plan.Ref) {
+	for _, ref := range waited {
+		if ref == plan.RecordRef(name) {
+			s.Forget()
+		}
+		delete(s.of(name).objects, ref)
+	}
+}
+
 // Refused says what the API server refused in this sync, in its words.
 func (s *State) Refused() map[plan.Ref]string {
 	out := map[plan.Ref]string{}

@@ -138,7 +138,7 @@ func (c *computation) ownReleases() (out []string) {
 
 // poll has a plan looked at again where no watch tells of what it waits for.
 func (c *computation) poll(p *Plan) {
-	if p.Wait == 0 && slices.ContainsFunc(c.releases, func(r ReleasePlan) bool { return r.Polls }) {
+	if p.Wait == 0 && slices.ContainsFunc(c.releases, func(r ReleasePlan) bool { return len(r.Polls) > 0 }) {
 		p.Wait = pollInterval
 	}
 }

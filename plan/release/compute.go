@@ -57,6 +57,8 @@ func (c *computation) note(format string, args ...any) {
 	c.plan.Notes = append(c.plan.Notes, fmt.Sprintf("release %q: ", c.in.Name)+fmt.Sprintf(format, args...))
 }
 
+func (c *computation) poll(ref Ref) { c.plan.Polls = append(c.plan.Polls, ref) }
+
 func (c *computation) step(s Step) { c.plan.Steps = append(c.plan.Steps, s) }
 
 // blind says that nothing is known of the release, and what to do.
@@ -126,7 +128,7 @@ func (c *computation) converge() {
 		c.foreign(last)
 	case !c.isOurs(last) && isPending(last.Status):
 		c.wait("version %d is %s, and is waited for", last.Version, last.Status)
-		c.plan.Polls = true
+		c.poll(RecordRef(c.in.Name))
 	case !c.isOurs(last):
 		c.renew(last)
 	case last.Status == Uninstalling || last.Status == Superseded:
@@ -213,7 +215,8 @@ func (c *computation) createCRDs() bool {
 			c.refused(ref)
 			c.step(Step{Op: Create, Ref: ref, Manifest: bare(crd.Content), Why: fmt.Sprintf("the chart needs %s", ref)})
 		case !isEstablished(o):
-			there, c.plan.Polls = false, true
+			there = false
+			c.poll(ref)
 			c.wait("%s is not established yet", ref)
 		}
 	}

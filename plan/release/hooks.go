@@ -108,7 +108,7 @@ func (c *computation) hook(r *Record, event string, mine []int) {
 	if !known {
 		return
 	}
-	c.plan.Polls = true
+	c.poll(ref)
 	c.refused(ref)
 	switch {
 	case have != nil && have.GetAnnotations()[annotationRun] == c.runOf(r, event):
@@ -237,7 +237,8 @@ func (c *computation) cleanHooks(r *Record, event string, mine []int, policy str
 		if have == nil || have.GetAnnotations()[annotationRun] != c.runOf(r, event) {
 			continue
 		}
-		clean, c.plan.Polls = false, true
+		clean = false
+		c.poll(ref)
 		c.refused(ref)
 		c.wait("hook %s: %s is being deleted", event, ref)
 		if have.GetDeletionTimestamp() == nil {

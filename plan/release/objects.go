@@ -227,7 +227,7 @@ func (c *computation) present(ref Ref, made map[string]any, have *unstructured.U
 		return false
 	case have.GetDeletionTimestamp() != nil:
 		c.wait("%s is being deleted, and will be created again", ref)
-		c.plan.Polls = true
+		c.poll(ref)
 		return false
 	}
 	differences := manifest.Drift(made, have.Object)
@@ -287,7 +287,8 @@ func (c *computation) remove(objects []Object, stays map[Ref]bool, why string, a
 		case isKept(o.Content) || isKept(have.Object):
 			c.note("%s stays, by its annotation %s", ref, annotationPolicy)
 		case have.GetDeletionTimestamp() != nil:
-			done, c.plan.Polls = false, true
+			done = false
+			c.poll(ref)
 			c.refused(ref)
 			c.wait("%s is being deleted", ref)
 		default:

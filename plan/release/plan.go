@@ -197,8 +197,9 @@ type Plan struct {
 	// Waits say what is on its way, Notes what is worth a word, and Stalls what needs help.
 	Waits, Notes []string
 	Stalls       []Stall
-	// Polls says that something is waited for of which no watch tells.
-	Polls bool
+	// Polls are objects that are waited for, and of which no watch tells: they are to be
+	// read anew soon.
+	Polls []Ref
 	// Gone says that nothing is left of a release that is to go.
 	Gone bool
 	// Numbers of instances.

@@ -260,3 +260,18 @@ func TestHeld(t *testing.T) {
 	w.run()
 	expect(t, "let go", w.said(), []string{"record 2 pending-upgrade", "record 2 deployed", "record 1 superseded"})
 }
+
+// A hook that runs is waited for by name: no watch tells of its end.
+func TestPolls(t *testing.T) {
+	w := newWorld(t, &Rendered{Chart: "web-1", Objects: objects(t, deployment), Hooks: []Hook{hook(t, "job", 0, nil, "pre-install")}})
+	w.settle = func(Ref, *unstructured.Unstructured) {}
+	p := w.run()
+	if len(p.Polls) != 1 || p.Polls[0] != (Ref{"batch/v1", "Job", "shop", "job"}) {
+		t.Errorf("it polls %v", p.Polls)
+	}
+	w.settle = ready
+	ready(Ref{}, w.objects[p.Polls[0]])
+	if p = w.run(); len(p.Polls) > 0 || !p.Numbers.Settled {
+		t.Errorf("it polls %v: %+v", p.Polls, p.Numbers)
+	}
+}
