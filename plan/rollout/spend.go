@@ -154,6 +154,7 @@ func (s *spending) goOn(i int) {
 			s.write(i, 0)
 		}
 	case !s.isInChange(i):
+		s.settle(i)
 	case s.excess > 0 && held > 0:
 		cut := min(int64(held), s.excess)
 		s.excess -= cut
@@ -169,6 +170,20 @@ func (s *spending) goOn(i int) {
 		case held == 0 && limit == 0:
 			v.Why = s.exhausted()
 		}
+	}
+}
+
+// settle a reservation whose write was not made, and is not wanted any more: as long as it
+// could arrive, its room is nobody's. Any write to the unit ends that, and one of a grant of
+// 0 needs no reservation. After the rollout nobody waits for the room.
+func (s *spending) settle(i int) {
+	u, v, a := &s.in.Units[i], &s.verdicts[i], &s.accounts[i]
+	if !a.Pending || s.r.Done || s.in.Strategy.Paused || !s.cluster(u).Ready {
+		return
+	}
+	s.write(i, 0)
+	if u.Grant != nil && *u.Grant == 0 && u.Ceiling != nil && *u.Ceiling == *v.Ceiling { // nothing would be written
+		*v.Ceiling++
 	}
 }
 
@@ -195,6 +210,7 @@ func (s *spending) start(i int) {
 		s.hold(i, "its cluster does not answer well, and nothing starts there")
 	case limit == 0:
 		s.hold(i, s.exhausted())
+		v.due = false // its deadline is no use while others have the budget
 	default:
 		s.write(i, limit)
 	}
