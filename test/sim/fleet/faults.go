@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // follow does what the plan has for this step.
@@ -45,6 +46,12 @@ func (w *world) strike(f Fault) {
 		w.disconnect(c)
 		w.advance(30*time.Second+oddTime, true)
 		c.Restore(max(103, c.Version-int64(1+f.A%12)))
+		w.restores++
+		for _, p := range apiserver.All[*v1beta1.AdvDeployment](c.Store, parts) {
+			if has := w.runs[p.UID]; has != nil {
+				has.generation = 0
+			}
+		}
 	case rebuilt:
 		w.disconnect(c)
 		w.build(c)
@@ -63,6 +70,8 @@ func (w *world) strike(f Fault) {
 			r.stopping = true
 			r.stop()
 		}
+	case instanceFails:
+		w.failOne(c, f.A/5)
 	case clockJump:
 		w.advance(time.Duration(1+f.A)*3*time.Second+oddTime, true)
 	}

@@ -9,9 +9,9 @@
 //	clusters.go   the hub and its members
 //	network.go    connections between them, which can be cut
 //	replica.go    a process of the controller
-//	workers.go    who carries parts out in members: a small model of it
-//	users.go faults.go   what users do, and what goes wrong
-//	oracle.go     what must never happen
+//	workers.go instances.go   who carries parts out in members: a small model of it
+//	users.go rollouts.go faults.go   what users do, and what goes wrong
+//	oracle.go promises.go   what must never happen
 //	rest.go       where every run has to end
 package fleet
 

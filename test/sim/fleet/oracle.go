@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -21,6 +23,14 @@ const staleAfter = 2*time.Minute + 30*time.Second
 func (w *world) judge(c *cluster, change *apiserver.Change) error {
 	r, _ := change.Cause.(*request)
 	switch {
+	case c == w.hub && change.Resource == grants:
+		if g, ok := change.After.(*v1beta1.Confirmation); ok && change.Before == nil {
+			w.promised(&v1beta1.AppSet{ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: g.Spec.AppSet}}).noteGrant(g)
+		}
+	case c == w.hub && change.Resource == apiserver.Revisions:
+		if record, ok := change.After.(*appsv1.ControllerRevision); ok && r != nil {
+			w.noteRecord(record)
+		}
 	case c == w.hub && change.Resource == apiserver.Secrets:
 		w.remember(change)
 	case c == w.hub && change.Resource == appSets:
@@ -62,6 +72,11 @@ func (w *world) judgePart(c *cluster, r *request, change *apiserver.Change) erro
 		return fmt.Errorf("F7: the part of cluster %s is written to %s (%s), which was never registered as that", name, c.name, c.uid)
 	}
 	before, had := change.Before.(*v1beta1.AdvDeployment)
+	if after, stays := change.After.(*v1beta1.AdvDeployment); had && stays && after.DeletionTimestamp == nil {
+		if err := w.judgeUnits(c, r, before, after); err != nil {
+			return err
+		}
+	}
 	dies := had && before.DeletionTimestamp == nil && (change.After == nil || p.DeletionTimestamp != nil)
 	if !dies || r.Verb != "delete" {
 		return nil
@@ -108,6 +123,7 @@ func (w *world) judgeAppSet(r *request, change *apiserver.Change) error {
 	if !stays || r.Sub != "status" {
 		return nil
 	}
+	w.promised(after).noteStatus(after)
 	for i := range after.Status.AggrStatus.Clusters {
 		if err := w.fresh(r, &after.Status.AggrStatus.Clusters[i]); err != nil {
 			return err

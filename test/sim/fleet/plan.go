@@ -74,15 +74,18 @@ const (
 	workerLate  = "the worker of a member does nothing"
 	workerWrong = "the worker of a member tells of what was"
 	clockJump   = "the clock jumps"
+	// instanceFails counts as unavailable, and nobody asked for it.
+	instanceFails = "an instance fails by itself"
 )
 
 func otherFaults() []string {
 	return []string{cutThere, cutThere, cutBack, slow, dumb, dumb, down, revoked, restored, rebuilt, swapped, hubRestored,
-		hubFreeze, hubClose, orderly, workerLate, workerWrong, clockJump, clockJump}
+		hubFreeze, hubClose, orderly, workerLate, workerLate, workerWrong, clockJump, clockJump, instanceFails, instanceFails}
 }
 
 func editKinds() []string {
-	return []string{"image", "image", "image", "scale", "scale", "add cluster", "drop cluster", "drop cluster", "add podSet", "drop podSet",
+	return []string{"image", "image", "image", "image", "image", "bad image", "undo", "undo", "confirm", "confirm", "confirm", "confirm wrongly", "confirm again",
+		"resume", "retry", "stages", "budget", "scale", "scale", "add cluster", "drop cluster", "drop cluster", "add podSet", "drop podSet",
 		"delete", "delete", "abandon", "leave now", "orphan", "pause", "edit part", "delete part", "maintain", "serve", "unregister", "register"}
 }
 
@@ -99,7 +102,7 @@ func Draw(seed int64) Plan {
 	for _, app := range apps {
 		p.Edits = append(p.Edits, Edit{Step: rng.IntN(30), App: app, Kind: "create"})
 	}
-	for range 1 + rng.IntN(7) {
+	for range 1 + rng.IntN(9) {
 		e := Edit{Step: 40 + rng.IntN(p.Horizon), App: apps[rng.IntN(len(apps))], A: rng.IntN(60), B: rng.IntN(60)}
 		e.Kind = editKinds()[rng.IntN(len(editKinds()))]
 		p.Edits = append(p.Edits, e)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,6 +26,9 @@ func (w *world) heal() {
 		_, _ = w.hub.Update(appSets, apiserver.Key(a), "", w.as("user"), func(o object) error {
 			a := o.(*v1beta1.AppSet)
 			a.Spec.UpdateStrategy.Paused = false
+			if main := &a.Spec.PodSpec.Template.Spec.Containers[0]; isBad(main.Image) {
+				main.Image = image(100)
+			}
 			if a.DeletionTimestamp == nil {
 				delete(a.Annotations, v1beta1.AnnotationAbandonClusters)
 			}
@@ -101,7 +103,7 @@ func lists(a *v1beta1.AppSet, cluster string) bool {
 
 // settled says what is wrong about the parts and the status of an AppSet.
 func (w *world) settled(a *v1beta1.AppSet) error {
-	desired := int32(0)
+	desired, main := int32(0), a.Spec.PodSpec.Template.Spec.Containers[0].Image
 	for _, c := range a.Spec.ClusterTopology.Clusters {
 		p, ok := apiserver.Find[*v1beta1.AdvDeployment](w.members[c.Name].Store, parts, apiserver.Key(a))
 		if !ok || p.Labels[v1beta1.LabelAppSetUID] != string(a.UID) {
@@ -117,11 +119,10 @@ func (w *world) settled(a *v1beta1.AppSet) error {
 			switch ran := w.runs[p.UID]; {
 			case has.Name != s.Name || int32(has.Replicas.IntValue()) != want:
 				return fmt.Errorf("cluster %s: podSet %s is to have %d instances, and the part says %s of %s", c.Name, s.Name, want, has.Name, has.Replicas.String())
-			case ran == nil || ran.podSets[s.Name] == nil || ran.podSets[s.Name].count != want:
+			case ran == nil || ran.podSets[s.Name] == nil || !ran.podSets[s.Name].isDone() || ran.podSets[s.Name].follows.replicas != want:
 				return fmt.Errorf("cluster %s: podSet %s does not have %d instances", c.Name, s.Name, want)
-			}
-			if image, _, _ := strings.Cut(contentOf(p, has), " "); image != a.Spec.PodSpec.Template.Spec.Containers[0].Image {
-				return fmt.Errorf("cluster %s: podSet %s has the image %s", c.Name, s.Name, image)
+			case ran.podSets[s.Name].follows.image != main:
+				return fmt.Errorf("cluster %s: podSet %s has the image %s, and %s is asked for", c.Name, s.Name, ran.podSets[s.Name].follows.image, main)
 			}
 		}
 	}

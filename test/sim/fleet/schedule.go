@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/test/sim/apiserver"
 )
 
@@ -98,11 +99,19 @@ func (w *world) choices(stormy bool) []choice {
 		if do := w.errand(w.members[name]); do != nil {
 			out = append(out, choice{5, "worker", do})
 		}
+		for _, p := range apiserver.All[*v1beta1.AdvDeployment](w.members[name].Store, parts) {
+			if do := w.live(w.members[name], p); do != nil {
+				out = append(out, choice{5, "podSet", do})
+			}
+		}
 	}
 	for _, name := range w.names {
 		if do := w.accept(w.members[name]); do != nil && !stormy {
 			out = append(out, choice{1, "operator", do})
 		}
+	}
+	if do := w.attend(); do != nil && (stormy || len(out) == 0) {
+		out = append(out, choice{1, "user", do})
 	}
 	if do := w.collect(); do != nil {
 		out = append(out, choice{5, "collector", do})
@@ -263,6 +272,7 @@ func (r *request) site() string {
 // sites of all writes that count.
 func sites() []string {
 	return []string{"hub patch appsets", "hub patch appsets/status", "hub patch secrets", "hub create configmaps", "hub delete configmaps",
+		"hub create controllerrevisions", "hub update controllerrevisions", "hub delete controllerrevisions",
 		"member patch advdeployments", "member delete advdeployments"}
 }
 

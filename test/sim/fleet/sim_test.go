@@ -96,7 +96,7 @@ func shrink(t *testing.T, failed Result) Result {
 }
 
 // mostLine is how much of a line people get to see.
-const mostLine = 400
+const mostLine = 800
 
 // print tells people of a run: what was planned, what happened, and what was wrong.
 func (r Result) print(w io.Writer) {

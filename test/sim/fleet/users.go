@@ -34,10 +34,11 @@ func (w *world) draft(key string) *v1beta1.AppSet {
 			a.Spec.ClusterTopology.Clusters = append(a.Spec.ClusterTopology.Clusters, target(member, w.rng.IntN(4)))
 		}
 	}
+	w.strategy(a)
 	return a
 }
 
-func image(n int) string { return fmt.Sprintf("demo:v%d", n%4) }
+func image(n int) string { return fmt.Sprintf("demo:v%d", n) }
 
 // target of a cluster: its podSets have the cluster's name in theirs, so that a part in
 // the wrong cluster is known by itself.
@@ -71,6 +72,10 @@ func (w *world) edit(e Edit) {
 	case "delete":
 		policy := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground}[e.B%2]
 		_, _ = w.hub.Remove(appSets, e.App, metav1.DeleteOptions{PropagationPolicy: &policy}, w.as("user"))
+	case "confirm", "confirm wrongly", "confirm again":
+		if exists {
+			w.confirm(a, e.Kind)
+		}
 	case "edit part", "delete part":
 		w.meddle(member, e)
 	case "maintain":
@@ -97,6 +102,20 @@ func (w *world) rewrite(a *v1beta1.AppSet, e Edit, member string) {
 		switch {
 		case e.Kind == "image":
 			a.Spec.PodSpec.Template.Spec.Containers[0].Image = image(e.B)
+		case e.Kind == "bad image":
+			a.Spec.PodSpec.Template.Spec.Containers[0].Image = image(e.B) + "-bad"
+		case e.Kind == "undo":
+			if old := w.promised(a).images; len(old) > 1 {
+				a.Spec.PodSpec.Template.Spec.Containers[0].Image = old[len(old)-2]
+			}
+		case e.Kind == "resume":
+			a.Spec.UpdateStrategy.Paused = false
+		case e.Kind == "retry":
+			annotate(a, v1beta1.AnnotationRetry, idOf(a)+"/"+strconv.Itoa(w.steps))
+		case e.Kind == "stages":
+			w.strategy(a)
+		case e.Kind == "budget" && a.Spec.UpdateStrategy.MaxUnavailable != nil:
+			a.Spec.UpdateStrategy.MaxUnavailable = new(intstr.FromInt32(int32(1 + e.B%3)))
 		case e.Kind == "pause":
 			a.Spec.UpdateStrategy.Paused = e.B%2 == 0
 		case e.Kind == "orphan":
@@ -110,6 +129,7 @@ func (w *world) rewrite(a *v1beta1.AppSet, e Edit, member string) {
 		case i < 0:
 		case e.Kind == "drop cluster" && len(topology.Clusters) > 1:
 			topology.Clusters = slices.Delete(topology.Clusters, i, i+1)
+			forget(&a.Spec.UpdateStrategy, member)
 		case e.Kind == "scale":
 			topology.Clusters[i].PodSets[0].Replicas = new(intstr.FromInt32(int32(e.B % 5)))
 		case e.Kind == "add podSet" && len(topology.Clusters[i].PodSets) == 1:
@@ -133,6 +153,9 @@ func annotate(o object, key, value string) {
 // meddle with a part in its member.
 func (w *world) meddle(c *cluster, e Edit) {
 	p, ok := apiserver.Find[*v1beta1.AdvDeployment](c.Store, parts, e.App)
+	if a, exists := apiserver.Find[*v1beta1.AppSet](w.hub.Store, appSets, e.App); exists {
+		w.promised(a).meddled = true
+	}
 	switch {
 	case !ok:
 	case e.Kind == "delete part":
@@ -163,6 +186,7 @@ func (w *world) note(a *v1beta1.AppSet) {
 		w.deeds[a.UID] = d
 	}
 	d.deleted = d.deleted || a.DeletionTimestamp != nil
+	w.promised(a).note(a)
 	for _, name := range memberNames(5) {
 		if !slices.ContainsFunc(a.Spec.ClusterTopology.Clusters, func(c v1beta1.TargetCluster) bool { return c.Name == name }) {
 			d.left[name] = true

@@ -10,9 +10,11 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/podset"
 	"tkestack.io/tapp/test/sim/apiserver"
 	"tkestack.io/tapp/test/sim/turns"
 )
@@ -31,10 +33,15 @@ type world struct {
 	names   []string // of the members, in order
 	// runs is what the workers of the members run, by the UID of the part.
 	runs map[types.UID]*running
+	// units of parts, and how often members were restored, which uses versions again.
+	units    map[string][]podset.Unit
+	restores int
 	// kept are the identities that registrations ever had, by cluster.
 	kept map[string]map[types.UID]bool
 	// deeds are what users did to AppSets, by their UID.
 	deeds map[types.UID]*deed
+	// promises are what users were promised about the rollouts of an AppSet, by its name.
+	promises map[string]*promise
 	// lost says that the hub was restored from a backup, and so may lack AppSets.
 	lost bool
 
@@ -69,7 +76,7 @@ func (x *watching) key() string { return x.replica.name + " " + x.to.name + " " 
 
 func newWorld(p Plan) *world {
 	w := &world{plan: p, rng: rand.New(rand.NewPCG(uint64(p.Seed), 2)), clock: &turns.Clock{}, began: time.Now(), activity: make(chan struct{}, 1),
-		members: map[string]*cluster{}, names: memberNames(p.Members), runs: map[types.UID]*running{}, kept: map[string]map[types.UID]bool{},
+		members: map[string]*cluster{}, names: memberNames(p.Members), runs: map[types.UID]*running{}, units: map[string][]podset.Unit{}, promises: map[string]*promise{}, kept: map[string]map[types.UID]bool{},
 		deeds: map[types.UID]*deed{}, until: map[string]int{}, coverage: map[string]int{}}
 	w.hub = &cluster{name: "hub"}
 	w.build(w.hub)
@@ -107,9 +114,21 @@ func describe(o object) string {
 	case *v1beta1.AppSet:
 		s := o.Status.AggrStatus
 		out += fmt.Sprintf(" generation %d/%d %s %d/%d", o.Status.ObservedGeneration, o.Generation, s.Status, s.Available, s.Desired)
+		if r := o.Status.Rollout; r != nil {
+			out += fmt.Sprintf(" rollout %s %s %s: %s", r.ID, r.State, r.Stage, r.Message)
+		}
+	case *appsv1.ControllerRevision:
+		out += " " + o.Annotations[v1beta1.AnnotationRecord]
 	case *v1beta1.AdvDeployment:
 		s := o.Status.AggrStatus
 		out += fmt.Sprintf(" generation %d/%d %d/%d", o.Status.ObservedGeneration, o.Generation, s.Available, s.Desired)
+		for i := range o.Spec.Topology.PodSets {
+			p := &o.Spec.Topology.PodSets[i]
+			out += fmt.Sprintf(" %s %s %s", p.Name, p.Replicas, p.Revision)
+			if p.MaxUnavailable != nil && p.Ceiling != nil {
+				out += fmt.Sprintf(" grant %d of %d", *p.MaxUnavailable, *p.Ceiling)
+			}
+		}
 	}
 	return out
 }

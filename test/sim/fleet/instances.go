@@ -1,0 +1,210 @@
+package fleet
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/podset"
+	"tkestack.io/tapp/test/sim/apiserver"
+)
+
+// running is what a member runs of a part. Its worker carries the part to the podSets; each
+// of them has a controller of its own, which follows later; and that one takes instances out
+// of service and brings them back.
+type running struct {
+	// generation of the part that was carried out.
+	generation int64
+	podSets    map[string]*set
+}
+
+// set is one podSet that runs.
+type set struct {
+	asked, follows order
+	instances      []instance
+}
+
+// order is what a podSet is to be. Grant is how many of its instances may be unavailable by
+// an update; nil: one.
+type order struct {
+	content, image string
+	replicas       int32
+	grant          *int32
+	paused         bool
+}
+
+// instance that is up, out of service for an update, or down by itself.
+type instance struct{ content, image, state string }
+
+const (
+	up   = "up"
+	out  = "out"
+	away = "down"
+)
+
+// isBad says whether instances of an image never become available.
+func isBad(image string) bool { return strings.HasSuffix(image, "-bad") }
+
+func same(a, b order) bool {
+	grants := a.grant == b.grant || a.grant != nil && b.grant != nil && *a.grant == *b.grant
+	a.grant, b.grant = nil, nil
+	return grants && a == b
+}
+
+// imageOf a unit.
+func imageOf(u *podset.Unit) string {
+	if t := u.Content.Template; t != nil && len(t.Spec.Containers) > 0 {
+		return t.Spec.Containers[0].Image
+	}
+	return u.Content.Image
+}
+
+// apply has the podSets be asked for what the part says.
+func (r *running) apply(p *v1beta1.AdvDeployment, units []podset.Unit) {
+	wanted := map[string]bool{}
+	for i := range units {
+		u, placed := &units[i], &p.Spec.Topology.PodSets[i]
+		wanted[u.PodSet.Name] = true
+		s := r.podSets[u.PodSet.Name]
+		if s == nil {
+			s = &set{}
+			r.podSets[u.PodSet.Name] = s
+		}
+		s.asked = order{u.Hash, imageOf(u), u.Replicas, placed.MaxUnavailable, p.Spec.UpdateStrategy.Paused || placed.Paused}
+	}
+	for name := range r.podSets {
+		if !wanted[name] {
+			delete(r.podSets, name)
+		}
+	}
+	r.generation = p.Generation
+}
+
+func (s *set) count(state string) (n int32) {
+	for i := range s.instances {
+		if s.instances[i].state == state {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *set) updated() (n int32) {
+	for i := range s.instances {
+		if s.instances[i].content == s.follows.content {
+			n++
+		}
+	}
+	return n
+}
+
+// isDone says whether a podSet is as it was asked to be, and all of it is available.
+func (s *set) isDone() bool {
+	n := int32(len(s.instances))
+	return same(s.asked, s.follows) && n == s.follows.replicas && s.count(up) == n && s.updated() == n
+}
+
+// live is the next thing that happens to the podSets of a part; nil: nothing.
+func (w *world) live(c *cluster, p *v1beta1.AdvDeployment) func() {
+	has := w.runs[p.UID]
+	if has == nil || p.DeletionTimestamp != nil {
+		return nil
+	}
+	for _, name := range apiserver.SortedKeys(has.podSets) {
+		if do := w.act(c, p, has.podSets[name]); do != nil {
+			return do
+		}
+	}
+	return nil
+}
+
+// act is the next thing that the controller of a podSet does.
+func (w *world) act(c *cluster, p *v1beta1.AdvDeployment, s *set) func() {
+	if !same(s.asked, s.follows) {
+		return func() { s.follows = s.asked }
+	}
+	switch n := int32(len(s.instances)); {
+	case n < s.follows.replicas:
+		return func() { s.instances = append(s.instances, instance{s.follows.content, s.follows.image, away}) }
+	case n > s.follows.replicas:
+		return func() { s.instances = s.instances[:n-1] }
+	}
+	grant := int32(1)
+	if s.follows.grant != nil {
+		grant = *s.follows.grant
+	}
+	for i := range s.instances {
+		one := &s.instances[i]
+		old := one.content != s.follows.content
+		switch {
+		case one.state != up && old && !s.follows.paused:
+			return func() { one.content, one.image = s.follows.content, s.follows.image }
+		case one.state != up && !isBad(one.image):
+			return func() { one.state = up }
+		case one.state == up && old && !s.follows.paused && s.count(out)+s.count(away) < grant:
+			return func() {
+				one.content, one.image, one.state = s.follows.content, s.follows.image, out
+				w.takenOut(c, p)
+			}
+		}
+	}
+	return nil
+}
+
+// failOne has an instance of a member fail by itself.
+func (w *world) failOne(c *cluster, n int) {
+	var all []*instance
+	for _, p := range apiserver.All[*v1beta1.AdvDeployment](c.Store, parts) {
+		if has := w.runs[p.UID]; has != nil {
+			for _, name := range apiserver.SortedKeys(has.podSets) {
+				for i := range has.podSets[name].instances {
+					all = append(all, &has.podSets[name].instances[i])
+				}
+			}
+		}
+	}
+	if len(all) > 0 {
+		if one := all[n%len(all)]; one.state == up {
+			one.state = away
+		}
+	}
+}
+
+// status of a part; one that is wrong says that nothing runs.
+func (r *running) status(p *v1beta1.AdvDeployment, wrong bool) v1beta1.AdvDeploymentStatus {
+	status := *p.Status.DeepCopy()
+	status.ObservedGeneration = r.generation
+	sums := v1beta1.AdvDeploymentAggregate{Status: v1beta1.PhaseRunning}
+	for i := range p.Spec.Topology.PodSets {
+		s := &p.Spec.Topology.PodSets[i]
+		has := r.podSets[s.Name]
+		if has == nil {
+			has = &set{}
+		}
+		one := v1beta1.PodSetStatus{Name: s.Name, Desired: has.asked.replicas, Available: has.count(up), Version: s.Version,
+			Observed: same(has.asked, has.follows), Revision: has.asked.content, Budget: has.asked.grant}
+		updated := has.updated()
+		if !one.Observed {
+			updated = 0
+		}
+		if wrong {
+			one.Available = 0
+		}
+		one.UnAvailable = max(0, one.Desired-one.Available)
+		one.Update, one.Current = new(updated), new(int32(len(has.instances)))
+		sums.Desired += one.Desired
+		sums.Available += one.Available
+		sums.UnAvailable += one.UnAvailable
+		sums.PodSets = append(sums.PodSets, one)
+	}
+	status.AggrStatus = sums
+	ready := metav1.ConditionTrue
+	if sums.Available != sums.Desired {
+		ready = metav1.ConditionFalse
+	}
+	if len(status.Conditions) == 0 || status.Conditions[0].Status != ready || status.Conditions[0].ObservedGeneration != p.Generation {
+		status.Conditions = []metav1.Condition{{Type: v1beta1.ConditionReady, Status: ready, Reason: v1beta1.ReasonSynced, ObservedGeneration: p.Generation}}
+	}
+	return status
+}

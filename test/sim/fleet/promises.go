@@ -1,0 +1,315 @@
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/podset"
+	"tkestack.io/tapp/test/sim/apiserver"
+)
+
+// promise is what the spec of an AppSet promises about its rollouts, by what users wrote.
+// It knows nothing of how rollouts are planned.
+type promise struct {
+	// budget is the largest that ever was; unlimited: there was none at some time.
+	budget    int32
+	unlimited bool
+	// concurrent is how many clusters may ever change at once; lenient: more than one may
+	// fail; meddled: somebody edited parts.
+	concurrent       int32
+	lenient, meddled bool
+	// images that users asked for, each once in a row.
+	images []string
+	// specs by generation, of this UID of the AppSet.
+	specs map[string]v1beta1.AppSetSpec
+	// settled images may be returned to without gates.
+	settled map[string]bool
+	// done are image and cluster, where all instances were available with it.
+	done map[string]bool
+	// tokens that were told, with rollout and stage, and gates that were confirmed by them.
+	tokens, confirmed map[string]bool
+	retried           time.Time
+}
+
+func (w *world) promised(a object) *promise {
+	key := apiserver.Key(a)
+	p := w.promises[key]
+	if p == nil {
+		p = &promise{concurrent: 1, specs: map[string]v1beta1.AppSetSpec{}, settled: map[string]bool{}, done: map[string]bool{}, tokens: map[string]bool{}, confirmed: map[string]bool{}}
+		w.promises[key] = p
+	}
+	return p
+}
+
+func specKey(a *v1beta1.AppSet, generation string) string { return string(a.UID) + "/" + generation }
+
+// note what a user wrote.
+func (p *promise) note(a *v1beta1.AppSet) {
+	s := &a.Spec.UpdateStrategy
+	main := a.Spec.PodSpec.Template.Spec.Containers[0].Image
+	if len(p.images) == 0 || p.images[len(p.images)-1] != main {
+		p.images = append(p.images, main)
+	}
+	if a.Generation == 1 {
+		p.settled[main] = true // an installation has no gates
+	}
+	p.specs[specKey(a, strconv.FormatInt(a.Generation, 10))] = *a.Spec.DeepCopy()
+	if s.MaxUnavailable == nil {
+		p.unlimited = true
+	} else {
+		p.budget = max(p.budget, s.MaxUnavailable.IntVal)
+	}
+	for _, n := range concurrencies(s) {
+		p.concurrent = max(p.concurrent, n)
+	}
+	p.lenient = p.lenient || s.MaxFailures != nil && s.MaxFailures.IntVal > 0
+}
+
+func concurrencies(s *v1beta1.UpdateStrategy) (out []int32) {
+	for _, n := range append([]*intstr.IntOrString{s.MaxConcurrentClusters}, limits(s)...) {
+		if n != nil {
+			out = append(out, n.IntVal)
+		}
+	}
+	return out
+}
+
+func limits(s *v1beta1.UpdateStrategy) (out []*intstr.IntOrString) {
+	for i := range s.Stages {
+		out = append(out, s.Stages[i].MaxConcurrentClusters)
+	}
+	return out
+}
+
+// leg of a rollout: its clusters change after those of the legs before it.
+type leg struct {
+	name     string
+	clusters []string
+	confirm  bool
+}
+
+// legs of a rollout by the spec at its beginning, in the words of the documentation: the
+// stages as written or the canary clusters, and then all others.
+func legs(s *v1beta1.AppSetSpec) []leg {
+	left := []string{}
+	for i := range s.ClusterTopology.Clusters {
+		left = append(left, s.ClusterTopology.Clusters[i].Name)
+	}
+	var out []leg
+	add := func(name string, clusters []string, confirm bool) {
+		l := leg{name: name, confirm: confirm}
+		left = slices.DeleteFunc(left, func(c string) bool {
+			in := slices.Contains(clusters, c)
+			if in {
+				l.clusters = append(l.clusters, c)
+			}
+			return in
+		})
+		out = append(out, l)
+	}
+	u := &s.UpdateStrategy
+	for i := range u.Stages {
+		add(u.Stages[i].Name, u.Stages[i].Clusters, *u.Stages[i].Confirm)
+	}
+	if len(u.CanaryClusters) > 0 {
+		add("canary", u.CanaryClusters, u.NeedWaitingForConfirm)
+	}
+	add("rest", slices.Clone(left), u.NeedWaitingForConfirm)
+	return out
+}
+
+// recorded is what the hub has on record of a rollout.
+type recorded struct {
+	ID          string `json:"id"`
+	Halted      string `json:"halted"`
+	RollingBack bool   `json:"rollingBack"`
+	Done        bool   `json:"done"`
+}
+
+func (w *world) recorded(a object) (out recorded) {
+	r, ok := apiserver.Find[*appsv1.ControllerRevision](w.hub.Store, apiserver.Revisions, apiserver.KeyOf(a.GetNamespace(), a.GetName()+v1beta1.RecordSuffix))
+	if ok {
+		_ = json.Unmarshal([]byte(r.Annotations[v1beta1.AnnotationRecord]), &out)
+	}
+	return out
+}
+
+// noteStatus remembers the gates that a status tells of, and noteGrant what confirms them.
+func (p *promise) noteStatus(a *v1beta1.AppSet) {
+	if s := waiting(a); s != nil {
+		p.tokens[gate(idOf(a), s.Name, s.Token)] = true
+	}
+}
+
+func (p *promise) noteGrant(c *v1beta1.Confirmation) {
+	if p.tokens[gate(c.Spec.Rollout, c.Spec.Stage, c.Spec.Token)] {
+		p.confirmed[gate(c.Spec.Rollout, c.Spec.Stage, "")] = true
+	}
+}
+
+func gate(parts ...string) string { return strings.Join(parts, " ") }
+
+// noteDone remembers that a cluster has all instances available with an image.
+func (w *world) noteDone(c *cluster, p *v1beta1.AdvDeployment, has *running) {
+	main := ""
+	for _, s := range has.podSets {
+		if s.asked.replicas > 0 && !s.isDone() {
+			return
+		}
+		if s.asked.replicas > 0 {
+			if main != "" && main != s.asked.image {
+				return
+			}
+			main = s.asked.image
+		}
+	}
+	w.promised(p).done[main+" "+c.name] = true
+}
+
+// noteRecord remembers which contents became stable.
+func (w *world) noteRecord(r *appsv1.ControllerRevision) {
+	name, is := strings.CutSuffix(r.Name, v1beta1.RecordSuffix)
+	if !is {
+		return
+	}
+	a, ok := apiserver.Find[*v1beta1.AppSet](w.hub.Store, appSets, apiserver.KeyOf(r.Namespace, name))
+	if !ok {
+		return
+	}
+	record, p := w.recorded(a), w.promised(a)
+	if spec, known := p.begun(a, record.ID); known && record.Done {
+		p.settled[spec.PodSpec.Template.Spec.Containers[0].Image] = true
+	}
+}
+
+// begun is the spec that a rollout began with.
+func (p *promise) begun(a *v1beta1.AppSet, id string) (v1beta1.AppSetSpec, bool) {
+	_, generation, _ := strings.Cut(id, "-")
+	spec, known := p.specs[specKey(a, generation)]
+	return spec, known
+}
+
+// isUnsure says whether promises about rollouts cannot be judged any more: the hub or the
+// member was restored from a backup, or somebody edited parts.
+func (w *world) isUnsure(p *promise) bool {
+	return w.lost || w.restores > 0 || p.meddled
+}
+
+// takenOut is F1: no more instances are voluntarily out of service than the budget allows.
+func (w *world) takenOut(c *cluster, part *v1beta1.AdvDeployment) {
+	p := w.promised(part)
+	if p.unlimited || p.budget == 0 || w.isUnsure(p) {
+		return
+	}
+	w.coverage["F1 judged"]++
+	n := int32(0)
+	for _, name := range w.names {
+		one, ok := apiserver.Find[*v1beta1.AdvDeployment](w.members[name].Store, parts, apiserver.Key(part))
+		if !ok || w.runs[one.UID] == nil {
+			continue
+		}
+		for _, s := range w.runs[one.UID].podSets {
+			n += s.count(out)
+		}
+	}
+	if n > p.budget {
+		w.fail(fmt.Errorf("F1: %d instances of %s are out of service for an update, the last one in %s, and the budget is %d", n, part.Name, c.name, p.budget))
+	}
+}
+
+// judgeUnits is F4, F9 and F10: of the units that a write gives what is asked for.
+func (w *world) judgeUnits(c *cluster, r *request, before, after *v1beta1.AdvDeployment) error {
+	a, ok := apiserver.Find[*v1beta1.AppSet](w.hub.Store, appSets, apiserver.Key(after))
+	if !ok || string(a.UID) != after.Labels[v1beta1.LabelAppSetUID] || before.Labels[v1beta1.LabelAppSetUID] != string(a.UID) || r.abandoned.Load() || r.replica.isDead() {
+		return nil
+	}
+	p := w.promised(a)
+	main := a.Spec.PodSpec.Template.Spec.Containers[0].Image
+	if p.settled[main] || w.isUnsure(p) {
+		return nil
+	}
+	starts := false
+	had := w.placed(c, before)
+	for _, u := range w.placed(c, after) {
+		i := slices.IndexFunc(had, func(o podset.Unit) bool { return o.PodSet.Name == u.PodSet.Name })
+		starts = starts || i >= 0 && u.Replicas > 0 && imageOf(&u) == main && imageOf(&had[i]) != main
+	}
+	if !starts {
+		return nil
+	}
+	record := w.recorded(a)
+	spec, known := p.begun(a, record.ID)
+	switch {
+	case !known || spec.PodSpec.Template.Spec.Containers[0].Image != main:
+		return fmt.Errorf("F4: %s is given %s, and the rollout on record is %q", c.name, main, record.ID)
+	case record.Halted != "":
+		return fmt.Errorf("F10: %s is given %s, and rollout %s has halted: %s", c.name, main, record.ID, record.Halted)
+	}
+	w.coverage["F4, F9 and F10 judged"]++
+	return w.judgeOrder(c, a, legs(&spec), record.ID, main)
+}
+
+// judgeOrder is F4 and F9: what has to be done and confirmed before a cluster starts.
+func (w *world) judgeOrder(c *cluster, a *v1beta1.AppSet, order []leg, id, main string) error {
+	p := w.promised(a)
+	at := slices.IndexFunc(order, func(l leg) bool { return slices.Contains(l.clusters, c.name) })
+	if at < 0 {
+		at = len(order) - 1 // it joined
+	}
+	sure := !p.lenient && !slices.ContainsFunc(w.plan.Edits, func(e Edit) bool { return e.Kind == "maintain" && e.Step <= w.steps })
+	for _, before := range order[:at] {
+		work := false
+		for _, name := range before.clusters {
+			if !p.alwaysRuns(a, id, name) {
+				continue
+			}
+			work = true
+			if sure && !p.done[main+" "+name] {
+				return fmt.Errorf("F9: %s is given %s, and %s of stage %s never had it in all instances", c.name, main, name, before.name)
+			}
+		}
+		if work && before.confirm && !p.confirmed[gate(id, before.name, "")] {
+			return fmt.Errorf("F4: %s is given %s, and nobody confirmed stage %s of rollout %s", c.name, main, before.name, id)
+		}
+	}
+	changing := int32(1)
+	for _, name := range order[at].clusters {
+		part, ok := apiserver.Find[*v1beta1.AdvDeployment](w.members[name].Store, parts, apiserver.Key(a))
+		if name == c.name || !ok || p.done[main+" "+name] || !p.alwaysRuns(a, id, name) {
+			continue
+		}
+		if units := w.placed(w.members[name], part); slices.ContainsFunc(units, func(u podset.Unit) bool { return u.Replicas > 0 && imageOf(&u) == main }) {
+			changing++
+		}
+	}
+	if sure && changing > p.concurrent {
+		return fmt.Errorf("F9: %s is given %s as the cluster number %d at once of stage %s, and %d may change", c.name, main, changing, order[at].name, p.concurrent)
+	}
+	return nil
+}
+
+// alwaysRuns says whether a cluster had instances in all specs since a rollout began.
+func (p *promise) alwaysRuns(a *v1beta1.AppSet, id, cluster string) bool {
+	_, text, _ := strings.Cut(id, "-")
+	from, _ := strconv.ParseInt(text, 10, 64)
+	for generation := from; generation <= a.Generation; generation++ {
+		spec, known := p.specs[specKey(a, strconv.FormatInt(generation, 10))]
+		if !known {
+			return false
+		}
+		if !slices.ContainsFunc(spec.ClusterTopology.Clusters, func(t v1beta1.TargetCluster) bool {
+			return t.Name == cluster && !slices.ContainsFunc(t.PodSets, func(s v1beta1.PodSet) bool { return s.Replicas.IntValue() == 0 })
+		}) {
+			return false
+		}
+	}
+	return true
+}
