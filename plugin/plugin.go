@@ -94,7 +94,7 @@ Instances are given as ids and ranges of ids, for example 0-3,7.`,
 		newGet(e), newExplain(e), newStatus(e), newPlan(e),
 		newKill(e), newStart(e), newRestart(e), newUpgrade(e),
 		newPause(e), newResume(e),
-		newHistory(e), newUndo(e), newDiff(e), newMigrate(e),
+		newHistory(e), newUndo(e), newDiff(e), newMigrate(e), newBackup(e), newRestore(e),
 		newFleet(e),
 		newCompletion(e),
 	)

@@ -17,6 +17,9 @@ import (
 // Bad data for one instance leaves that instance without an action and with a
 // reason; it never stops the rest.
 func Compute(in Input) Plan {
+	if in.TApp.Annotations[tappv1.AnnotationRestoring] != "" && in.TApp.DeletionTimestamp == nil {
+		return Plan{Status: *in.TApp.Status.DeepCopy()}
+	}
 	c := &clock{now: in.Now}
 	s := readSpec(in)
 	claims := readClaims(s, in.Claims)

@@ -56,6 +56,14 @@ const (
 	// not empty, is the time of the request for people to read.
 	AnnotationRestart = "tkestack.io/restart-requested"
 
+	// AnnotationRestoring is the annotation of a TApp that is being restored from a backup:
+	// nothing is done for it and its status is not written until the annotation is gone,
+	// since its claims, its history and its status are not complete.
+	AnnotationRestoring = "tkestack.io/restoring"
+	// AnnotationRestoredFrom is the annotation of a TApp with the UID that it had in the
+	// backup from which it was restored.
+	AnnotationRestoredFrom = "tkestack.io/restored-from"
+
 	// GateInPlaceUpdate is the readiness gate that takes a pod out of its
 	// Services while it changes in place.
 	GateInPlaceUpdate corev1.PodConditionType = "tkestack.io/InPlaceUpdate"
