@@ -20,6 +20,7 @@ import (
 // | runs, waits, or is started again by the restartPolicy | | no |
 // | ended | it is not in the record, or it was started for the update | no |
 // | | it is the recorded one, or none has been seen since | yes |
+// | | it is the recorded one, and the update was taken back to its image | while the gate is closed, and when it ended within the time that a kubelet takes to act: it may have acted on the image in between |
 // | | it may be either (see restart) | while the gate is closed |
 //
 // A container that came to its end in the moment of the update cannot be told from one
@@ -50,7 +51,13 @@ func (c container) stoppedBy(last LastContainerStatus, state *State, pod *corev1
 	case mayRestart:
 		return GateClosed(pod)
 	}
-	return false
+	return c.isTakenBack(last) && (GateClosed(pod) || c.timeToAct(pod, state, c.status.State.Terminated.FinishedAt.Time) > 0)
+}
+
+// isTakenBack says whether the container is the recorded one, and the spec, which names
+// its image again, named another one in between.
+func (c container) isTakenBack(last LastContainerStatus) bool {
+	return c.status.ContainerID == last.ContainerID && last.Image == c.Image && len(last.Via) > 0
 }
 
 // hasOwnPolicy says whether a container has a restartPolicy of its own.
