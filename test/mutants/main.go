@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 )
@@ -34,6 +35,8 @@ func main() {
 type job struct {
 	mutant
 	room room
+	// class of the simulation that has to kill it alone; nil: whoever.
+	class *simulated
 }
 
 func run(ctx context.Context, out io.Writer, only string, workers int) error {
@@ -54,17 +57,29 @@ func run(ctx context.Context, out io.Writer, only string, workers int) error {
 	for _, r := range rooms {
 		for _, m := range r.mutants {
 			if pattern.MatchString(m.name) {
-				jobs = append(jobs, job{m, r})
+				jobs = append(jobs, job{m, r, nil})
 			}
 		}
 	}
-	for _, s := range stages {
+	for i, s := range simulations {
+		if pattern.MatchString(s.name) {
+			jobs = append(jobs, job{s.mutant, room{path: s.room}, &simulations[i]})
+		}
+	}
+	for _, s := range stagesOf(jobs) {
 		fmt.Fprintf(out, "without a mutant: %s\n", s.name)
 		if err := passes(ctx, root, dir, s); err != nil {
 			return err
 		}
 	}
 	return hunt(ctx, out, hunting{root: root, dir: dir, jobs: jobs, workers: workers})
+}
+
+// stagesOf the mutants that are to be killed.
+func stagesOf(jobs []job) []stage {
+	return slices.DeleteFunc(slices.Clone(stages), func(s stage) bool {
+		return !slices.ContainsFunc(jobs, func(j job) bool { return j.class == nil && slices.Contains(s.of, j.room.path) })
+	})
 }
 
 // passes makes sure that the tests of a stage do not fail anyway.
@@ -134,6 +149,9 @@ func (h hunting) kill(ctx context.Context, j job) (string, error) {
 	overlay, err := j.overlay(h.dir, h.root, j.room)
 	if err != nil {
 		return "", err
+	}
+	if j.class != nil {
+		return h.killAlone(ctx, *j.class, overlay)
 	}
 	for _, s := range stagesFor(j.room) {
 		t, err := compile(ctx, h.root, h.dir, s, overlay)

@@ -122,6 +122,7 @@ const (
 	pluginRoom   = "plugin"
 	migrateRoom  = "plugin/migrate"
 	viewRoom     = "plan/view"
+	messageRoom  = "plan/message"
 
 	fleetRoom      = "fleet"
 	healthRoom     = "fleet/health"

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -10,7 +11,11 @@ import (
 // it makes is Go, and no two have one name.
 func TestMutantsApply(t *testing.T) {
 	seen := map[string]bool{}
-	for _, r := range rooms {
+	all := slices.Clone(rooms)
+	for _, s := range simulations {
+		all = append(all, room{s.room, []mutant{s.mutant}})
+	}
+	for _, r := range all {
 		for _, m := range r.mutants {
 			source, err := os.ReadFile(filepath.Join("..", "..", r.path, m.file))
 			if err != nil {

@@ -128,7 +128,7 @@ func (k *kubelets) collectPod(pod *corev1.Pod) {
 // mounts.
 func (k *kubelets) claimErrand(claim *corev1.PersistentVolumeClaim) func() {
 	used := slices.ContainsFunc(apiserver.All[*corev1.Pod](k.Store, pods), func(pod *corev1.Pod) bool {
-		return !isFinished(pod) && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return (!isFinished(pod) || k.has(classKept) && !isShutDown(pod)) && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 			return v.PersistentVolumeClaim != nil && pod.Namespace == claim.Namespace && v.PersistentVolumeClaim.ClaimName == claim.Name
 		})
 	})
@@ -148,6 +148,11 @@ func (k *kubelets) claimErrand(claim *corev1.PersistentVolumeClaim) func() {
 		}
 	}
 	return nil
+}
+
+// isShutDown says whether the kubelet of a deleted pod is done with it.
+func isShutDown(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0
 }
 
 func (k *kubelets) dropFinalizer(resource string, o object, finalizer string) {
@@ -174,7 +179,7 @@ func (k *kubelets) owner(namespace string, ref metav1.OwnerReference) (object, b
 // others, and deletes what an owner waits for that is deleted in the foreground.
 func (k *kubelets) ownerErrand(resource string, o object) func() {
 	refs := o.GetOwnerReferences()
-	if len(refs) == 0 || o.GetDeletionTimestamp() != nil {
+	if k.idle || len(refs) == 0 || o.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	var gone []types.UID

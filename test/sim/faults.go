@@ -46,6 +46,10 @@ func (w *world) follow() {
 			w.addNode(name)
 		}
 	}
+	w.idle = w.is(collectorStands)
+	if !w.is(podHeld) {
+		w.letGo()
+	}
 	if w.quota >= 0 && !w.is(quotaFull) {
 		w.quota = -1
 	}
@@ -102,6 +106,12 @@ func (w *world) strike(f Fault) {
 	case quotaFull:
 		w.until[f.Kind] = w.steps + 10 + f.A
 		w.quota = f.A % 4
+	case collectorStands:
+		w.until[f.Kind] = w.steps + 60 + f.A
+	case claimDeleted:
+		if list := apiserver.All[*corev1.PersistentVolumeClaim](w.Store, claims); len(list) > 0 {
+			_, _ = w.Remove(claims, keyOf(list[f.A%len(list)]), metav1.DeleteOptions{}, w.as("somebody"))
+		}
 	case clockJump:
 		w.advance(time.Duration(1+f.A)*10*time.Second+oddTime, true)
 	default:
@@ -150,7 +160,7 @@ func (w *world) revive(name string) {
 func (w *world) strikePod(f Fault) {
 	list := apiserver.All[*corev1.Pod](w.Store, pods)
 	if f.Kind == foreignPod {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("web-%d", f.A%mostReplicas)}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("web-%d", f.A%fewReplicas)}}
 		pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "other:v1"}}
 		if f.A%2 == 0 {
 			pod.OwnerReferences = []metav1.OwnerReference{foreignOwner()}
@@ -187,6 +197,9 @@ func (w *world) strikePod(f Fault) {
 			o.GracePeriodSeconds = new(int64)
 		}
 		_, _ = w.Remove(pods, keyOf(pod), o, w.as("somebody"))
+	case podHeld:
+		w.until[f.Kind] = w.steps + 60 + 2*f.A
+		edit(func(p *corev1.Pod) { p.Finalizers = append(p.Finalizers, holds) })
 	case foreignAdopt:
 		edit(func(p *corev1.Pod) { p.OwnerReferences = []metav1.OwnerReference{foreignOwner()} })
 	case foreignOrphan:
@@ -204,6 +217,18 @@ func (w *world) strikePod(f Fault) {
 				set(&p.Labels, tappv1.LabelTemplateHash, "wrong")
 			}
 		})
+	}
+}
+
+// holds is the finalizer that somebody puts on pods.
+const holds = "example.com/hold"
+
+// letGo takes it off all of them.
+func (w *world) letGo() {
+	for _, pod := range apiserver.All[*corev1.Pod](w.Store, pods) {
+		if slices.Contains(pod.Finalizers, holds) {
+			w.dropFinalizer(pods, pod, holds)
+		}
 	}
 }
 

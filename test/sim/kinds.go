@@ -37,6 +37,13 @@ func kinds() map[string]apiserver.Kind {
 		prepare(o)
 		o.(*tappv1.TApp).Status.ObservedGeneration = -1 // the CRD's default
 	}
+	restrict := tapp.Restrict
+	tapp.Restrict = func(s *apiserver.Server, sub string, now, old object) error {
+		if err := checkSchema(now.(*tappv1.TApp)); err != nil {
+			return s.Invalid(tapps, now.GetName(), "status.conditions", err.Error())
+		}
+		return restrict(s, sub, now, old)
+	}
 	out[tapps] = tapp
 	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -39,6 +40,11 @@ type sandbox struct {
 	ended   corev1.PodPhase
 	reason  string
 	stopped bool
+	// byUpdate: the pod, or a container of it, ended because an update killed it, and what
+	// follows it was never started.
+	byUpdate bool
+	// cpu that the node gave each container, where it does not resize.
+	cpu map[string]resource.Quantity
 	// unreported: the status of the API server may not be what this one is.
 	unreported bool
 }
@@ -51,6 +57,10 @@ type kubelets struct {
 	slow bool
 	// down are the nodes whose kubelet is silent. What it runs goes on.
 	down map[string]bool
+	// classes of the run.
+	classes []string
+	// idle is true while the garbage collector stands still.
+	idle bool
 }
 
 // due lists the pods that a kubelet has something to do about, by key.
@@ -63,7 +73,7 @@ func (k *kubelets) due() []string {
 		}
 		s := k.sandboxes[pod.UID]
 		if s == nil || s.seen.ResourceVersion != pod.ResourceVersion || s.unreported || s.settling ||
-			pod.DeletionTimestamp != nil || len(s.runs) == 0 && s.ended == "" && k.mounted(pod) {
+			pod.DeletionTimestamp != nil && !s.isHeld(pod) || len(s.runs) == 0 && s.ended == "" && k.mounted(pod) {
 			out = append(out, name)
 		}
 	}
@@ -129,7 +139,7 @@ func (k *kubelets) act(s *sandbox) {
 	}
 	for i := range s.seen.Spec.Containers {
 		c := &s.seen.Spec.Containers[i]
-		if has := s.runs[c.Name]; has == nil || has.Image != c.Image {
+		if has := s.runs[c.Name]; has == nil || has.Image != c.Image && has.State.Terminated == nil {
 			k.start(s, c, false)
 		}
 	}
@@ -154,7 +164,8 @@ func tagOf(image string) string {
 // start a container. An image that cannot be pulled leaves the container that was
 // there dead.
 func (k *kubelets) start(s *sandbox, c *corev1.Container, init bool) {
-	old, now, tag := s.runs[c.Name], metav1.NewTime(k.Now().Truncate(time.Second)), tagOf(c.Image)
+	old, now, tag := s.runs[c.Name], k.clockOf(s.node), tagOf(c.Image)
+	policy := s.seen.Spec.RestartPolicy
 	status := &corev1.ContainerStatus{Name: c.Name, Image: c.Image, ImageID: "sha256:" + c.Image, Started: ptr.To(true)}
 	if old != nil {
 		status.RestartCount = old.RestartCount + 1
@@ -162,7 +173,11 @@ func (k *kubelets) start(s *sandbox, c *corev1.Container, init bool) {
 	}
 	s.runs[c.Name] = status
 	if strings.HasPrefix(tag, neverPulled) {
-		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}
+		if old != nil && old.State.Running != nil && policy != corev1.RestartPolicyAlways && k.has(classExits) {
+			k.stay(s, old, now)
+			return
+		}
+		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: k.words()}
 		status.Started = ptr.To(false)
 		if old != nil {
 			status.ContainerID, status.ImageID, status.RestartCount = old.ContainerID, old.ImageID, old.RestartCount
@@ -178,8 +193,10 @@ func (k *kubelets) start(s *sandbox, c *corev1.Container, init bool) {
 	case init:
 		status.State.Terminated = &corev1.ContainerStateTerminated{ContainerID: status.ContainerID, FinishedAt: now, Reason: "Completed"}
 		status.Ready = true
+	case strings.HasPrefix(tag, crashes) && policy == corev1.RestartPolicyNever:
+		k.end(s, corev1.PodFailed, "")
 	case strings.HasPrefix(tag, crashes):
-		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}
+		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: k.words()}
 		status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ContainerID: status.ContainerID, FinishedAt: now, ExitCode: 1}
 		status.Started = ptr.To(false)
 	default:
@@ -207,10 +224,13 @@ func (s *sandbox) settle() {
 func (k *kubelets) report(s *sandbox, pod *corev1.Pod) {
 	s.unreported = false
 	k.write(keyOf(pod), pod.UID, "kubelet", func(p *corev1.Pod) {
-		p.Status.ObservedGeneration = s.seen.Generation
-		if p.Status.StartTime == nil {
-			p.Status.StartTime = ptr.To(k.Second())
+		if !k.has(classOldKubelets) {
+			p.Status.ObservedGeneration = s.seen.Generation
 		}
+		if p.Status.StartTime == nil {
+			p.Status.StartTime = ptr.To(k.clockOf(s.node))
+		}
+		k.resize(s, p)
 		p.Status.InitContainerStatuses = s.statuses(s.seen.Spec.InitContainers)
 		p.Status.ContainerStatuses = s.statuses(s.seen.Spec.Containers)
 		ready := len(p.Status.ContainerStatuses) == len(s.seen.Spec.Containers)
@@ -225,8 +245,67 @@ func (k *kubelets) report(s *sandbox, pod *corev1.Pod) {
 			ready = false
 			p.Status.Phase, p.Status.Reason = s.ended, s.reason
 		}
-		setReady(p, ready && gatesOpen(s.seen), k.Second())
+		setReady(p, ready && gatesOpen(s.seen), k.clockOf(s.node))
 	})
+}
+
+// clockOf a node says its time, as the API writes it.
+func (k *kubelets) clockOf(node string) metav1.Time {
+	if !k.has(classClocks) {
+		return k.Second()
+	}
+	return metav1.NewTime(k.Second().Add(time.Duration(skews()[node]) * time.Second))
+}
+
+// words of a runtime about what does not work.
+func (k *kubelets) words() string {
+	if !k.has(classMessages) {
+		return ""
+	}
+	return strings.Repeat("é failed; ", 4000)
+}
+
+// stay leaves dead the container that an update killed: it ended gracefully, and the image
+// of the next one could not be pulled, so that it counts as one that came to its end.
+func (k *kubelets) stay(s *sandbox, old *corev1.ContainerStatus, now metav1.Time) {
+	left := *old.DeepCopy()
+	left.Ready, left.Started = false, ptr.To(false)
+	left.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ContainerID: old.ContainerID, FinishedAt: now, Reason: "Completed"}}
+	s.runs[old.Name], s.byUpdate, s.unreported = &left, true, true
+	for _, c := range s.seen.Spec.Containers {
+		if has := s.runs[c.Name]; has == nil || has.State.Terminated == nil {
+			return
+		}
+	}
+	k.end(s, corev1.PodSucceeded, "")
+}
+
+// resize tells of a resize that the node does not carry out.
+func (k *kubelets) resize(s *sandbox, pod *corev1.Pod) {
+	if !k.has(classResizes) {
+		return
+	}
+	if s.cpu == nil {
+		s.cpu = map[string]resource.Quantity{}
+	}
+	refused := false
+	for _, c := range s.seen.Spec.Containers {
+		if _, known := s.cpu[c.Name]; !known {
+			s.cpu[c.Name] = c.Resources.Requests.Cpu().DeepCopy()
+		}
+		given := s.cpu[c.Name]
+		refused = refused || given.Cmp(*c.Resources.Requests.Cpu()) != 0
+	}
+	pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodResizePending })
+	if refused {
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodResizePending, Status: corev1.ConditionTrue,
+			Reason: corev1.PodReasonInfeasible, Message: "node did not have enough capacity"})
+	}
+}
+
+// isHeld says whether only finalizers keep a pod that has stopped.
+func (s *sandbox) isHeld(pod *corev1.Pod) bool {
+	return s.stopped && len(pod.Finalizers) > 0 && ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0
 }
 
 func (s *sandbox) statuses(list []corev1.Container) []corev1.ContainerStatus {
@@ -300,7 +379,7 @@ func (k *kubelets) end(s *sandbox, phase corev1.PodPhase, reason string) {
 	for _, name := range apiserver.SortedKeys(s.runs) {
 		c := s.runs[name]
 		c.Ready = false
-		c.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(k.Now().Truncate(time.Second)), ContainerID: c.ContainerID}}
+		c.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: k.clockOf(s.node), ContainerID: c.ContainerID}}
 	}
 }
 
@@ -310,7 +389,11 @@ func (k *kubelets) crash(s *sandbox) {
 		return
 	}
 	i := slices.IndexFunc(s.seen.Spec.Containers, func(c corev1.Container) bool { return s.runs[c.Name] != nil && s.runs[c.Name].State.Running != nil })
-	if i >= 0 {
+	switch {
+	case i < 0:
+	case s.seen.Spec.RestartPolicy == corev1.RestartPolicyNever:
+		k.end(s, corev1.PodFailed, "")
+	default:
 		k.start(s, &s.seen.Spec.Containers[i], false)
 		s.unreported = true
 	}

@@ -69,8 +69,7 @@ func (p Plan) Toward(to point) Plan {
 		p.Faults = append(p.Faults, f)
 		step += 5
 	}
-	slices.SortStableFunc(p.Edits, func(a, b Edit) int { return a.Step - b.Step })
-	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return a.Step - b.Step })
+	p.sort()
 	return p
 }
 

@@ -28,10 +28,12 @@ type oracle struct {
 	owed map[string]bool
 	// strays are the claims that a process made while the next one led.
 	strays map[string]bool
+	// ended are the instances that came to their end, by the UID of their TApp.
+	ended map[string]bool
 }
 
 func newOracle(w *world) *oracle {
-	return &oracle{w: w, evidence: map[string]string{}, owed: map[string]bool{}, strays: map[string]bool{}}
+	return &oracle{w: w, evidence: map[string]string{}, owed: map[string]bool{}, strays: map[string]bool{}, ended: map[string]bool{}}
 }
 
 func number(id string) (int, bool) {
@@ -64,6 +66,7 @@ func (o *oracle) judge(c *change) error {
 		if err := o.single(pod); err != nil {
 			return err
 		}
+		o.noteEnd(pod)
 		if !isTApp(metav1.GetControllerOfNoCopy(pod)) {
 			delete(o.owed, keyOf(pod))
 		}
@@ -103,9 +106,18 @@ func (o *oracle) judgePod(c *change) error {
 	app, id := stem(c.Key())
 	seen := o.appsSeen(app, causeOf(c).belief)
 	if c.Before == nil {
-		return o.create(c.After.(*corev1.Pod), id, seen)
+		pod := c.After.(*corev1.Pod)
+		if err := o.mountable(pod, causeOf(c).belief); err != nil {
+			return err
+		}
+		return o.create(pod, id, seen)
 	}
 	before := c.Before.(*corev1.Pod)
+	if after, ok := c.After.(*corev1.Pod); ok {
+		if why := keptAdmitted(before, after); why != "" {
+			return fmt.Errorf("S9: what admission made of pod %s is set back: %s", before.Name, why)
+		}
+	}
 	if err := o.owned(c, before, app); err != nil {
 		return err
 	}
@@ -194,6 +206,9 @@ func (o *oracle) deletes(c *change, pod *corev1.Pod, id string, seen []*tappv1.T
 	for _, t := range seen {
 		for _, p := range o.podsSeen(pod, causeOf(c).belief) {
 			// A resize that does not get on, or that the policy no longer allows, ends so.
+			if s := o.w.sandboxes[p.UID]; s != nil && s.byUpdate {
+				return nil
+			}
 			if p.Annotations[tappv1.AnnotationResized] != "" || wanted(t, id) != "" && t.DeletionTimestamp == nil || isFinished(p) || p.Annotations[tappv1.AnnotationRestart] != "" || !follows(p, template(t, id)) {
 				return nil
 			}
@@ -233,7 +248,7 @@ func (o *oracle) drained(c *change, pod *corev1.Pod, seen []*tappv1.TApp) error 
 			if r := conditionOf(p, corev1.PodReady); r != nil && r.LastTransitionTime.After(since) {
 				since = r.LastTransitionTime.Time
 			}
-			if c.At.Sub(since) >= grace {
+			if grace == 0 || c.At.Sub(since) >= grace { // a node's clock may be ahead
 				return nil
 			}
 		}
@@ -246,6 +261,11 @@ func (o *oracle) judgeTApp(c *change) error {
 		return fmt.Errorf("TApp %s is made or deleted by the controller", c.Key())
 	}
 	before, after := c.Before.(*tappv1.TApp), c.After.(*tappv1.TApp)
+	for id, is := range after.Status.Statuses {
+		if isEnd(is) && !isEnd(before.Status.Statuses[id]) && !o.ended[instanceKey(after, id)] {
+			return fmt.Errorf("S8: instance %s is said to have come to its end, and has not", id)
+		}
+	}
 	if equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		return nil
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,7 +73,7 @@ func (o *oracle) withinBudget(t *tappv1.TApp, v view, b *belief, id string) stri
 	for n := range int(*t.Spec.Replicas) {
 		i := strconv.Itoa(n)
 		pod, _ := v.pods[keyOf(t)+"-"+i].(*corev1.Pod)
-		if t.Spec.Statuses[i] == tappv1.InstanceKilled || isCompleted(t, pod, i) {
+		if t.Spec.Statuses[i] == tappv1.InstanceKilled || o.isCompleted(t, pod, i) {
 			continue
 		}
 		wants[i] = true
@@ -109,16 +110,17 @@ func scale(budget *intstr.IntOrString, of int) int {
 }
 
 // isCompleted says whether an instance ended, and stays so.
-func isCompleted(t *tappv1.TApp, pod *corev1.Pod, id string) bool {
+func (o *oracle) isCompleted(t *tappv1.TApp, pod *corev1.Pod, id string) bool {
 	if pod == nil || pod.DeletionTimestamp != nil {
-		s := t.Status.Statuses[id]
-		return s == tappv1.InstanceFailed || s == tappv1.InstanceSucc
+		return isEnd(t.Status.Statuses[id])
 	}
-	return isFinished(pod) && !runsAgain(t, pod)
+	return isFinished(pod) && !o.runsAgain(t, pod)
 }
 
-func runsAgain(t *tappv1.TApp, pod *corev1.Pod) bool {
-	switch {
+func (o *oracle) runsAgain(t *tappv1.TApp, pod *corev1.Pod) bool {
+	switch s := o.w.sandboxes[pod.UID]; {
+	case s != nil && s.byUpdate:
+		return true
 	case t.Spec.NeverMigrate:
 		return false
 	case len(pod.Status.ContainerStatuses) == 0:
@@ -129,6 +131,22 @@ func runsAgain(t *tappv1.TApp, pod *corev1.Pod) bool {
 		return pod.Status.Phase == corev1.PodFailed
 	}
 	return true
+}
+
+func isEnd(s tappv1.InstanceStatus) bool {
+	return s == tappv1.InstanceFailed || s == tappv1.InstanceSucc
+}
+
+func instanceKey(t *tappv1.TApp, id string) string { return string(t.UID) + " " + id }
+
+// noteEnd notes, for S8, that an instance came to its end: its pod ended, no update and
+// nobody who deleted it had a hand in that, and the TApp does not have it run again.
+func (o *oracle) noteEnd(pod *corev1.Pod) {
+	app, id := stem(keyOf(pod))
+	t, exists := apiserver.Find[*tappv1.TApp](o.w.Store, tapps, app)
+	if exists && isFinished(pod) && pod.DeletionTimestamp == nil && controllerOf(pod) == t.UID && !o.runsAgain(t, pod) {
+		o.ended[instanceKey(t, id)] = true
+	}
 }
 
 // isAvailable says whether a pod serves: ready for long enough, not ending, and not
@@ -149,7 +167,7 @@ func isChanging(pod *corev1.Pod) bool {
 	if _, updated := pod.Annotations[tappv1.AnnotationInPlaceState]; !updated {
 		return false
 	}
-	if pod.Status.ObservedGeneration < pod.Generation {
+	if told := pod.Status.ObservedGeneration; told != 0 && told < pod.Generation {
 		return true
 	}
 	for _, c := range pod.Spec.Containers {
@@ -200,7 +218,11 @@ func template(t *tappv1.TApp, id string) *corev1.PodTemplateSpec {
 // follows says whether a pod is what a template makes, as far as these tests change
 // templates.
 func follows(pod *corev1.Pod, t *corev1.PodTemplateSpec) bool {
-	if t == nil || len(pod.Spec.Containers) != len(t.Spec.Containers) {
+	if t == nil {
+		return false
+	}
+	own := slices.DeleteFunc(slices.Clone(pod.Spec.Containers), func(c corev1.Container) bool { return c.Name == proxy })
+	if len(own) != len(t.Spec.Containers) {
 		return false
 	}
 	for k, v := range t.Labels {
@@ -212,13 +234,13 @@ func follows(pod *corev1.Pod, t *corev1.PodTemplateSpec) bool {
 		return false
 	}
 	for i, c := range t.Spec.Containers {
-		p := pod.Spec.Containers[i]
-		if p.Image != c.Image || fmt.Sprint(p.Env) != fmt.Sprint(c.Env) || p.Resources.Requests.Cpu().Cmp(*c.Resources.Requests.Cpu()) != 0 {
+		p := own[i]
+		if !isImage(p.Image, c.Image) || fmt.Sprint(p.Env) != fmt.Sprint(c.Env) || p.Resources.Requests.Cpu().Cmp(*c.Resources.Requests.Cpu()) != 0 {
 			return false
 		}
 	}
 	for i, c := range t.Spec.InitContainers {
-		if pod.Spec.InitContainers[i].Image != c.Image {
+		if !isImage(pod.Spec.InitContainers[i].Image, c.Image) {
 			return false
 		}
 	}

@@ -112,3 +112,20 @@ func (o *oracle) used(claim string, b *belief) bool {
 	}
 	return true
 }
+
+// mountable says whether a new pod may mount its claims: not one that is being deleted, and
+// not one that another controller owns, and goes with it.
+func (o *oracle) mountable(pod *corev1.Pod, b *belief) error {
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil {
+			continue
+		}
+		name := v.PersistentVolumeClaim.ClaimName
+		if !slices.ContainsFunc(versionsOf[*corev1.PersistentVolumeClaim](o, claims, apiserver.KeyOf(pod.Namespace, name), b), func(c *corev1.PersistentVolumeClaim) bool {
+			return c == nil || c.DeletionTimestamp == nil && (controllerOf(c) == "" || controllerOf(c) == controllerOf(pod))
+		}) {
+			return fmt.Errorf("S3: pod %s is made, and mounts the claim %s, which goes", pod.Name, name)
+		}
+	}
+	return nil
+}

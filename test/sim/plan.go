@@ -18,6 +18,8 @@ type Plan struct {
 	// Claims and Requests say that the TApp has claim templates, and requests that may
 	// change in place.
 	Claims, Requests bool
+	// Classes of what is worse than in other runs.
+	Classes []string
 }
 
 // Fault is something that goes wrong at a step.
@@ -79,6 +81,10 @@ const (
 	foreignOrphan = "somebody orphans a pod"
 	foreignLabel  = "somebody changes the labels of a pod"
 	foreignPod    = "somebody takes the name of a pod"
+	// Faults that only runs of some class have.
+	claimDeleted    = "somebody deletes a claim"
+	podHeld         = "somebody puts a finalizer on a pod"
+	collectorStands = "the garbage collector stands still"
 )
 
 func otherFaults() []string {
@@ -88,16 +94,29 @@ func otherFaults() []string {
 }
 
 // appKeys of the TApps of a run: the names of the second's pods begin like the
-// first's.
-func appKeys() []string { return []string{"shop/web", "shop/web-1"} }
+// first's, and the third is the first one's namesake in another namespace.
+func appKeys() []string { return []string{"shop/web", "shop/web-1", "yard/web"} }
 
 // Draw makes the plan of a seed.
 func Draw(seed int64) Plan {
+	p := drawCommon(seed)
+	p.drawClasses(*with, *without)
+	p.sort()
+	return p
+}
+
+func (p *Plan) sort() {
+	slices.SortStableFunc(p.Edits, func(a, b Edit) int { return a.Step - b.Step })
+	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return a.Step - b.Step })
+}
+
+// drawCommon draws what no class is about.
+func drawCommon(seed int64) Plan {
 	rng := rand.New(rand.NewPCG(uint64(seed), 1))
 	p := Plan{Seed: seed, Horizon: 150 + rng.IntN(350)}
 	apps := appKeys()[:1]
 	if rng.IntN(6) == 0 {
-		apps = appKeys()
+		apps = appKeys()[:2]
 	}
 	for _, app := range apps {
 		p.Edits = append(p.Edits, Edit{Step: rng.IntN(10), App: app, Kind: "create"})
@@ -123,8 +142,7 @@ func Draw(seed int64) Plan {
 	for range rng.IntN(8) {
 		p.Faults = append(p.Faults, Fault{Step: rng.IntN(p.Horizon), Kind: otherFaults()[rng.IntN(len(otherFaults()))], A: rng.IntN(100)})
 	}
-	slices.SortStableFunc(p.Edits, func(a, b Edit) int { return a.Step - b.Step })
-	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return a.Step - b.Step })
+	p.sort()
 	if list := points(); rng.IntN(4) == 0 {
 		p = p.Toward(list[rng.IntN(len(list))])
 	}
@@ -136,6 +154,7 @@ func drafts(p Plan) map[string]*tappv1.TApp {
 	out := map[string]*tappv1.TApp{}
 	for i, key := range appKeys() {
 		out[key] = draft(rand.New(rand.NewPCG(uint64(p.Seed), uint64(10+i))), key, p)
+		p.shape(key, out[key])
 	}
 	return out
 }

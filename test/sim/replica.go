@@ -48,6 +48,7 @@ func (w *world) start() error {
 	c.Clock = w.clock
 	c.Election.Enabled = false
 	c.Workers = 2
+	c.DeletePodAfterAppFinish = !w.has(classFinish)
 	c.REST = &rest.Config{Host: "http://api", Transport: r}
 	process, err := controller.New(c)
 	if err != nil {

@@ -9,6 +9,9 @@ import (
 // Print tells people of a run: what was planned, what happened, and what was wrong.
 func (r Result) Print(w io.Writer) {
 	fmt.Fprintf(w, "seed %d, faults until step %d\n", r.Plan.Seed, r.Plan.Horizon)
+	for _, c := range r.Plan.Classes {
+		fmt.Fprintf(w, "  class  %s\n", c)
+	}
 	for _, e := range r.Plan.Edits {
 		if e.Step < r.Plan.Horizon {
 			fmt.Fprintf(w, "  user   %s\n", e)

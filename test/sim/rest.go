@@ -48,6 +48,14 @@ func (w *world) heal() {
 func mend(s *tappv1.TAppSpec) {
 	s.Paused = false
 	s.UpdateStrategy.InPlaceUpdate.Policy = tappv1.InPlaceIfPossible
+	if _, exists := s.TemplatePool[s.UpdateStrategy.Template]; !exists {
+		s.UpdateStrategy.Template = ""
+	}
+	for id, name := range s.Templates {
+		if _, exists := s.TemplatePool[name]; !exists {
+			delete(s.Templates, id)
+		}
+	}
 	for n := range 2 {
 		c := &templateOf(s, n).Spec.Containers[0]
 		if slices.Contains(spoilt(), c.Image) {
@@ -117,7 +125,10 @@ func (w *world) settled(stored *tappv1.TApp) error {
 			pod = nil
 		}
 		running++
-		if isCompleted(&t, pod, id) {
+		if w.oracle.isCompleted(&t, pod, id) {
+			if !w.oracle.ended[instanceKey(&t, id)] {
+				return fmt.Errorf("S8: instance %s stays down, and never came to its end", id)
+			}
 			running--
 			continue
 		}
@@ -126,6 +137,8 @@ func (w *world) settled(stored *tappv1.TApp) error {
 			return fmt.Errorf("instance %s has no pod", id)
 		case pod.DeletionTimestamp != nil || !isReady(pod):
 			return fmt.Errorf("the pod of instance %s is not ready:%s", id, describe(pod))
+		case conditionOf(pod, corev1.PodResizePending) != nil:
+			return fmt.Errorf("S6: the node of instance %s refuses the resources of its template", id)
 		case !follows(pod, template(&t, id)) && !w.tampered[pod.UID]:
 			return fmt.Errorf("S6: instance %s does not follow its template:%s", id, describe(pod))
 		}
@@ -154,6 +167,7 @@ func (w *world) claimed(t *tappv1.TApp, id string) error {
 		switch {
 		case !ok:
 			return fmt.Errorf("instance %s lacks a claim", id)
+		case claim.DeletionTimestamp != nil: // for as long as the pod runs
 		case ownedByTApp(claim) != (t.Spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted == tappv1.DeletePersistentVolumeClaim):
 			return fmt.Errorf("S3: the owners of claim %s are not what the policy says", claim.Name)
 		case asked.Cmp(wants) < 0:

@@ -12,7 +12,7 @@ import (
 
 // rewrite makes an edit of a spec.
 func rewrite(s *tappv1.TAppSpec, e Edit) {
-	id := strconv.Itoa(e.A % mostReplicas)
+	id := strconv.Itoa(e.A % max(fewReplicas, int(ptr.Deref(s.Replicas, 0))))
 	switch e.Kind {
 	case "image":
 		templateOf(s, e.B).Spec.Containers[0].Image = images()[e.A%len(images())]
@@ -28,7 +28,13 @@ func rewrite(s *tappv1.TAppSpec, e Edit) {
 	case "unlabel":
 		delete(templateOf(s, e.B).Labels, "extra")
 	case "scale":
-		s.Replicas = ptr.To(int32(e.A % (mostReplicas + 1)))
+		s.Replicas = ptr.To(int32(e.A % (fewReplicas + 1)))
+	case "many":
+		s.Replicas = many(e.A)
+	case "nowhere":
+		set(&s.Templates, id, "nowhere")
+	case "emptied":
+		delete(s.TemplatePool, "other")
 	case "kill":
 		set(&s.Statuses, id, tappv1.InstanceKilled)
 	case "start":

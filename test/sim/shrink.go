@@ -33,6 +33,11 @@ func Shrink(t *testing.T, failed Result) Result {
 				break
 			}
 		}
+		for i := len(best.Plan.Classes) - 1; i >= 0; i-- {
+			p := best.Plan
+			p.Classes = slices.Delete(slices.Clone(p.Classes), i, i+1)
+			again = try(p) || again
+		}
 		for i := len(best.Plan.Faults) - 1; i >= 0; i-- {
 			p := best.Plan
 			p.Faults = slices.Delete(slices.Clone(p.Faults), i, i+1)

@@ -3,6 +3,7 @@
 // write what must hold. One seed is one run, and equal seeds give equal runs.
 //
 //	plan.go       what a seed stands for: edits and faults, each at a step
+//	classes.go    what only some runs have
 //	schedule.go   decides what happens next: one thing at a time
 //	world.go      the state of a run
 //	replica.go    a process of the controller, behind a transport of ours

@@ -16,8 +16,11 @@ import (
 	"tkestack.io/tapp/test/sim/apiserver"
 )
 
-// mostReplicas of a TApp.
-const mostReplicas = 5
+// mostReplicas of a TApp in a crowd, and fewReplicas of any other.
+const (
+	mostReplicas = 8
+	fewReplicas  = 5
+)
 
 // Edit is something that a user does at a step.
 type Edit struct {
@@ -51,7 +54,7 @@ func draft(rng *rand.Rand, key string, p Plan) *tappv1.TApp {
 	namespace, name, _ := strings.Cut(key, "/")
 	chance := func(percent int) bool { return rng.IntN(100) < percent }
 	t := &tappv1.TApp{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
-	t.Spec.Replicas = ptr.To(1 + rng.Int32N(mostReplicas))
+	t.Spec.Replicas = ptr.To(1 + rng.Int32N(fewReplicas))
 	t.Spec.Template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name}}}
 	// The webhook sets it; without one, labels that change before the first status is
 	// stored change which pods are the TApp's.
@@ -126,7 +129,7 @@ func (w *world) edit(e Edit) {
 		policy := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan}[e.A%3]
 		_, _ = w.Remove(tapps, e.App, metav1.DeleteOptions{PropagationPolicy: &policy}, who)
 	case e.Kind == "restart":
-		pod := e.App + "-" + strconv.Itoa(e.A%mostReplicas)
+		pod := e.App + "-" + strconv.Itoa(e.A%fewReplicas)
 		_, _ = w.Update(pods, pod, "", who, func(o object) error {
 			annotations := o.GetAnnotations()
 			if annotations == nil {

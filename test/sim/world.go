@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -61,24 +60,16 @@ func newWorld(p Plan) *world {
 	w := &world{plan: p, rng: rng, began: time.Now(), clock: &turns.Clock{}, activity: make(chan struct{}, 1), until: map[string]int{}, tampered: map[types.UID]bool{}, coverage: Coverage{}, quota: -1}
 	w.mood = mood{requests: 5 + weigh(), watches: weigh(), kubelets: weigh(), errands: weigh(), clock: 1 + weigh()/4}
 	server := apiserver.New(w.now, kinds())
-	w.kubelets = &kubelets{Server: server, sandboxes: map[types.UID]*sandbox{}, down: map[string]bool{}, slow: rng.IntN(3) == 0}
+	w.kubelets = &kubelets{Server: server, sandboxes: map[types.UID]*sandbox{}, down: map[string]bool{}, slow: rng.IntN(3) == 0, classes: p.Classes}
 	w.drafts = drafts(p)
 	w.trace = &trace{began: w.began}
 	w.oracle = newOracle(w)
 	server.Watchers = append(server.Watchers, w.see)
-	server.Admit = w.admit
+	server.Admit, server.AdmitUpdate = w.admit, w.admitUpdate
 	for _, name := range nodeNames() {
 		w.addNode(name)
 	}
 	return w
-}
-
-// admit is the namespace's quota.
-func (w *world) admit(resource string, o object) error {
-	if resource == pods && w.quota >= 0 && len(w.Tables[pods].Objects) >= w.quota {
-		return apierrors.NewForbidden(w.GroupResource(pods), o.GetName(), fmt.Errorf("exceeded quota: pods, limited: pods=%d", w.quota))
-	}
-	return nil
 }
 
 func (w *world) now() time.Time { return time.Now() }

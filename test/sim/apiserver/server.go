@@ -27,6 +27,8 @@ type Server struct {
 	// Admit changes or refuses a new object, as quotas and admission webhooks do; nil:
 	// none. It is called before defaults are filled in.
 	Admit func(resource string, o Object) error
+	// AdmitUpdate does so with what an update makes of an object; nil: none.
+	AdmitUpdate func(resource, sub string, now Object) error
 	// NeedsNamespaces refuses what is made in a namespace that does not exist.
 	NeedsNamespaces bool
 	// BreaksOff says that a pod is stamped, and not removed.
@@ -118,6 +120,11 @@ func (s *Server) Update(resource, key, sub string, who Actor, edit func(Object) 
 	}
 	if v := now.GetResourceVersion(); v != old.GetResourceVersion() && v != "" {
 		return nil, s.conflict(resource, old.GetName(), "the object has been modified; please apply your changes to the latest version and try again")
+	}
+	if s.AdmitUpdate != nil {
+		if err := s.AdmitUpdate(resource, sub, now); err != nil {
+			return nil, err
+		}
 	}
 	keepSystemFields(now, old)
 	if restrict := s.kinds[resource].Restrict; restrict != nil {

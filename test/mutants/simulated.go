@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// simulated is a mutant that only one class of faults of the simulation notices: with it
+// some run fails, and without it none of as many. It shows that the class is not there for
+// nothing.
+type simulated struct {
+	room, class string
+	mutant
+}
+
+// simulations are the mutants of the classes of test/sim, by class.
+var simulations = []simulated{
+	{inPlaceRoom, "admission", mutant{"sim-annotations-set-back", "metadata.go", "an update sets back an annotation that admission has merged",
+		" || !template.IsOurKey(key) && had(key, value) {", " || !template.IsOurKey(key) && had(key, value) && false {"}},
+	{planRoom, "claims", mutant{"sim-terminating-claim-mounted", "claims.go", "a pod is created that mounts a claim which is being deleted",
+		"if c.DeletionTimestamp != nil {\n				i.wait", "if c.DeletionTimestamp != nil && c.UID == \"\" {\n				i.wait"}},
+	{planRoom, "kept-claims", mutant{"sim-ended-pod-keeps-claim", "ends.go", "an ended pod and its claim that is being deleted wait for each other",
+		"case claims.waitFor(i):", "case claims.waitFor(i) && s.tapp == nil:"}},
+	{planRoom, "collector", mutant{"sim-claim-of-namesake-mounted", "claims.go", "a pod is created that mounts a claim which goes with another controller",
+		"owner != nil && owner.UID != l.tapp.UID {\n				i.wait(", "owner != nil && owner.UID == \"\" {\n				i.wait("}},
+	{planRoom, "exits", mutant{"sim-update-counts-as-end", "ends.go", "a pod that an update stopped for good counts as one that ended",
+		"	case inplace.StoppedByUpdate(pod) != \"\":\n		return false\n", ""}},
+	{inPlaceRoom, "exits", mutant{"sim-taken-back-counts-as-end", "stopped.go", "a pod that a wrong tag stopped counts as one that ended, once the tag is taken back",
+		"	return c.isTakenBack(last) && (", "	return !c.isTakenBack(last) && ("}},
+	{planRoom, "finalizers", mutant{"sim-forced-again", "terminating.go", "a pod that only its finalizers keep is deleted by force again and again",
+		"*grace == 0 && len(i.pod.Finalizers) > 0 {\n\t\t// No", "*grace < 0 && len(i.pod.Finalizers) > 0 {\n\t\t// No"}},
+	{planRoom, "clocks", mutant{"sim-clocks-trusted", "instance.go", "a pod is not available while the clock of its node says that it will get ready",
+		"if s.tapp.Spec.MinReadySeconds == 0 || left <= 0 {", "if left <= 0 {"}},
+	{inPlaceRoom, "old-kubelets", mutant{"sim-generation-awaited", "progress.go", "an update waits for a kubelet to tell of its generation that never does",
+		"if reportsGeneration(pod) && pod.Status.ObservedGeneration < pod.Generation {\n		return Progress{", "if pod.Status.ObservedGeneration < pod.Generation {\n		return Progress{"}},
+	{shellRoom, "resizes", mutant{"sim-refused-for-ever", "table.go", "a resize that the API server never allows is tried again and again",
+		"		return !write.IsOtherUID(err)\n", "		return false\n"}},
+	{messageRoom, "messages", mutant{"sim-message-unbounded", "message.go", "a message is as long as what others wrote",
+		"	if len(text) <= size {\n", "	if len(text) >= 0 {\n"}},
+	{planRoom, "templates", mutant{"sim-end-without-template", "ends.go", "an instance whose template is missing when its pod ends stays down for good",
+		"return s.isFinal(i.pod)\n	case", "return !s.runsAgain(i)\n	case"}},
+}
+
+// seedsOfClass is how many runs have the class, and how many have not.
+const seedsOfClass = 150
+
+// stages of a class: the runs that have it, and those that have not.
+func (s simulated) stages() (with, without stage) {
+	of := func(flag string) stage {
+		return stage{"the simulation " + flag + " " + s.class, "test/sim",
+			[][]string{{"-test.run=^TestSeeds$", "-sim.tell", "-sim.seeds=" + strconv.Itoa(seedsOfClass), "-sim." + flag + "=" + s.class}}, nil}
+	}
+	return of("with"), of("without")
+}
+
+// killAlone returns how the class alone killed the mutant; empty: it did not.
+func (h hunting) killAlone(ctx context.Context, s simulated, overlay string) (string, error) {
+	with, without := s.stages()
+	for _, st := range []stage{with, without} {
+		t, err := compile(ctx, h.root, h.dir, st, overlay)
+		if err != nil {
+			return "", fmt.Errorf("mutant %s: %w", s.name, err)
+		}
+		by, err := t.run(ctx)
+		switch {
+		case err != nil:
+			return "", err
+		case st.name == with.name && by == "":
+			return "", nil
+		case st.name == without.name && by != "":
+			return "", fmt.Errorf("mutant %s of the class %s is killed without it", s.name, s.class)
+		}
+	}
+	return "the class " + s.class + " of the simulation alone", nil
+}

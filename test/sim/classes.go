@@ -1,0 +1,189 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+)
+
+// A class is a way in which the cluster of a run, or those who use it, are worse than in
+// all runs. What a seed draws for one class does not depend on the others, so that a run
+// with a class can be compared with the same run without it.
+const (
+	// Admission adds a container and an annotation to pods, and has images pulled from a
+	// mirror.
+	classAdmission = "admission"
+	// Somebody deletes claims.
+	classClaims = "claims"
+	// A claim that is being deleted stays for as long as any pod mounts it, one that has
+	// ended among them, as Kubernetes has it.
+	classKept = "kept-claims"
+	// The garbage collector stands still for a while: claims of dead owners stay.
+	classCollector = "collector"
+	// Containers end gracefully, and nothing starts them again.
+	classExits = "exits"
+	// Somebody puts finalizers on pods.
+	classFinalizers = "finalizers"
+	// The clocks of nodes are some seconds off.
+	classClocks = "clocks"
+	// Kubelets do not tell which generation of a pod they have seen.
+	classOldKubelets = "old-kubelets"
+	// Nodes or the API server refuse to resize pods.
+	classResizes = "resizes"
+	// Kubelets and drivers tell more than a status can hold.
+	classMessages = "messages"
+	// Templates that instances name are missing for a while.
+	classTemplates = "templates"
+	// Ended pods go at once: --delete-pod-after-app-finish=false.
+	classFinish = "finish"
+	// More TApps, in two namespaces, with up to 8 instances.
+	classCrowd = "crowd"
+)
+
+// class is what a seed draws for one.
+type class struct {
+	name string
+	// needs is the class that this one makes no sense without; empty: none.
+	needs string
+	// plan adds what users do, and what goes wrong.
+	plan func(p *Plan, rng *rand.Rand)
+	// draft changes a TApp as it is first created.
+	draft func(t *tappv1.TApp, rng *rand.Rand)
+}
+
+func classes() []class {
+	return []class{
+		{name: classAdmission, plan: busy("image", "label"), draft: func(t *tappv1.TApp, _ *rand.Rand) {
+			t.Spec.Template.Annotations = map[string]string{meshAnnotation: meshOfTemplate}
+		}},
+		{name: classClaims, plan: func(p *Plan, rng *rand.Rand) {
+			p.Claims = true
+			p.strikes(rng, claimDeleted, claimDeleted, podEnds, foreignDelete)
+		}},
+		{name: classKept, needs: classClaims, plan: func(p *Plan, rng *rand.Rand) {
+			p.strikes(rng, claimDeleted, claimDeleted, evicted, evicted, podEnds)
+		}},
+		{name: classCollector, plan: namesakes, draft: func(t *tappv1.TApp, _ *rand.Rand) {
+			t.Spec.PersistentVolumeClaimRetentionPolicy = retention(1)
+		}},
+		{name: classExits, plan: busy("spoil", "spoil", "image"), draft: func(t *tappv1.TApp, rng *rand.Rand) {
+			t.Spec.Template.Spec.RestartPolicy = []corev1.RestartPolicy{corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure}[rng.IntN(2)]
+		}},
+		{name: classFinalizers, plan: func(p *Plan, rng *rand.Rand) {
+			p.strikes(rng, podHeld, podHeld, podHeld, evicted, nodeTainted)
+			p.edits(rng, "force", "env")
+		}, draft: func(t *tappv1.TApp, _ *rand.Rand) { t.Spec.ForceDeletePod = true }},
+		{name: classClocks, plan: busy("image", "env")},
+		{name: classOldKubelets, plan: busy("image", "resources")},
+		{name: classResizes, plan: func(p *Plan, rng *rand.Rand) {
+			p.Requests = true
+			p.edits(rng, "resources", "resources")
+		}},
+		{name: classMessages, plan: busy("spoil", "image")},
+		{name: classTemplates, plan: func(p *Plan, rng *rand.Rand) {
+			p.edits(rng, "pool", "nowhere", "nowhere", "emptied")
+			p.strikes(rng, evicted, evicted, podEnds)
+		}},
+		{name: classFinish, plan: func(p *Plan, rng *rand.Rand) { p.strikes(rng, podEnds, podEnds, podEnds) },
+			draft: func(t *tappv1.TApp, _ *rand.Rand) {
+				t.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+			}},
+		{name: classCrowd, plan: crowd},
+	}
+}
+
+// oneIn is how many runs there are for one with a given class.
+const oneIn = 12
+
+// drawClasses draws which classes a run has, and what comes of them.
+func (p *Plan) drawClasses(with, without string) {
+	for i, c := range classes() {
+		rng := rand.New(rand.NewPCG(uint64(p.Seed), uint64(100+i)))
+		has := rng.IntN(oneIn) == 0 || c.name == with || isNeeded(c.name, with)
+		if !has || c.name == without || c.needs != "" && c.needs == without {
+			continue
+		}
+		p.Classes = append(p.Classes, c.name)
+		if c.plan != nil {
+			c.plan(p, rng)
+		}
+	}
+}
+
+func isNeeded(name, by string) bool {
+	return slices.ContainsFunc(classes(), func(c class) bool { return c.name == by && c.needs == name })
+}
+
+// shape changes the TApps that users create to what the classes are about.
+func (p *Plan) shape(key string, t *tappv1.TApp) {
+	for i, c := range classes() {
+		if c.draft != nil && slices.Contains(p.Classes, c.name) {
+			c.draft(t, rand.New(rand.NewPCG(uint64(p.Seed), uint64(200+10*i+slices.Index(appKeys(), key)))))
+		}
+	}
+}
+
+// apps that are created in the run.
+func (p *Plan) apps() []string {
+	var out []string
+	for _, e := range p.Edits {
+		if e.Kind == "create" && !slices.Contains(out, e.App) {
+			out = append(out, e.App)
+		}
+	}
+	return out
+}
+
+// edits adds such edits at any steps.
+func (p *Plan) edits(rng *rand.Rand, kinds ...string) {
+	apps := p.apps()
+	for _, kind := range kinds {
+		p.Edits = append(p.Edits, Edit{Step: 40 + rng.IntN(p.Horizon), App: apps[rng.IntN(len(apps))], Kind: kind, A: rng.IntN(60), B: rng.IntN(60)})
+	}
+}
+
+// strikes adds such faults at any steps.
+func (p *Plan) strikes(rng *rand.Rand, kinds ...string) {
+	for _, kind := range kinds {
+		p.Faults = append(p.Faults, Fault{Step: rng.IntN(p.Horizon), Kind: kind, A: rng.IntN(100)})
+	}
+}
+
+// busy is a plan with some more edits.
+func busy(kinds ...string) func(*Plan, *rand.Rand) {
+	return func(p *Plan, rng *rand.Rand) { p.edits(rng, kinds...) }
+}
+
+// namesakes are TApps that are deleted and created again while the garbage collector
+// stands still.
+func namesakes(p *Plan, rng *rand.Rand) {
+	p.Claims = true
+	for range 2 {
+		step := 60 + rng.IntN(p.Horizon)
+		p.Faults = append(p.Faults, Fault{Step: step, Kind: collectorStands, A: rng.IntN(100)})
+		p.Edits = append(p.Edits, Edit{Step: step + 1, App: p.apps()[0], Kind: "delete", A: 0}, Edit{Step: step + 2 + rng.IntN(20), App: p.apps()[0], Kind: "create"})
+	}
+}
+
+func crowd(p *Plan, rng *rand.Rand) {
+	had := p.apps()
+	for _, key := range appKeys() {
+		if !slices.Contains(had, key) {
+			p.Edits = append(p.Edits, Edit{Step: rng.IntN(60), App: key, Kind: "create"})
+		}
+	}
+	p.edits(rng, "many", "many", "image", "image", "env", "delete", "kill")
+}
+
+// has says whether the run has a class.
+func (k *kubelets) has(class string) bool { return slices.Contains(k.classes, class) }
+
+// skews are how far the clocks of the nodes are off, in seconds.
+func skews() map[string]int { return map[string]int{"n1": 9, "n2": -7, "n3": 0} }
+
+// many replicas, as a crowd has.
+func many(n int) *int32 { return ptr.To(int32(fewReplicas + 1 + n%(mostReplicas-fewReplicas))) }
