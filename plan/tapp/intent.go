@@ -120,7 +120,12 @@ func (s *spec) why(i *instance) string {
 		}
 		return "only labels and annotations of the template changed"
 	case updateInPlace:
-		return strings.Join(append(s.recordOf(i.pod).ImageChanges(i.pod, i.template.Spec), s.resourcesOf(i)...), ", ")
+		r := s.recordOf(i.pod)
+		why := strings.Join(append(r.ImageChanges(i.pod, i.template.Spec), s.resourcesOf(i)...), ", ")
+		if container := r.KeepsPolicy(i.pod, i.template.Spec); container != "" {
+			why += fmt.Sprintf("; container %s keeps imagePullPolicy IfNotPresent, with which its node may run an older image of the tag latest: set imagePullPolicy in template %q to have a new pod pull it", container, i.templateName)
+		}
+		return why
 	case awaitResize:
 		_, why := inplace.ResizeUnderWay(i.pod)
 		return why

@@ -64,6 +64,8 @@ type podStory struct {
 	// Annotations that others wrote; null takes one away.
 	Annotations map[string]*string `json:"annotations"`
 	Images      map[string]string  `json:"images"`
+	// Pull is the imagePullPolicy that the API server gave its containers.
+	Pull corev1.PullPolicy `json:"pull"`
 	// Runs says which images the status reports, where they are others than the spec's.
 	Runs    map[string]string `json:"runs"`
 	Sidecar string            `json:"sidecar"` // image of a container that something injected in front
@@ -282,6 +284,9 @@ func (p *podStory) disturb(pod *corev1.Pod) {
 		pod.OwnerReferences[0].UID = "tapp-before"
 	}
 	for i := range pod.Spec.Containers {
+		if p.Pull != "" {
+			pod.Spec.Containers[i].ImagePullPolicy = p.Pull
+		}
 		if image, ok := p.Images[pod.Spec.Containers[i].Name]; ok {
 			pod.Spec.Containers[i].Image = image
 		}

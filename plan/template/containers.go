@@ -46,3 +46,16 @@ func (r *Record) ChangesImages(pod *corev1.Pod, t *corev1.PodTemplateSpec) bool 
 	}
 	return false
 }
+
+// KeepsPolicy names a container that may run an old image after an update in place: the
+// template gives it an image of the tag latest, which a new pod pulls at each start, and
+// says nothing of imagePullPolicy. The API server gave the pod IfNotPresent for its old
+// tag, and a pod keeps that: its node may have another latest from before.
+func (r *Record) KeepsPolicy(pod *corev1.Pod, t *corev1.PodTemplateSpec) (container string) {
+	for has, want := range SharedContainers(pod, t) {
+		if want.ImagePullPolicy == "" && has.ImagePullPolicy == corev1.PullIfNotPresent && r.ChangesImage(has, want) && isPulledAlways(want.Image) {
+			return want.Name
+		}
+	}
+	return ""
+}

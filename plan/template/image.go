@@ -33,6 +33,18 @@ func SameImage(a, b string) bool {
 	return reference.TagNameOnly(x).String() == reference.TagNameOnly(y).String()
 }
 
+// isPulledAlways says whether a new container with this image, and without an
+// imagePullPolicy, gets the policy Always: the tag is latest, or there is none. Otherwise
+// it gets IfNotPresent (SetDefaults_Container in k8s.io/kubernetes/pkg/apis/core/v1).
+func isPulledAlways(image string) bool {
+	name := image[strings.LastIndexByte(image, '/')+1:]
+	if name == "" || strings.Contains(name, "@") {
+		return false
+	}
+	_, tag, tagged := strings.Cut(name, ":")
+	return !tagged || tag == "latest"
+}
+
 // IsCopy says whether an image is the other one by its text, or a mirror's copy of it,
 // as admission makes of a reference: the same tag or digest, under the same path below
 // another registry or project; also with a digest behind the tag.

@@ -1,6 +1,9 @@
 package template
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestSameImage(t *testing.T) {
 	const digest = "@sha256:9ae97d36d26566ff84e8893c64a6dc4fe8ca6d1144bf5b87b2b85a32def253c7"
@@ -47,6 +50,15 @@ func TestImageDigest(t *testing.T) {
 	} {
 		if got := imageDigest(image); got != want {
 			t.Errorf("imageDigest(%q) is %q", image, got)
+		}
+	}
+}
+
+func TestIsPulledAlways(t *testing.T) {
+	digest := "@sha256:" + strings.Repeat("1", 64)
+	for image, want := range map[string]bool{"web": true, "web:latest": true, "registry:5000/web": true, "web:1": false, "web" + digest: false, "web:latest" + digest: false, "registry:5000/web:1": false, "": false} {
+		if got := isPulledAlways(image); got != want {
+			t.Errorf("%s: %t", image, got)
 		}
 	}
 }

@@ -22,8 +22,6 @@ var simulations = []simulated{
 		"if c.DeletionTimestamp != nil {\n				i.wait", "if c.DeletionTimestamp != nil && c.UID == \"\" {\n				i.wait"}},
 	{planRoom, "kept-claims", mutant{"sim-ended-pod-keeps-claim", "ends.go", "an ended pod and its claim that is being deleted wait for each other",
 		"case claims.waitFor(i):", "case claims.waitFor(i) && s.tapp == nil:"}},
-	{planRoom, "collector", mutant{"sim-claim-of-namesake-mounted", "claims.go", "a pod is created that mounts a claim which goes with another controller",
-		"owner != nil && owner.UID != l.tapp.UID {\n				i.wait(", "owner != nil && owner.UID == \"\" {\n				i.wait("}},
 	{planRoom, "exits", mutant{"sim-update-counts-as-end", "ends.go", "a pod that an update stopped for good counts as one that ended",
 		"	case inplace.StoppedByUpdate(pod) != \"\":\n		return false\n", ""}},
 	{inPlaceRoom, "exits", mutant{"sim-taken-back-counts-as-end", "stopped.go", "a pod that a wrong tag stopped counts as one that ended, once the tag is taken back",

@@ -1,0 +1,73 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// What kubelets do in runs of some class.
+
+// clockOf a node says its time, as the API writes it.
+func (k *kubelets) clockOf(node string) metav1.Time {
+	if !k.has(classClocks) {
+		return k.Second()
+	}
+	return metav1.NewTime(k.Second().Add(time.Duration(skews()[node]) * time.Second))
+}
+
+// words of a runtime about what does not work.
+func (k *kubelets) words() string {
+	if !k.has(classMessages) {
+		return ""
+	}
+	return strings.Repeat("é failed; ", 4000)
+}
+
+// stay leaves dead the container that an update killed: it ended gracefully, and the image
+// of the next one could not be pulled, so that it counts as one that came to its end.
+func (k *kubelets) stay(s *sandbox, old *corev1.ContainerStatus, now metav1.Time) {
+	left := *old.DeepCopy()
+	left.Ready, left.Started = false, ptr.To(false)
+	left.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ContainerID: old.ContainerID, FinishedAt: now, Reason: "Completed"}}
+	s.runs[old.Name], s.byUpdate, s.unreported = &left, true, true
+	for _, c := range s.seen.Spec.Containers {
+		if has := s.runs[c.Name]; has == nil || has.State.Terminated == nil {
+			return
+		}
+	}
+	k.end(s, corev1.PodSucceeded, "")
+}
+
+// resize tells of a resize that the node does not carry out.
+func (k *kubelets) resize(s *sandbox, pod *corev1.Pod) {
+	if !k.has(classResizes) {
+		return
+	}
+	if s.cpu == nil {
+		s.cpu = map[string]resource.Quantity{}
+	}
+	refused := false
+	for _, c := range s.seen.Spec.Containers {
+		if _, known := s.cpu[c.Name]; !known {
+			s.cpu[c.Name] = c.Resources.Requests.Cpu().DeepCopy()
+		}
+		given := s.cpu[c.Name]
+		refused = refused || given.Cmp(*c.Resources.Requests.Cpu()) != 0
+	}
+	pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodResizePending })
+	if refused {
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodResizePending, Status: corev1.ConditionTrue,
+			Reason: corev1.PodReasonInfeasible, Message: "node did not have enough capacity"})
+	}
+}
+
+// isHeld says whether only finalizers keep a pod that has stopped.
+func (s *sandbox) isHeld(pod *corev1.Pod) bool {
+	return s.stopped && len(pod.Finalizers) > 0 && ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0
+}
