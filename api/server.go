@@ -6,11 +6,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"log"
 	"net"
 	"net/http"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,14 +19,11 @@ import (
 	"k8s.io/klog/v2"
 
 	"tkestack.io/tapp/certs"
+	"tkestack.io/tapp/process"
 )
 
-const (
-	// stopServing bounds how long requests under way may take at the end. Streams end at once.
-	stopServing = 10 * time.Second
-	// maxConnections at a time.
-	maxConnections = 4096
-)
+// maxConnections at a time.
+const maxConnections = 4096
 
 // server serves an API by TLS 1.3.
 type server struct {
@@ -51,47 +46,22 @@ func (s *server) ready() error {
 
 // serve answers requests until ctx ends.
 func (s *server) serve(ctx context.Context, listener net.Listener) error {
-	logger := klog.FromContext(ctx)
-	srv := &http.Server{
-		Handler:           s.api,
-		TLSConfig:         s.clients.config(certs.TLSConfig(s.certificates.GetCertificate)),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    1 << 16,
-		HTTP2:             &http.HTTP2Config{SendPingTimeout: heartbeat, PingTimeout: heartbeat},
-		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-		ErrorLog:          log.New(logLines{logger}, "", 0),
+	srv := &http.Server{ //nolint:gosec // ServeTLS sets the timeout of headers
+		Handler:     s.api,
+		TLSConfig:   s.clients.config(certs.TLSConfig(s.certificates.GetCertificate)),
+		IdleTimeout: 2 * time.Minute,
+		HTTP2:       &http.HTTP2Config{SendPingTimeout: heartbeat, PingTimeout: heartbeat},
 	}
-	stopped := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(stopped)
+	klog.FromContext(ctx).Info("Serving the API", "address", listener.Addr().String())
+	err := process.ServeTLS(ctx, srv, netutil.LimitListener(listener, maxConnections), func() {
 		s.ending.Store(true)
 		s.api.end() // streams end with a word
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopServing)
-		defer cancel()
-		if err := srv.Shutdown(ending); err != nil {
-			logger.Error(err, "Requests broken off")
-		}
 	})
-	logger.Info("Serving the API", "address", listener.Addr().String())
-	err := srv.ServeTLS(netutil.LimitListener(listener, maxConnections), "", "")
-	if !stop() {
-		<-stopped
-	}
 	s.api.Close()
-	if !errors.Is(err, http.ErrServerClosed) {
+	if err != nil {
 		return fmt.Errorf("serving the API: %w", err)
 	}
 	return nil
-}
-
-// logLines is where the HTTP server writes its complaints: mostly handshakes that
-// clients broke off.
-type logLines struct{ klog.Logger }
-
-func (l logLines) Write(line []byte) (int, error) {
-	l.V(2).Info("HTTP server", "said", strings.TrimSpace(string(line)))
-	return len(line), nil
 }
 
 // The ConfigMap in which the API server publishes the CA of its clients' certificates.

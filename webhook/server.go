@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"net"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -15,11 +13,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"tkestack.io/tapp/certs"
+	"tkestack.io/tapp/process"
 	"tkestack.io/tapp/webhook/review"
 )
-
-// stopServing bounds how long requests under way may take at the end.
-const stopServing = 10 * time.Second
 
 // server answers reviews.
 type server struct {
@@ -69,45 +65,19 @@ func (s *server) isReady() error {
 
 // serve answers requests until ctx ends, and for a while after.
 func (s *server) serve(ctx context.Context, listener net.Listener) error {
-	logger := klog.FromContext(ctx)
-	srv := &http.Server{
-		Handler:           s.handler,
-		TLSConfig:         s.clients.Require(certs.TLSConfig(s.certificates.GetCertificate)),
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       review.MaxTimeout,
-		WriteTimeout:      review.MaxTimeout + 5*time.Second,
-		IdleTimeout:       3 * time.Minute, // the API server keeps its connection
-		MaxHeaderBytes:    1 << 16,
-		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-		ErrorLog:          log.New(logLines{logger}, "", 0),
+	srv := &http.Server{ //nolint:gosec // ServeTLS sets the timeout of headers
+		Handler:      s.handler,
+		TLSConfig:    s.clients.Require(certs.TLSConfig(s.certificates.GetCertificate)),
+		ReadTimeout:  review.MaxTimeout,
+		WriteTimeout: review.MaxTimeout + 5*time.Second,
+		IdleTimeout:  3 * time.Minute, // the API server keeps its connection
 	}
-	stopped := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(stopped)
+	klog.FromContext(ctx).Info("Serving admission", "address", listener.Addr().String())
+	if err := process.ServeTLS(ctx, srv, listener, func() {
 		s.ending.Store(true)
 		<-time.NewTimer(s.delay).C
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopServing)
-		defer cancel()
-		if err := srv.Shutdown(ending); err != nil {
-			logger.Error(err, "Reviews broken off")
-		}
-	})
-	logger.Info("Serving admission", "address", listener.Addr().String())
-	err := srv.ServeTLS(listener, "", "")
-	if !stop() {
-		<-stopped
-	}
-	if !errors.Is(err, http.ErrServerClosed) {
+	}); err != nil {
 		return fmt.Errorf("serving admission: %w", err)
 	}
 	return nil
-}
-
-// logLines is where the HTTP server writes its complaints: mostly handshakes that
-// clients broke off.
-type logLines struct{ klog.Logger }
-
-func (l logLines) Write(line []byte) (int, error) {
-	l.V(2).Info("HTTP server", "said", strings.TrimSpace(string(line)))
-	return len(line), nil
 }
