@@ -69,7 +69,7 @@ var verbs = map[string]verb{
 	"confirm": {kinds: []string{kindAppSets}},
 	"pause":   {kinds: []string{kindTApps, kindAppSets}},
 	"resume":  {kinds: []string{kindTApps, kindAppSets}},
-	"undo":    {kinds: []string{kindTApps}},
+	"undo":    {kinds: []string{kindTApps, kindAppSets}},
 	"kill":    {kinds: []string{kindTApps}, ids: true},
 	"start":   {kinds: []string{kindTApps}, ids: true},
 	"restart": {kinds: []string{kindTApps}, ids: true},

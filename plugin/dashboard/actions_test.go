@@ -39,6 +39,7 @@ func TestActions(t *testing.T) {
 		`{"verb":"resume",` + web + `}`:                 {[]string{"resume -n shop web --plan"}, []string{"resume -n shop web"}},
 		`{"verb":"undo",` + web + `,"revision":"2"}`:    {[]string{"undo -n shop web --to-revision 2 --plan"}, []string{"undo -n shop web --to-revision 2"}},
 		`{"verb":"confirm",` + set + `,"stage":"blue"}`: {[]string{"fleet confirm -n shop web --stage blue --dry-run=server", "fleet explain -n shop web"}, []string{"fleet confirm -n shop web --stage blue"}},
+		`{"verb":"undo",` + set + `,"revision":"3"}`:    {[]string{"fleet undo -n shop web --to-revision 3 --dry-run=server", "fleet explain -n shop web"}, []string{"fleet undo -n shop web --to-revision 3"}},
 		`{"verb":"pause",` + set + `}`:                  {[]string{"fleet pause -n shop web --dry-run=server", "fleet explain -n shop web"}, []string{"fleet pause -n shop web"}},
 	} {
 		for path, lines := range map[string][]string{"/actions/plan": want.plan, "/actions/run": want.run} {
@@ -59,7 +60,7 @@ func TestBadActions(t *testing.T) {
 	for body, message := range map[string]string{
 		`{"verb":"delete","kind":"tapps","namespace":"a","name":"b"}`:                        `verb: there is no action \"delete\"`,
 		`{"verb":"confirm","kind":"tapps","namespace":"a","name":"b"}`:                       `kind: \"confirm\" cannot be done with \"tapps\"`,
-		`{"verb":"undo","kind":"appsets","namespace":"a","name":"b"}`:                        `kind: \"undo\" cannot be done with \"appsets\"`,
+		`{"verb":"undo","kind":"apps","namespace":"a","name":"b"}`:                           `kind: \"undo\" cannot be done with \"apps\"`,
 		`{"verb":"kill","kind":"appsets","namespace":"a","name":"b","ids":"1"}`:              `kind: \"kill\" cannot be done with \"appsets\"`,
 		`{"verb":"pause","kind":"tapps","namespace":"--kubeconfig=x","name":"b"}`:            `namespace: \"--kubeconfig=x\" is no name of a namespace`,
 		`{"verb":"pause","kind":"tapps","namespace":"a","name":"--all"}`:                     `name: \"--all\" is no name of an object`,

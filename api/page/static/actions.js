@@ -9,7 +9,8 @@ export function actionsFor(a, session) {
   const on = { kind: a.kind, namespace: a.ns, name: a.name };
   switch (a.severity) {
     case 'waiting': return actions(session, [['Confirm…', { ...on, verb: 'confirm', stage: a.stage }]]);
-    case 'halted': return a.kind === 'tapps' ? actions(session, [['Undo…', { ...on, verb: 'undo' }]]) : null;
+    case 'halted': return a.kind === 'apps' ? null : actions(session, [['Undo…', { ...on, verb: 'undo' }]]);
+    case 'stalled': return a.kind === 'appsets' ? actions(session, [['Undo…', { ...on, verb: 'undo' }]]) : null;
     case 'paused': return a.kind === 'apps' ? null : actions(session, [['Resume…', { ...on, verb: 'resume' }]]);
   }
   return null;

@@ -15,8 +15,8 @@ export function historyOf(kind, ns, name, session, signal) {
         r.current && !r.update ? h('span', { class: 'soft' }, 'last rolled out') : null, h('span', { class: 'soft' }, since(r.created, '', ' ago'))),
       r.change ? h('p', null, told(r.change)) : null,
       r.changes?.length ? h('details', null, h('summary', null, `What revision ${r.revision} changed`), diff(r.changes)) : null,
-      r.update ? null : r.command || !fleet ? command(r.command || tapp('undo', ns, name, '--to-revision', String(r.revision))) : null,
-      r.update || fleet ? null : actions(session, [['Return to it…', { kind, namespace: ns, name, verb: 'undo', revision: String(r.revision) }]]))))
+      r.update ? null : command(r.command || tapp(fleet ? 'fleet undo' : 'undo', ns, name, '--to-revision', String(r.revision))),
+      r.update ? null : actions(session, [['Return to it…', { kind, namespace: ns, name, verb: 'undo', revision: String(r.revision) }]]))))
       : h('p', { class: 'soft' }, 'No revision yet.'));
   }).catch((e) => fail(body, e, signal));
   const known = serves(`/api/v1/namespaces/{namespace}/${kind}/{name}/history`, signal);
