@@ -54,7 +54,7 @@ func newApp(files http.Handler) *cli.App {
 		Version:         programVersion(),
 		HideHelpCommand: true,
 		Commands: []*cli.Command{
-			runCommand(programVersion()), controller.Command(programVersion()), webhook.Command(programVersion()),
+			runCommand(programVersion(), files), controller.Command(programVersion()), webhook.Command(programVersion()),
 			api.Command(programVersion(), files), engine.Command(),
 		},
 	}

@@ -3,9 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -29,8 +32,9 @@ func flagNames(c *cli.Command) []string {
 
 // TestRunHasTheFlagsOfBoth: each once.
 func TestRunHasTheFlagsOfBoth(t *testing.T) {
-	got := flagNames(runCommand("v1"))
+	got := flagNames(runCommand("v1", nil))
 	want := append(flagNames(controller.Command("v1")), flagNames(webhook.Command("v1"))...)
+	want = append(want, "api-listen-address")
 	slices.Sort(got)
 	slices.Sort(want)
 	if want = slices.Compact(want); !slices.Equal(got, want) {
@@ -48,14 +52,14 @@ func TestKindsHaveTheSameNames(t *testing.T) {
 // TestRunWithoutAnAPIServer: it is alive and not ready, keeps trying, and ends well
 // when it is told to.
 func TestRunWithoutAnAPIServer(t *testing.T) {
-	address := freeAddress(t)
+	address, served := freeAddress(t), freeAddress(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	var log logged
-	app := &cli.App{Name: "tapp", Writer: io.Discard, ErrWriter: &log, Commands: []*cli.Command{runCommand("v1")}, ExitErrHandler: func(*cli.Context, error) {}}
+	app := &cli.App{Name: "tapp", Writer: io.Discard, ErrWriter: &log, Commands: []*cli.Command{runCommand("v1", nil)}, ExitErrHandler: func(*cli.Context, error) {}}
 	go func() {
 		ended <- app.RunContext(ctx, []string{"tapp", "run", "--master=http://" + freeAddress(t), "--metrics-address=" + address,
-			"--listen-address=127.0.0.1:0", "--register-admission", "--tls-dns-name=tapp.ns.svc", "--tls-secret-namespace=ns", "--admission-shutdown-delay=0"})
+			"--listen-address=127.0.0.1:0", "--register-admission", "--tls-dns-name=tapp.ns.svc", "--tls-secret-namespace=ns", "--admission-shutdown-delay=0", "--api-listen-address=" + served})
 	}()
 	get := func(path string) (int, string) {
 		response, err := http.Get("http://" + address + path)
@@ -75,12 +79,57 @@ func TestRunWithoutAnAPIServer(t *testing.T) {
 	if code, body := get("/healthz"); code != 200 {
 		t.Errorf("/healthz: %d %s", code, body)
 	}
+	answers(t, served)
 	if code, body := get("/readyz"); code != 503 || body != "the caches are not filled yet\nthere is no certificate yet\n" {
 		t.Errorf("/readyz: %d %q", code, body)
 	}
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("it ended with %v\n%s", err, log.String())
+	}
+}
+
+// answers waits until an HTTPS server says that it is well.
+func answers(t *testing.T, address string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}}}
+	defer client.CloseIdleConnections()
+	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/healthz", http.NoBody)
+		if err != nil {
+			return false, err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return false, nil
+		}
+		defer func() { _ = response.Body.Close() }()
+		return response.StatusCode == http.StatusOK, nil
+	}); err != nil {
+		t.Errorf("https://%s/healthz: %v", address, err)
+	}
+}
+
+// TestAPIOutsideTheCluster: as the original documents start it, with the kubeconfig of a
+// cluster that does not answer.
+func TestAPIOutsideTheCluster(t *testing.T) {
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: hub\ncontexts: [{name: hub, context: {cluster: hub, user: me}}]\nclusters: [{name: hub, cluster: {server: \"http://" + freeAddress(t) + "\"}}]\nusers: [{name: me, user: {token: none}}]\n"
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	address, ended := freeAddress(t), make(chan error, 1)
+	app := newApp(http.NotFoundHandler())
+	app.Writer, app.ErrWriter = io.Discard, io.Discard
+	go func() {
+		ended <- app.RunContext(ctx, commandLine([]string{"/usr/bin/sym-api", "api", "-v", "4", "--kubeconfig=" + kubeconfig, "--listen-address=" + address, "--metrics-address="}))
+	}()
+	answers(t, address)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("it ended with %v", err)
 	}
 }
 

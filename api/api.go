@@ -25,6 +25,8 @@ type Options struct {
 	// ControllerNamespace is where the controller publishes its policy; empty: its defaults
 	// are assumed.
 	ControllerNamespace string
+	// Members are the clusters of the fleet; nil: none are read. Their Run is the caller's.
+	Members *Members
 	// Page answers what is not below /api; nil: nothing does. It asks nobody who they are.
 	Page http.Handler
 	// Registry takes the metrics; nil: nobody does.
@@ -87,6 +89,7 @@ type API struct {
 	streams  *streams
 	limits   *limits
 	policies policies
+	podReads *podReads
 	metrics  *metrics
 	handler  http.Handler
 	end      context.CancelFunc
@@ -100,7 +103,7 @@ func New(ctx context.Context, o Options) (*API, error) {
 		return nil, errors.New("the API needs a configuration, an authenticator and an authorizer")
 	}
 	o.Limits.setDefaults()
-	a := &API{Options: o}
+	a := &API{Options: o, podReads: newPodReads()}
 	var err error
 	if a.clients, err = connect(o.Config); err != nil {
 		return nil, err

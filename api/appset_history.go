@@ -17,7 +17,7 @@ func (a *API) listAppSetRevisions(q *request) error {
 	if err := firstError(q.checkQuery, func() error { return a.may(q, appSetAccess("get", q.namespace, q.name)) }); err != nil {
 		return err
 	}
-	s, err := a.clients.appSets.AppSets(q.namespace).Get(q.ctx(), q.name, metav1.GetOptions{})
+	s, err := a.appSet(q)
 	if err != nil {
 		return err
 	}

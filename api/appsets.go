@@ -14,6 +14,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/podset"
 )
 
 func appSetAccess(verb, namespace, name string) Access {
@@ -150,11 +151,28 @@ func (a *API) showAppSet(q *request, what string, of func(*v1beta1.AppSet) (any,
 	return a.show(q, t, v)
 }
 
+// appSet of the path, live.
+func (a *API) appSet(q *request) (*v1beta1.AppSet, error) {
+	return a.clients.appSets.AppSets(q.namespace).Get(q.ctx(), q.name, metav1.GetOptions{})
+}
+
+// groupsOf the podSets of an AppSet, by cluster and podSet.
+func groupsOf(s *v1beta1.AppSet) map[string]string {
+	out := map[string]string{}
+	for i := range s.Spec.ClusterTopology.Clusters {
+		c := &s.Spec.ClusterTopology.Clusters[i]
+		for k := range c.PodSets {
+			out[v1beta1.FoldClusterName(c.Name)+"/"+c.PodSets[k].Name] = podset.GroupOf(&c.PodSets[k])
+		}
+	}
+	return out
+}
+
 func (a *API) listAppSetEvents(q *request) error {
 	if err := firstError(q.checkQuery, func() error { return a.may(q, appSetAccess("get", q.namespace, q.name)) }); err != nil {
 		return err
 	}
-	s, err := a.clients.appSets.AppSets(q.namespace).Get(q.ctx(), q.name, metav1.GetOptions{})
+	s, err := a.appSet(q)
 	if err != nil {
 		return err
 	}

@@ -27,8 +27,10 @@ type Config struct {
 	// Namespace and ControllerNamespace are those of Options.
 	Namespace, ControllerNamespace string
 	MetricsAddress                 string
-	Limits                         Limits
-	Version                        string
+	// Clusters say how the clusters of AppSets are reached.
+	Clusters MembersOptions
+	Limits   Limits
+	Version  string
 
 	// REST replaces Kubeconfig and Master if not nil, and Listener replaces ListenAddress.
 	REST     *rest.Config
@@ -58,6 +60,10 @@ func (c *Config) Flags() []cli.Flag {
 		&cli.StringFlag{Name: "client-ca-file", Usage: "`path` of the CA of callers' client certificates; by default the API server's own", Destination: &c.ClientCAFile},
 		&cli.StringFlag{Name: "namespace", Usage: "`namespace` whose objects alone are shown; empty: those of all", Destination: &c.Namespace},
 		&cli.StringFlag{Name: "controller-namespace", Usage: "`namespace` of the controller, which publishes its policy there", Destination: &c.ControllerNamespace, Value: c.ControllerNamespace},
+		&cli.StringFlag{Name: "cluster-namespace", Usage: "`namespace` in which the clusters of AppSets are registered; empty: pods and logs of other clusters are not shown", Destination: &c.Clusters.Namespace, Value: c.Clusters.Namespace},
+		&cli.StringFlag{Name: "fleet-id", Usage: "`id` of this hub on what it writes into its clusters; by default the UID of its namespace kube-system", Destination: &c.Clusters.FleetID},
+		&cli.StringFlag{Name: "self-cluster", Usage: "`name` of the hub as one of its own clusters; by default it is none", Destination: &c.Clusters.SelfCluster},
+		&cli.BoolFlag{Name: "allow-local-clusters", Usage: "let clusters have loopback and link-local addresses", Destination: &c.Clusters.AllowLocal},
 		&cli.StringFlag{Name: "metrics-address", Usage: "`address` of /metrics, /healthz and /readyz; empty serves none", Destination: &c.MetricsAddress, Value: c.MetricsAddress},
 		&cli.IntFlag{Name: "max-streams", Usage: "`number` of streams that may be open", Destination: &c.Limits.Streams, Value: c.Limits.Streams},
 		&cli.IntFlag{Name: "max-streams-per-user", Usage: "`number` of streams that one caller may have open", Destination: &c.Limits.StreamsPerUser, Value: c.Limits.StreamsPerUser},
@@ -94,50 +100,93 @@ func Command(version string, page http.Handler) *cli.Command {
 	})
 }
 
-// Run serves the API until ctx ends, and returns nil then.
+// Run serves the API, metrics and health until ctx ends, and returns nil then.
 func Run(ctx context.Context, c Config) error {
-	if err := c.validate(); err != nil {
+	if c.Registry == nil {
+		c.Registry = prometheus.NewRegistry()
+	}
+	process.NewMetrics(c.Registry, c.Version)
+	s, err := NewServer(ctx, c)
+	if err != nil {
 		return err
+	}
+	defer s.Close()
+	parts := process.NewParts(ctx)
+	if err := parts.Serve(c.MetricsAddress, process.Endpoints(c.Registry, process.Health{Ready: s.Ready})); err != nil {
+		return err
+	}
+	parts.Run(s.Run)
+	return parts.Wait()
+}
+
+// Server serves an API by HTTPS. Close ends what it watches, also where Run was not called.
+type Server struct {
+	api      *API
+	server   *server
+	source   *certs.Source
+	members  *Members
+	listener net.Listener
+}
+
+// NewServer listens for requests, which Run answers. The context has the logger.
+func NewServer(ctx context.Context, c Config) (*Server, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
 	}
 	config, err := process.FindAPIServer(c.REST, c.Kubeconfig, c.Master)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	process.Introduce(config, c.Version, "api")
 	reviews, err := NewReviews(config, c.Limits.Keep)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	registry := c.Registry
-	if registry == nil {
-		registry = prometheus.NewRegistry()
+	out := &Server{members: c.members(config), listener: c.Listener}
+	if out.source, err = c.certificates(); err != nil {
+		return nil, err
 	}
-	process.NewMetrics(registry, c.Version)
-	source, err := c.certificates()
-	if err != nil {
-		return err
+	options := Options{Config: config, Authenticator: reviews, Authorizer: reviews, Namespace: c.Namespace, ControllerNamespace: c.ControllerNamespace,
+		Members: out.members, Page: c.Page, Limits: c.Limits}
+	if c.Registry != nil {
+		options.Registry = c.Registry
 	}
-	parts := process.NewParts(ctx)
-	a, err := New(ctx, Options{Config: config, Authenticator: reviews, Authorizer: reviews, Namespace: c.Namespace,
-		ControllerNamespace: c.ControllerNamespace, Page: c.Page, Registry: registry, Limits: c.Limits})
-	if err != nil {
-		return err
-	}
-	defer a.Close()
-	listener := c.Listener
-	if listener == nil {
-		if listener, err = net.Listen("tcp", c.ListenAddress); err != nil {
-			return fmt.Errorf("listening for requests: %w", err)
+	if out.listener == nil {
+		if out.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", c.ListenAddress); err != nil {
+			return nil, fmt.Errorf("listening for requests of the API: %w", err)
 		}
 	}
-	s := &server{api: a, certificates: source, clients: &clientCAs{file: c.ClientCAFile, core: a.clients.core}}
-	if err := parts.Serve(c.MetricsAddress, process.Endpoints(registry, process.Health{Ready: s.ready})); err != nil {
-		return err
+	if out.api, err = New(ctx, options); err != nil {
+		return nil, errors.Join(err, out.listener.Close())
 	}
-	parts.Run(source.Run)
-	parts.Run(s.clients.run)
-	parts.Run(func(ctx context.Context) error { return s.serve(ctx, listener) })
+	out.server = &server{api: out.api, certificates: out.source, clients: &clientCAs{file: c.ClientCAFile, core: out.api.clients.core}}
+	return out, nil
+}
+
+// Ready is nil when requests can be answered.
+func (s *Server) Ready() error { return s.server.ready() }
+
+// Close ends all streams and watches.
+func (s *Server) Close() { s.api.Close() }
+
+// Run answers requests until ctx ends.
+func (s *Server) Run(ctx context.Context) error {
+	parts := process.NewParts(ctx)
+	if s.members != nil {
+		parts.Run(s.members.Run)
+	}
+	parts.Run(s.source.Run)
+	parts.Run(s.server.clients.run)
+	parts.Run(func(ctx context.Context) error { return s.server.serve(ctx, s.listener) })
 	return parts.Wait()
+}
+
+// members of the fleet; nil: they are not read.
+func (c *Config) members(config *rest.Config) *Members {
+	if c.Clusters.Namespace == "" {
+		return nil
+	}
+	return NewMembers(config, c.Clusters)
 }
 
 // certificates to serve with.

@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
 )
 
 // retrySeconds is when to come back after 429 and 503.
@@ -34,7 +36,7 @@ type request struct {
 	route  Route
 	caller *Caller
 	// Of the path.
-	namespace, name string
+	cluster, namespace, name string
 }
 
 func (q *request) ctx() context.Context { return q.r.Context() }
@@ -45,7 +47,7 @@ func (a *API) serve(route Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		counted := &counting{ResponseWriter: w}
-		q := &request{w: counted, r: r, route: route, namespace: mux.Vars(r)["namespace"], name: mux.Vars(r)["name"]}
+		q := &request{w: counted, r: r, route: route, cluster: mux.Vars(r)["cluster"], namespace: mux.Vars(r)["namespace"], name: mux.Vars(r)["name"]}
 		harden(w.Header())
 		if err := a.answer(q); err != nil {
 			if counted.code == 0 {
@@ -126,16 +128,24 @@ func (a *API) may(q *request, what Access) error {
 // checkPath refuses names that no object has.
 func (q *request) checkPath() error {
 	for name, value := range mux.Vars(q.r) {
-		check := validation.IsDNS1123Subdomain
-		if name == "namespace" {
-			check = validation.IsDNS1123Label
+		if name == "cluster" {
+			value = v1beta1.FoldClusterName(value)
 		}
-		if name == "rest" {
-			continue
+		if err := checkName(name, value); err != nil {
+			return err
 		}
-		if problems := check(value); len(problems) > 0 {
-			return apierrors.NewBadRequest(fmt.Sprintf("the %s %q is not one that Kubernetes has: %s", name, shorten(value), problems[0]))
-		}
+	}
+	return nil
+}
+
+// checkName refuses a name that no object has; what is that of a variable.
+func checkName(what, value string) error {
+	check := validation.IsDNS1123Subdomain
+	if what == "namespace" {
+		check = validation.IsDNS1123Label
+	}
+	if problems := check(value); len(problems) > 0 {
+		return apierrors.NewBadRequest(fmt.Sprintf("the %s %q is not one that Kubernetes has: %s", what, shorten(value), problems[0]))
 	}
 	return nil
 }

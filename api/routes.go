@@ -55,7 +55,8 @@ func Routes() []Route {
 	const tappsOf, appsOf = "/api/v1/namespaces/{namespace}/tapps", "/api/v1/namespaces/{namespace}/apps"
 	const appSetsOf = "/api/v1/namespaces/{namespace}/appsets"
 	const podOf = "/api/v1/namespaces/{namespace}/pods/{name}"
-	return []Route{
+	const memberOf = "/api/v1/clusters/{cluster}/namespaces/{namespace}"
+	return append([]Route{
 		{ID: "health", Method: http.MethodGet, Path: "/healthz", Summary: "Say whether the server runs.", Rights: "none", Answer: "ok", Open: true, Plain: true, handle: (*API).health},
 		{ID: "openapi", Method: http.MethodGet, Path: "/api/openapi.json", Summary: "The OpenAPI document of these routes.", Rights: "any caller that is known", Answer: map[string]any{}, handle: (*API).openAPI},
 
@@ -81,13 +82,27 @@ func Routes() []Route {
 		{ID: "listAppSetEvents", Method: http.MethodGet, Path: appSetsOf + "/{name}/events", Summary: "List the events about an AppSet, the latest first.", Rights: "get appsets", Answer: List[Event]{}, handle: (*API).listAppSetEvents},
 		{ID: "listAppSetRevisions", Method: http.MethodGet, Path: appSetsOf + "/{name}/history", Summary: "List what an AppSet asked for, the oldest first, and what changed.", Rights: "get appsets", Answer: List[AppSetRevision]{}, handle: (*API).listAppSetRevisions},
 		{ID: "previewAppSet", Method: http.MethodPost, Path: appSetsOf + ":preview", Summary: "Tell what applying a manifest would do in all clusters: stages, gates, and what becomes of the instances. Nothing is written.", Rights: "get appsets", Body: map[string]any{}, Answer: AppSetPreview{}, handle: (*API).previewAppSet},
+		{ID: "listAppSetInstances", Method: http.MethodGet, Path: appSetsOf + "/{name}/instances", Summary: "List the pods of an AppSet in all its clusters, which are asked live. Clusters that do not answer are told.", Rights: "get appsets, get appsets/instances", Query: instanceQuery(), Answer: FleetInstanceList{}, handle: (*API).listFleetInstances},
 		{ID: "listClusters", Method: http.MethodGet, Path: "/api/v1/clusters", Summary: "List the clusters of the AppSets that the caller may see, as their statuses tell of them.", Rights: "list appsets, in all namespaces or in some", Answer: List[Cluster]{}, handle: (*API).listClusters},
 		{ID: "getCluster", Method: http.MethodGet, Path: "/api/v1/clusters/{name}", Summary: "Show one of these clusters.", Rights: "list appsets, in all namespaces or in some", Answer: Cluster{}, handle: (*API).getCluster},
+
+		{ID: "getPart", Method: http.MethodGet, Path: memberOf + "/advdeployments/{name}", Summary: "Show the part of an AppSet in a cluster, as it was seen last.", Rights: "get appsets of the AppSet that it is of", Answer: Part{}, handle: (*API).getPart},
+		{ID: "getMemberPod", Method: http.MethodGet, Path: memberOf + "/pods/{name}", Summary: "Show a pod of an AppSet in a cluster.", Rights: "get appsets, get appsets/instances of the AppSet that it is of", Answer: Pod{}, handle: (*API).getMemberPod},
+		{ID: "listMemberPodEvents", Method: http.MethodGet, Path: memberOf + "/pods/{name}/events", Summary: "List the events about a pod of an AppSet in a cluster, the latest first.", Rights: "get appsets, get appsets/instances of the AppSet that it is of", Answer: List[Event]{}, handle: (*API).listMemberPodEvents},
+		{ID: "memberPodLog", Method: http.MethodGet, Path: memberOf + "/pods/{name}/log", Summary: "The log of a container of a pod of an AppSet in a cluster.", Rights: "get appsets, get appsets/log of the AppSet that it is of", Query: logQuery(), Answer: "", Plain: true, handle: (*API).memberPodLog},
 
 		{ID: "getPod", Method: http.MethodGet, Path: podOf, Summary: "Show a pod of a TApp or an App.", Rights: "get pods, and get of the TApp or App that owns it", Answer: Pod{}, handle: (*API).getPod},
 		{ID: "listPodEvents", Method: http.MethodGet, Path: podOf + "/events", Summary: "List the events about a pod of a TApp or an App, the latest first.", Rights: "get pods, and get of the owner", Answer: List[Event]{}, handle: (*API).listPodEvents},
 		{ID: "podLog", Method: http.MethodGet, Path: podOf + "/log", Summary: "The log of a container of a pod of a TApp or an App.", Rights: "get pods/log, and get of the owner", Query: logQuery(), Answer: "", Plain: true, handle: (*API).podLog},
-	}
+	}, aliases()...)
+}
+
+func instanceQuery() []Parameter {
+	return append([]Parameter{
+		{"cluster", "string", "Only those in this cluster."},
+		{"group", "string", "Only those of this group, such as canary."},
+		{"zone", "string", "Only those of this zone."},
+	}, paged()...)
 }
 
 func logQuery() []Parameter {

@@ -6,7 +6,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
-	"tkestack.io/tapp/plan/foresight"
 	"tkestack.io/tapp/plan/view"
 )
 
@@ -296,42 +295,6 @@ type AppSetDetail struct {
 	Object          json.RawMessage         `json:"object"`
 	Degraded        string                  `json:"degraded,omitempty"`
 	AsOf            *metav1.Time            `json:"asOf,omitempty"`
-}
-
-// AppSetRevision is a content that an AppSet asked for, with what changed since the one before.
-type AppSetRevision struct {
-	view.Revision
-	// Content is its hash, and Versions are those of its podSets, joined by /.
-	Content  string             `json:"content"`
-	Versions string             `json:"versions"`
-	Changes  []view.FieldChange `json:"changes"`
-	// Command that goes back to it; empty for the present one.
-	Command string `json:"command,omitempty"`
-}
-
-// AppSetPreview is what applying a manifest of an AppSet would do.
-type AppSetPreview struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// Created: there is no such AppSet yet.
-	Created bool `json:"created,omitempty"`
-	// Changes of the spec.
-	Changes []view.FieldChange `json:"changes,omitempty"`
-	// State in which the rollout would begin; empty: there would be none.
-	State string `json:"state,omitempty"`
-	// AtOnce is what no stage holds back, Stages are those that have work, in their order,
-	// and Last is what goes when all others are available.
-	AtOnce []foresight.Change `json:"atOnce,omitempty"`
-	Stages []foresight.Stage  `json:"stages,omitempty"`
-	Last   []foresight.Change `json:"last,omitempty"`
-	// Notes are what else there is to know.
-	Notes []string `json:"notes,omitempty"`
-	// Problems are why the spec cannot be carried out, with their field paths.
-	Problems []string `json:"problems,omitempty"`
-	// Paused: updates would wait.
-	Paused bool `json:"paused,omitempty"`
-	// Sentences are all of it in words, in order.
-	Sentences []string `json:"sentences"`
 }
 
 // Cluster is what the statuses of the AppSets that the caller may see tell of a cluster.

@@ -34,17 +34,21 @@ const (
 )
 
 // admit makes the hub's account in a member, with the rights that it needs and no more.
-func admit(ctx context.Context, member *session) error {
+func admit(ctx context.Context, member *session, pods bool) error {
 	options := metav1.ApplyOptions{FieldManager: manager, Force: true}
 	core, rbac := member.kube.CoreV1(), member.kube.RbacV1()
 	if _, err := core.ServiceAccounts(accountNamespace).Apply(ctx, corev1ac.ServiceAccount(accountName, accountNamespace), options); err != nil {
 		return fmt.Errorf("making the hub's account: %w", err)
 	}
-	role := rbacv1ac.ClusterRole(accountName).WithRules(
+	rules := []*rbacv1ac.PolicyRuleApplyConfiguration{
 		rbacv1ac.PolicyRule().WithAPIGroups(v1beta1.GroupName).WithResources("advdeployments").WithVerbs("get", "list", "watch", "create", "patch", "delete"),
 		rbacv1ac.PolicyRule().WithAPIGroups("").WithResources("namespaces").WithResourceNames(metav1.NamespaceSystem).WithVerbs("get"),
 		rbacv1ac.PolicyRule().WithNonResourceURLs("/readyz", "/livez").WithVerbs("get"),
-	)
+	}
+	if pods {
+		rules = append(rules, readPods()...)
+	}
+	role := rbacv1ac.ClusterRole(accountName).WithRules(rules...)
 	if _, err := rbac.ClusterRoles().Apply(ctx, role, options); err != nil {
 		return fmt.Errorf("making the hub's role: %w", err)
 	}
@@ -61,6 +65,17 @@ func admit(ctx context.Context, member *session) error {
 		return fmt.Errorf("giving the hub its role: %w", err)
 	}
 	return nil
+}
+
+// readPods are the rights to pods, and to know whose they are.
+func readPods() []*rbacv1ac.PolicyRuleApplyConfiguration {
+	return []*rbacv1ac.PolicyRuleApplyConfiguration{
+		rbacv1ac.PolicyRule().WithAPIGroups("").WithResources("pods").WithVerbs("get", "list"),
+		rbacv1ac.PolicyRule().WithAPIGroups("").WithResources("pods/log").WithVerbs("get"),
+		rbacv1ac.PolicyRule().WithAPIGroups("").WithResources("events").WithVerbs("list"),
+		rbacv1ac.PolicyRule().WithAPIGroups("apps").WithResources("replicasets", "deployments", "statefulsets", "daemonsets").WithVerbs("get"),
+		rbacv1ac.PolicyRule().WithAPIGroups("apps.tkestack.io").WithResources("tapps").WithVerbs("get"),
+	}
 }
 
 // admitCharts lets the account write the archives of charts, into a namespace that has

@@ -27,6 +27,7 @@ type join struct {
 	hubKubeconfig, hubContext string
 	server                    string
 	replace                   bool
+	pods                      bool
 }
 
 func newJoin(all *common) *cobra.Command {
@@ -49,6 +50,7 @@ that the hub had before.`,
 	c.Flags().StringVar(&j.hubKubeconfig, "hub-kubeconfig", "", "Path of the hub's kubeconfig; default: the usual one")
 	c.Flags().StringVar(&j.hubContext, "hub-context", "", "Context of the hub; default: the current one")
 	c.Flags().StringVar(&j.server, "server-address", "", "Address by which the hub reaches the cluster's API server; default: that of the kubeconfig")
+	c.Flags().BoolVar(&j.pods, "pods", false, "Let the hub read pods, their events and their logs in the cluster: tapp api shows them")
 	c.Flags().BoolVar(&j.replace, "replace", false, "Let the cluster take the place of another one that is registered under this name")
 	return c
 }
@@ -75,7 +77,7 @@ func (j *join) run(ctx context.Context, name string) error {
 	if _, err := j.kubeconfigOf(member, []byte("judged before there is one")); err != nil {
 		return fmt.Errorf("cluster %s: %w", name, err)
 	}
-	if err := admit(ctx, member); err != nil {
+	if err := admit(ctx, member, j.pods); err != nil {
 		return fmt.Errorf("cluster %s: %w", name, err)
 	}
 	token, tokenName, err := newToken(ctx, member, c.hub)

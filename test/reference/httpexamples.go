@@ -52,6 +52,12 @@ func httpExamples() map[string]httpExample {
 	event := func(kind, name, reason, message string) api.List[api.Event] {
 		return api.List[api.Event]{Items: []api.Event{{Type: "Normal", Reason: reason, Message: message, Kind: kind, Name: name, Count: 1, First: ptr.To(at(1)), Last: ptr.To(at(1)), Source: "tapp-controller"}}, Total: 1}
 	}
+	there := pod
+	there.Cluster, there.Name, there.Owner, there.Labels = "gz", "store-gz01-canary-0", "AppSet/store", map[string]string{"app": "store", "release": "store-gz01-canary", "sym-group": "canary", "tapp_instance_key": "0"}
+	there.Containers = []api.Container{{Name: "store", Image: "store:v9", Ready: true, State: "running"}}
+	instances := api.FleetInstanceList{List: api.List[api.FleetInstance]{Items: []api.FleetInstance{{Pod: there, PodSet: "store-gz01-canary", Group: "canary", Version: "v9", ID: "0"}}, Total: 1,
+		Degraded: "1 of 2 clusters did not answer: bj"}, Clusters: []api.ClusterAnswer{{Cluster: "bj", Error: "cluster bj is Offline: its API server does not answer in time"}, {Cluster: "gz", Instances: 1}}}
+	podSets := []v1beta1.PodSetStatus{{Name: "store-gz01-canary", Desired: 1, Available: 1, Version: "v9", ClusterName: "gz", Observed: true}}
 	return map[string]httpExample{
 		"health":       {answer: "ok"},
 		"openapi":      {answer: `{"openapi": "3.0.3", "info": {"title": "tapp api", "version": "v1"}, ...}`},
@@ -85,10 +91,26 @@ func httpExamples() map[string]httpExample {
 		"previewAppSet": {answer: api.AppSetPreview{Namespace: "shop", Name: "store", Changes: []view.FieldChange{imageChange}, State: "Staged",
 			Stages:    []foresight.Stage{{Name: "canary", Clusters: []string{"gz"}, Concurrent: 1, Changes: []foresight.Change{{Cluster: "gz", PodSet: "store-gz01-canary", Effect: plan.EffectUpdateInPlace, Instances: 1, IDs: "0", Why: "image of store from store:v8 to store:v9"}}, Confirm: true}},
 			Sentences: []string{"stage canary (gz): 1 instance is updated in place: image of store from store:v8 to store:v9; then it waits for a confirmation"}}},
-		"listClusters":  {answer: api.List[api.Cluster]{Items: []api.Cluster{cluster}, Total: 1}},
-		"getCluster":    {name: "gz", answer: cluster},
-		"getPod":        {name: "web-1", answer: pod},
-		"listPodEvents": {name: "web-1", answer: event("Pod", "web-1", "Scheduled", "Successfully assigned shop/web-1 to node-2")},
-		"podLog":        {name: "web-1", query: "?tail=2&follow=1", answer: "listening on :8080\nGET / 200"},
+		"listClusters":        {answer: api.List[api.Cluster]{Items: []api.Cluster{cluster}, Total: 1}},
+		"getCluster":          {name: "gz", answer: cluster},
+		"listAppSetInstances": {name: "store", query: "?group=canary", answer: instances},
+		"getPart": {name: "store", answer: api.Part{Cluster: "gz", State: "Ready", Namespace: "shop", Name: "store", UID: "c1d7f6f2-7a55-4a4e-9e5c-54a7b3f0a9d2", Generation: 2, ObservedGeneration: 2, Phase: "Running", Version: "v8/v9", Desired: 5, Available: 5,
+			PodSets: podSets, Object: object("workload.dmall.com/v1beta1", "AdvDeployment", "store")}},
+		"getMemberPod":         {name: there.Name, answer: there},
+		"listMemberPodEvents":  {name: there.Name, answer: event("Pod", there.Name, "Scheduled", "Successfully assigned shop/store-gz01-canary-0 to node-2")},
+		"memberPodLog":         {name: there.Name, query: "?tail=1", answer: "listening on :8080"},
+		"aliasClusters":        {answer: api.List[api.Cluster]{Items: []api.Cluster{cluster}, Total: 1}},
+		"aliasResource":        {name: "store", query: "?group=canary", answer: api.AliasResource{Pods: instances, PodSets: podSets}},
+		"aliasAppPod":          {name: "store", query: "?namespace=shop&group=canary", answer: instances},
+		"aliasAppPods":         {query: "?appName=store&namespace=shop&group=canary", answer: instances},
+		"aliasHelm":            {name: "store", query: "?namespace=shop", answer: api.List[v1beta1.PodSetStatus]{Items: podSets, Total: 1}},
+		"aliasDeploymentsStat": {query: "?appName=store&namespace=shop", answer: api.List[v1beta1.PodSetStatus]{Items: podSets, Total: 1}},
+		"aliasEndpoints":       {name: "store", query: "?namespace=shop", answer: api.List[api.Endpoint]{Items: []api.Endpoint{{Cluster: "gz", Namespace: "shop", PodSet: "store-gz01-canary", Pod: there.Name, IP: there.IP, Node: there.Node}}, Total: 1}},
+		"aliasPod":             {name: there.Name, answer: there},
+		"aliasPodEvents":       {name: there.Name, answer: event("Pod", there.Name, "Scheduled", "Successfully assigned shop/store-gz01-canary-0 to node-2")},
+		"aliasPodLogs":         {name: there.Name, query: "?tail=1", answer: "listening on :8080"},
+		"getPod":               {name: "web-1", answer: pod},
+		"listPodEvents":        {name: "web-1", answer: event("Pod", "web-1", "Scheduled", "Successfully assigned shop/web-1 to node-2")},
+		"podLog":               {name: "web-1", query: "?tail=2&follow=1", answer: "listening on :8080\nGET / 200"},
 	}
 }

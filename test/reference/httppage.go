@@ -42,6 +42,16 @@ about each object (SubjectAccessReview): what ` + "`kubectl get`" + ` shows to s
 seconds. A list over all namespaces has the namespaces in which the caller may list. Pods and logs need ` + "`get` on `pods` and `pods/log`" + ` besides, and the pod has to
 belong to a TApp or an App that the caller may get, by the UIDs of its owners. Secrets and environment variables are never shown.
 
+For the pods of an AppSet in the clusters of a fleet, the hub's RBAC counts: ` + "`get` on `appsets`, and on the subresources `appsets/instances` (pods and their events) and `appsets/log`" + `
+(logs). These subresources are rights for this API alone. A pod has to belong to a part of that AppSet by the UIDs of its owners; what a chart made is known by the
+marks of its release on its Deployment, StatefulSet or DaemonSet. The clusters are asked by the hub's account, which ` + "`kubectl tapp fleet join --pods`" + ` gives the
+rights:
+
+` + "```sh" + `
+kubectl create role store-operator -n shop --verb=get --resource=appsets.workload.dmall.com,appsets.workload.dmall.com/instances,appsets.workload.dmall.com/log
+kubectl tapp fleet join gz --pods --context gz --hub-context hub
+` + "```" + `
+
 ## Errors and limits
 
 Errors are a ` + "`Status`" + ` of Kubernetes: ` + "`{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Forbidden\",\"message\":\"...\",\"code\":403}`" + `.
@@ -78,6 +88,10 @@ With ` + "`?watch=1`" + ` a list or an object is a stream of server-sent events.
 A comment comes every 15 seconds. Send the last ` + "`id`" + ` back as ` + "`Last-Event-ID`" + `: if nothing changed meanwhile, the list is not sent again.
 
 ## Routes
+
+Those below ` + "`/api/cluster`" + ` are the read-only ones of the system that AppSets come from, under the same paths, with ` + "`all`" + ` for all clusters. They answer as the routes do
+whose place they take: the pods of a cluster that does not answer are missing, which ` + "`clusters` and `degraded`" + ` tell. Those that changed something there (restart, delete, exec) do not
+exist.
 `
 
 // httpPage writes docs/api.md.
@@ -110,7 +124,7 @@ func writeExample(b *strings.Builder, r api.Route) error {
 	if !ok {
 		return fmt.Errorf("the route %s has no example", r.ID)
 	}
-	path := strings.NewReplacer("{namespace}", "shop", "{name}", e.name).Replace(r.Path) + e.query
+	path := strings.NewReplacer("{cluster}", "gz", "{namespace}", "shop", "{name}", e.name).Replace(r.Path) + e.query
 	line := "curl -H \"Authorization: Bearer $TOKEN\" "
 	if r.Method == http.MethodPost {
 		line += "--data-binary @web.yaml "

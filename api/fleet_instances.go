@@ -1,0 +1,266 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/crd/workload/v1beta1"
+)
+
+const (
+	// keepPods is for how long the pods of an AppSet in a cluster are shown without asking again.
+	keepPods = 5 * time.Second
+	// keptPods bounds for how many of them that is.
+	keptPods = 512
+	// maxMemberPods of an AppSet in one cluster are read.
+	maxMemberPods = 5000
+	// membersAtOnce are asked for one answer.
+	membersAtOnce = 16
+	// labelZone is where a cluster or a podSet says its zone.
+	labelZone = "sym-available-zone"
+	// labelHelmRelease is the convention of charts for the name of their release.
+	labelHelmRelease = "app.kubernetes.io/instance"
+)
+
+// podReads are reads of pods in members, which are shared and kept for moments.
+type podReads struct {
+	flights singleflight.Group
+	kept    *cache.LRUExpireCache
+}
+
+func newPodReads() *podReads { return &podReads{kept: cache.NewLRUExpireCache(keptPods)} }
+
+// memberPods are those of an AppSet in one cluster.
+type memberPods struct {
+	items []FleetInstance
+	more  bool
+}
+
+// listFleetInstances lists the pods of an AppSet in all its clusters. Those that do not answer are
+// told, and fail nothing.
+func (a *API) listFleetInstances(q *request) error {
+	if err := q.checkQuery(); err != nil {
+		return err
+	}
+	out, err := a.fleetInstances(q, q.r.URL.Query().Get("cluster"))
+	if err != nil {
+		return err
+	}
+	return q.writeFleetInstances(out)
+}
+
+// fleetInstances of the AppSet of the path, in one cluster or in all, after the filters of the query.
+func (a *API) fleetInstances(q *request, only string) (*FleetInstanceList, error) {
+	what := appSetAccess("get", q.namespace, q.name)
+	of := what
+	of.Subresource = subresourceInstances
+	if err := firstError(func() error { return a.may(q, what) }, func() error { return a.may(q, of) }); err != nil {
+		return nil, err
+	}
+	s, err := a.appSet(q)
+	if err != nil {
+		return nil, err
+	}
+	if a.Members == nil {
+		return nil, errNoMembers
+	}
+	var names []string
+	for _, name := range clustersOfAppSet(s) {
+		if only == "" || v1beta1.FoldClusterName(only) == name {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 && only != "" {
+		return nil, notFound("AppSet %s is in no cluster %q", s.Name, shorten(only))
+	}
+	return a.gatherInstances(q, s, names), nil
+}
+
+// clustersOfAppSet are those that it is to be in, or still is.
+func clustersOfAppSet(s *v1beta1.AppSet) []string {
+	var out []string
+	for i := range s.Spec.ClusterTopology.Clusters {
+		out = append(out, v1beta1.FoldClusterName(s.Spec.ClusterTopology.Clusters[i].Name))
+	}
+	for i := range s.Status.AggrStatus.Clusters {
+		out = append(out, v1beta1.FoldClusterName(s.Status.AggrStatus.Clusters[i].Name))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (a *API) gatherInstances(q *request, s *v1beta1.AppSet, names []string) *FleetInstanceList {
+	out := &FleetInstanceList{List: List[FleetInstance]{Items: []FleetInstance{}}, Clusters: make([]ClusterAnswer, len(names))}
+	filter := q.instanceFilter()
+	var mu sync.Mutex
+	var silent []string
+	var asking errgroup.Group
+	asking.SetLimit(membersAtOnce)
+	for i, name := range names {
+		asking.Go(func() error {
+			pods, err := a.podsOf(q, s, name)
+			told := ClusterAnswer{Cluster: name, Truncated: pods.more}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				told.Error = statusOf(err).Message
+				silent = append(silent, name)
+			}
+			for k := range pods.items {
+				if filter(&pods.items[k]) {
+					out.Items = append(out.Items, pods.items[k])
+					told.Instances++
+				}
+			}
+			out.Clusters[i] = told
+			return nil
+		})
+	}
+	_ = asking.Wait() // what failed is told with its cluster
+	slices.SortFunc(out.Items, func(a, b FleetInstance) int { return strings.Compare(a.key(), b.key()) })
+	out.Total = len(out.Items)
+	if len(silent) > 0 {
+		slices.Sort(silent)
+		out.Degraded = fmt.Sprintf("%d of %d clusters did not answer: %s", len(silent), len(names), strings.Join(silent[:min(len(silent), 10)], ", "))
+	}
+	return out
+}
+
+// key by which instances are sorted and pages continue.
+func (i *FleetInstance) key() string {
+	const width = 10 // of the largest id, so that they are sorted as numbers
+	return i.Cluster + "/" + i.PodSet + "/" + strings.Repeat("0", max(0, width-len(i.ID))) + i.ID + "/" + i.Name
+}
+
+// instanceFilter is what the query says of group, zone and logical data center.
+func (q *request) instanceFilter() func(*FleetInstance) bool {
+	query := q.r.URL.Query()
+	group, zone, ldc := query.Get("group"), query.Get("zone"), query.Get("ldcLabel")
+	return func(i *FleetInstance) bool {
+		return (group == "" || i.Group == group) && (zone == "" || i.Zone == zone) && (ldc == "" || i.Labels[v1beta1.LabelLDC] == ldc)
+	}
+}
+
+// podsOf an AppSet in one cluster.
+func (a *API) podsOf(q *request, s *v1beta1.AppSet, cluster string) (memberPods, error) {
+	key := string(s.UID) + "/" + cluster
+	if kept, ok := a.podReads.kept.Get(key); ok {
+		if pods, ok := kept.(memberPods); ok {
+			return pods, nil
+		}
+	}
+	// Who comes while it is asked shares the answer, so that it is not the first caller's to give up.
+	ctx := context.WithoutCancel(q.ctx())
+	got, err, _ := a.podReads.flights.Do(key, func() (any, error) {
+		ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+		defer cancel()
+		pods, err := a.readPods(ctx, s, cluster)
+		if err == nil {
+			a.podReads.kept.Add(key, pods, keepPods)
+		}
+		return pods, err
+	})
+	pods, _ := got.(memberPods)
+	return pods, err
+}
+
+func (a *API) readPods(ctx context.Context, s *v1beta1.AppSet, cluster string) (memberPods, error) {
+	out := memberPods{}
+	reader, err := a.Members.reader(cluster)
+	if err != nil {
+		return out, err
+	}
+	owners := newOwners(reader)
+	seen := map[string]bool{}
+	for _, selector := range podSelectors(s, cluster) {
+		list, err := reader.Core.Pods(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: maxMemberPods})
+		if err != nil {
+			return out, memberError(cluster, err)
+		}
+		out.more = out.more || list.Continue != ""
+		for i := range list.Items {
+			pod := &list.Items[i]
+			of, err := owners.of(ctx, s.Namespace, pod)
+			if err != nil {
+				return out, memberError(cluster, err)
+			}
+			if of.part == nil || seen[pod.Name] {
+				continue
+			}
+			if namespace, name, uid := appSetOf(of.part); namespace == s.Namespace && name == s.Name && uid == s.UID {
+				seen[pod.Name] = true
+				out.items = append(out.items, a.fleetInstance(cluster, pod, of))
+			}
+		}
+	}
+	return out, nil
+}
+
+// podSelectors of an AppSet in a cluster. What they find is judged by its owners.
+func podSelectors(s *v1beta1.AppSet, cluster string) []string {
+	if deployType, _ := v1beta1.DeployTypeOf(&s.Spec.PodSpec); deployType != v1beta1.DeployHelm {
+		return []string{v1beta1.LabelApp + "=" + s.Name}
+	}
+	var releases []string
+	for i := range s.Spec.ClusterTopology.Clusters {
+		c := &s.Spec.ClusterTopology.Clusters[i]
+		if v1beta1.FoldClusterName(c.Name) != cluster {
+			continue
+		}
+		for k := range c.PodSets {
+			releases = append(releases, c.PodSets[k].Name)
+		}
+	}
+	if len(releases) == 0 {
+		return nil
+	}
+	in := " in (" + strings.Join(releases, ",") + ")"
+	return []string{labelHelmRelease + in, v1beta1.LabelRelease + in}
+}
+
+func (a *API) fleetInstance(cluster string, pod *corev1.Pod, of belonging) FleetInstance {
+	return FleetInstance{
+		Pod: memberPodOf(cluster, pod, of), PodSet: of.podSet, Group: pod.Labels[v1beta1.LabelGroup], Version: pod.Labels[v1beta1.LabelVersion],
+		Zone: cmp.Or(pod.Labels[labelZone], a.Members.meta(cluster)[labelZone]), ID: pod.Labels[tappv1.LabelInstanceID],
+	}
+}
+
+// writeFleetInstances answers with a page.
+func (q *request) writeFleetInstances(all *FleetInstanceList) error {
+	limit, err := q.number("limit", defaultLimit, 1, maxLimit)
+	if err != nil {
+		return err
+	}
+	after := q.r.URL.Query().Get("continue")
+	page := *all
+	from, _ := slices.BinarySearchFunc(all.Items, after, func(i FleetInstance, after string) int {
+		if i.key() <= after {
+			return -1
+		}
+		return 1
+	})
+	if after == "" {
+		from = 0
+	}
+	page.Items = all.Items[from:min(from+limit, len(all.Items))]
+	if from+limit < len(all.Items) {
+		page.Continue = page.Items[len(page.Items)-1].key()
+	}
+	return q.writeValue(page)
+}
+
+// errAll: what is about one pod needs the name of one cluster.
+var errAll = apierrors.NewBadRequest("name one cluster: all is for lists")
