@@ -65,7 +65,7 @@ func (s *server) isReady() error {
 
 // serve answers requests until ctx ends, and for a while after.
 func (s *server) serve(ctx context.Context, listener net.Listener) error {
-	srv := &http.Server{ //nolint:gosec // ServeTLS sets the timeout of headers
+	srv := &http.Server{
 		Handler:      s.handler,
 		TLSConfig:    s.clients.Require(certs.TLSConfig(s.certificates.GetCertificate)),
 		ReadTimeout:  review.MaxTimeout,
