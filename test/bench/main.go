@@ -6,6 +6,7 @@
 //
 //	make bench
 //	make bench BENCH='--size 1x1000 --contender tapp --phase in-place'
+//	make bench BENCH=fleet
 //	make bench-report
 package main
 
@@ -19,9 +20,11 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"tkestack.io/tapp/test/bench/contender"
+	"tkestack.io/tapp/test/bench/fleet"
 	"tkestack.io/tapp/test/bench/measure"
 	"tkestack.io/tapp/test/bench/record"
 	"tkestack.io/tapp/test/bench/report"
@@ -49,6 +52,9 @@ func main() {
 		},
 		Action: run,
 		Commands: []*cli.Command{{
+			Name: "fleet", Usage: "measure the controller of AppSets, with simulated members, on the cluster of --kubeconfig alone", Action: runFleet,
+			Flags: []cli.Flag{&cli.StringSliceFlag{Name: "of", Value: cli.NewStringSlice("appsets", "members"), Usage: "`NAME`s of what there are many of: appsets, members"}},
+		}, {
 			Name: "micro", Usage: "put what go test -bench printed into the record", ArgsUsage: "FILE", Flags: []cli.Flag{file},
 			Action: func(c *cli.Context) error { return micro(c.String("record"), c.Args().First()) },
 		}, {
@@ -69,17 +75,52 @@ func main() {
 	}
 }
 
-func run(c *cli.Context) error {
+func connection(c *cli.Context) (*rest.Config, error) {
 	if c.String("kubeconfig") == "" {
-		return errors.New("--kubeconfig is missing: which cluster?")
+		return nil, errors.New("--kubeconfig is missing: which cluster?")
+	}
+	cfg, err := clientcmd.BuildConfigFromFlags("", c.String("kubeconfig"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	return cfg, nil
+}
+
+func runFleet(c *cli.Context) error {
+	cfg, err := connection(c)
+	if err != nil {
+		return err
+	}
+	version, err := versionOf(c.String("tapp"))
+	if err != nil {
+		return err
+	}
+	o := fleet.Options{Config: cfg, Binary: c.String("tapp"), Kubeconfig: c.String("kubeconfig"), Save: func(m record.Fleet) error {
+		m.At, m.Version = time.Now(), version
+		fmt.Fprintf(os.Stderr, "%s: %+v, %d MB\n", m.Name, m.Spread, m.Memory>>20)
+		return change(c.String("record"), func(f *record.File) { f.AddFleet(m) })
+	}}
+	for _, name := range c.StringSlice("of") {
+		switch name {
+		case "appsets":
+			o.AppSets = true
+		case "members":
+			o.Members = true
+		default:
+			return fmt.Errorf("--of: there is no %q", name)
+		}
+	}
+	return fleet.Run(c.Context, o)
+}
+
+func run(c *cli.Context) error {
+	cfg, err := connection(c)
+	if err != nil {
+		return err
 	}
 	p, err := parse(c)
 	if err != nil {
 		return err
-	}
-	cfg, err := clientcmd.BuildConfigFromFlags("", c.String("kubeconfig"))
-	if err != nil {
-		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	dir, err := filepath.Abs(filepath.Dir(c.String("kubeconfig")))
 	if err != nil {

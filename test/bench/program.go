@@ -64,11 +64,10 @@ func parse(c *cli.Context) (*program, error) {
 // run goes through the program. The record is saved after each measurement, so
 // that one which is broken off loses nothing.
 func (p *program) run(ctx context.Context, b *contender.Bench) error {
-	version, err := exec.Command(p.binary, "--version").Output()
+	version, err := versionOf(p.binary)
 	if err != nil {
-		return fmt.Errorf("asking for TApp's version: %w", err)
+		return err
 	}
-	fields := strings.Fields(string(version))
 	boot, err := measure.Boot()
 	if err != nil {
 		return err
@@ -101,7 +100,7 @@ func (p *program) run(ctx context.Context, b *contender.Bench) error {
 				if size.Objects == 1 && name == record.BareObjects {
 					continue // one object is next to nothing
 				}
-				s := story{program: p, bench: b, size: size, round: round, version: fields[len(fields)-1], boot: boot}
+				s := story{program: p, bench: b, size: size, round: round, version: version, boot: boot}
 				if err := s.run(ctx, starts[name]); err != nil {
 					err = fmt.Errorf("%s with %d x %d: %w", name, size.Objects, size.Instances, err)
 					fmt.Fprintln(os.Stderr, err)
@@ -114,6 +113,16 @@ func (p *program) run(ctx context.Context, b *contender.Bench) error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// versionOf TApp.
+func versionOf(binary string) (string, error) {
+	text, err := exec.Command(binary, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("asking for TApp's version: %w", err)
+	}
+	fields := strings.Fields(string(text))
+	return fields[len(fields)-1], nil
 }
 
 // warmUp has a bare client create what is going to be created, and records nothing. How much

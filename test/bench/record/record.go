@@ -198,6 +198,7 @@ type File struct {
 	Machine Machine `json:"machine"`
 	Micro   []Micro `json:"micro,omitempty"`
 	Runs    []Run   `json:"runs"`
+	Fleet   []Fleet `json:"fleet,omitempty"`
 }
 
 // Load reads a file; one that does not exist is empty.

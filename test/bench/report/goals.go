@@ -44,7 +44,7 @@ func (g goal) row() []string {
 // goals were set before TApp was built.
 func (d data) goals() string {
 	t := &table{head: []string{"what", "goal", "measured, the worst", "result"}}
-	for _, g := range slices.Concat(d.timeGoals(), d.writeGoals(), d.footprintGoals()) {
+	for _, g := range slices.Concat(d.timeGoals(), d.writeGoals(), d.footprintGoals(), d.fleetGoals()) {
 		t.add(g.row()...)
 	}
 	return t.String()
