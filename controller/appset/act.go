@@ -116,7 +116,7 @@ func (c *Controller) conclude(ctx context.Context, d *deed, err error, failures 
 	case outcome == write.Done && a.Op == plan.Delete:
 		d.dying(now)
 	case outcome == write.Done:
-		d.o.overrule(a, d.part)
+		d.o.overrule(a, d.part, now)
 		d.o.see(a.Cluster, d.part, now)
 		d.v.put(a.Cluster, d.part)
 	case outcome == write.Stale:
@@ -177,9 +177,20 @@ func (d *deed) settleTombstone() {
 	d.v.graves = slices.DeleteFunc(slices.Clone(d.v.graves), func(other plan.Tombstone) bool { return nameOf(other) == nameOf(t) })
 }
 
-// overrule remembers the differences that a part has after it was put right.
-func (o *object) overrule(a *plan.Action, part *v1beta1.AdvDeployment) {
+// overrule remembers the differences that a part has after it was put right, and what the
+// cluster did not keep of it.
+func (o *object) overrule(a *plan.Action, part *v1beta1.AdvDeployment, now time.Time) {
 	delete(o.overruled, a.Cluster)
+	delete(o.lost, a.Cluster)
+	if a.Manifest != nil {
+		if fields := plan.Lost(a.Manifest, part); len(fields) > 0 {
+			if o.lost == nil {
+				o.lost = map[string]loss{}
+			}
+			o.lost[a.Cluster] = loss{fields, now}
+			return
+		}
+	}
 	if a.Op != plan.Correct {
 		return
 	}
@@ -189,6 +200,27 @@ func (o *object) overrule(a *plan.Action, part *v1beta1.AdvDeployment) {
 		}
 		o.overruled[a.Cluster] = differences
 	}
+}
+
+// lossLasts is how long a cluster that does not keep a field counts as unfit before its part
+// is written again: nothing tells that its definitions were replaced.
+const lossLasts = 5 * time.Minute
+
+// loss is what a cluster did not keep.
+type loss struct {
+	fields []string
+	at     time.Time
+}
+
+// losses that count still.
+func (o *object) losses(now time.Time) map[string][]string {
+	out := map[string][]string{}
+	for cluster, l := range o.lost {
+		if now.Sub(l.at) < lossLasts {
+			out[cluster] = l.fields
+		}
+	}
+	return out
 }
 
 var verbs = map[plan.Op]string{plan.Create: "create the part", plan.Apply: "apply the part", plan.Correct: "correct the part", plan.Release: "set the part free",

@@ -32,6 +32,8 @@ type object struct {
 	sights map[string]sight
 	// overruled: see plan.Input.
 	overruled map[string][]string
+	// lost is what clusters did not keep of their parts, and when that was found.
+	lost map[string]loss
 }
 
 // found notes what a live read showed where a part with this UID was expected; nil: there

@@ -46,7 +46,7 @@ func (v *view) Versions() map[types.UID]string {
 }
 
 func (v *view) input(o *object, fleet string, now time.Time) plan.Input {
-	in := plan.Input{AppSet: v.app, Fleet: fleet, Charts: v.charts, Tombstones: v.graves, Revisions: v.revisions, Confirmations: v.confirmations, Overruled: o.overruled, Refused: v.refused, Now: now}
+	in := plan.Input{AppSet: v.app, Fleet: fleet, Charts: v.charts, Tombstones: v.graves, Revisions: v.revisions, Confirmations: v.confirmations, Overruled: o.overruled, Lost: o.losses(now), Refused: v.refused, Now: now}
 	for _, name := range slices.Sorted(maps.Keys(v.clusters)) {
 		in.Clusters = append(in.Clusters, v.clusters[name])
 	}

@@ -95,6 +95,36 @@ func different(path string, a, b any) []string {
 	return []string{path}
 }
 
+// Lost are the fields of a part's spec that were applied, and did not come back: the cluster's
+// definition of AdvDeployments does not know them, and what they ask for would be dropped in
+// silence.
+func Lost(applied map[string]any, part *v1beta1.AdvDeployment) []string {
+	return lost("spec", applied["spec"], manifest.Plain(&part.Spec))
+}
+
+func lost(path string, want, have any) (out []string) {
+	if have == nil && !isEmpty(want) {
+		return []string{path}
+	}
+	switch want := want.(type) {
+	case map[string]any:
+		have, ok := have.(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(want)) {
+			if ok {
+				out = append(out, lost(path+"."+key, want[key], have[key])...)
+			}
+		}
+	case []any:
+		have, ok := have.([]any)
+		for i := range want {
+			if ok && i < len(have) {
+				out = append(out, lost(fmt.Sprintf("%s[%d]", path, i), want[i], have[i])...)
+			}
+		}
+	}
+	return out
+}
+
 func isEmpty(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

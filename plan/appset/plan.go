@@ -46,6 +46,9 @@ type Input struct {
 	// Overruled are the differences that a part had right after it was put right:
 	// admission of its cluster wants them, and writing again would not end.
 	Overruled map[string][]string
+	// Lost are the fields that a cluster did not keep of a part that was applied lately: it
+	// cannot be used for this AppSet.
+	Lost map[string][]string
 	// Refused says why a cluster did not take a write.
 	Refused map[string]Refusal
 	// Now is the time of the decision.
@@ -212,6 +215,7 @@ func Compute(in Input) Plan {
 	case c.restored(), c.invalid():
 		c.troubles()
 	default:
+		c.lose()
 		c.troubles()
 		c.roll()
 		c.compare()

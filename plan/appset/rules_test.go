@@ -192,6 +192,31 @@ func TestOverruled(t *testing.T) {
 	w.settle().expect().says(v1beta1.PhaseRunning, "6/6/0 v1/v2", "Refused: cluster One overrules its part: spec.serviceName")
 }
 
+// TestLost: a cluster whose definitions do not know a field of the part is not used: what
+// the field asks for would be dropped in silence.
+func TestLost(t *testing.T) {
+	w := newWorld(t, web, "one", "two").install()
+	w.lost = map[string][]string{"one": {"spec.topology.podSets[0].maxUnavailable"}}
+	w.settle().expect().says(v1beta1.PhaseUnknown, "6/3/3 v1/v2", "ClusterUnfit: cluster One cannot be used: its AdvDeployments do not keep spec.topology.podSets[0].maxUnavailable: install the version of tapp there that the hub has")
+	w.deleteAppSet()
+	w.settle().expect("Delete one", "Delete two")
+}
+
+// TestFindsLost: what was applied, and did not come back.
+func TestFindsLost(t *testing.T) {
+	part := &v1beta1.AdvDeployment{}
+	part.Spec.ServiceName = "theirs"
+	part.Spec.Topology.PodSets = []v1beta1.PlacedPodSet{{}}
+	applied := map[string]any{"spec": map[string]any{
+		"serviceName": "ours", "paused": true, "nothing": map[string]any{}, "podSpec": map[string]any{"deployType": "tapp"},
+		"topology": map[string]any{"podSets": []any{map[string]any{"ceiling": int64(1)}}},
+	}}
+	want := []string{"spec.paused", "spec.podSpec", "spec.topology.podSets[0].ceiling"}
+	if got := Lost(applied, part); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // TestDefaulted: what admission of a member completes is no difference.
 func TestDefaulted(t *testing.T) {
 	w := newWorld(t, web, "one", "two").install()

@@ -192,6 +192,19 @@ func (s *site) identify(c *computation) {
 	s.ours = c.isOurs(s.Part)
 }
 
+// lose takes clusters that do not keep all of their parts for unfit. Who wants theirs gone
+// can have that: a deletion needs no field.
+func (c *computation) lose() {
+	for _, s := range c.sites {
+		fields := c.in.Lost[s.Name]
+		if !s.listed || len(fields) == 0 || !s.writable() {
+			continue
+		}
+		s.State, c.taken = v1beta1.ClusterUnfit, true
+		s.Message = fmt.Sprintf("its AdvDeployments do not keep %s: install the version of tapp there that the hub has", strings.Join(fields, ", "))
+	}
+}
+
 // isOurs says whether a part has the marks of this AppSet: its UID, or its fleet and name.
 func (c *computation) isOurs(part *v1beta1.AdvDeployment) bool {
 	if part == nil {

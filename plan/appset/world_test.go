@@ -42,6 +42,7 @@ type world struct {
 	charts        map[string]Chart
 	refused       map[string]Refusal
 	overrule      map[string][]string
+	lost          map[string][]string
 	now           time.Time
 	versions      int
 	wrote         []string // "Op cluster", and "Own"
@@ -109,7 +110,7 @@ func (w *world) hear(name string) {
 }
 
 func (w *world) input() Input {
-	in := Input{AppSet: w.app.DeepCopy(), Fleet: fleet, Tombstones: slices.Clone(w.graves), Revisions: slices.Clone(w.revisions), Confirmations: w.confirmations, Charts: maps.Clone(w.charts), Refused: w.refused, Overruled: w.overrule, Now: w.now}
+	in := Input{AppSet: w.app.DeepCopy(), Fleet: fleet, Tombstones: slices.Clone(w.graves), Revisions: slices.Clone(w.revisions), Confirmations: w.confirmations, Charts: maps.Clone(w.charts), Refused: w.refused, Overruled: w.overrule, Lost: w.lost, Now: w.now}
 	for _, name := range slices.Sorted(maps.Keys(w.clusters)) {
 		c := *w.clusters[name]
 		c.Part = c.Part.DeepCopy()
