@@ -97,6 +97,10 @@ func runFleet(c *cli.Context) error {
 	}
 	o := fleet.Options{Config: cfg, Binary: c.String("tapp"), Kubeconfig: c.String("kubeconfig"), Save: func(m record.Fleet) error {
 		m.At, m.Version = time.Now(), version
+		var err error
+		if m.Load, err = measure.Load(); err != nil {
+			return err
+		}
 		fmt.Fprintf(os.Stderr, "%s: %+v, %d MB\n", m.Name, m.Spread, m.Memory>>20)
 		return change(c.String("record"), func(f *record.File) { f.AddFleet(m) })
 	}}

@@ -54,3 +54,16 @@ func field(path, name string) (string, error) {
 	}
 	return "", nil
 }
+
+// Load of the machine in the last minute: how many processes ran or wanted to.
+func Load() (float64, error) {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0, fmt.Errorf("reading the load of the machine: %w", err)
+	}
+	var load float64
+	if _, err := fmt.Sscan(string(text), &load); err != nil {
+		return 0, fmt.Errorf("reading the load of the machine: %w", err)
+	}
+	return load, nil
+}

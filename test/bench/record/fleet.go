@@ -31,6 +31,8 @@ type Fleet struct {
 	Spread
 	// Memory is the most that the controller's process had resident, in bytes.
 	Memory int64 `json:"memory,omitempty"`
+	// Load of the machine then, beside its cores: above them, others had a part of it.
+	Load float64 `json:"load,omitempty"`
 	// Writes to the members while nothing changed.
 	Writes int `json:"writes,omitempty"`
 }

@@ -39,7 +39,7 @@ func (d data) fleetGoals() []goal {
 
 // fleets is what was measured of a fleet.
 func (d data) fleets() string {
-	t := &table{head: []string{"what", "members", "AppSets", "shortest", "median", "longest", "of", "memory", "writes"}}
+	t := &table{head: []string{"what", "members", "AppSets", "shortest", "median", "longest", "of", "memory", "writes", "load"}}
 	for _, f := range fleetNames() {
 		m, ok := d.FindFleet(f.name)
 		if !ok {
@@ -50,7 +50,7 @@ func (d data) fleets() string {
 			memory = fmt.Sprintf("%d MB", m.Memory>>20)
 		}
 		seconds := func(s float64) string { return fmt.Sprintf("%.2f s", s) }
-		t.add(f.what, fmt.Sprint(m.Members), fmt.Sprint(m.AppSets), seconds(m.Least), seconds(m.Median), seconds(m.Most), fmt.Sprint(m.Count), memory, fmt.Sprint(m.Writes))
+		t.add(f.what, fmt.Sprint(m.Members), fmt.Sprint(m.AppSets), seconds(m.Least), seconds(m.Median), seconds(m.Most), fmt.Sprint(m.Count), memory, fmt.Sprint(m.Writes), fmt.Sprintf("%.1f", m.Load))
 	}
 	return t.String()
 }
