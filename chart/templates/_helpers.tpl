@@ -88,6 +88,22 @@ selfManaged
 {{- end -}}
 {{- end -}}
 
+{{/* How many seconds before its end a certificate should have been renewed: half of what cert-manager renews it before; selfManaged renews
+its certificates of 7 days two days before their end; a provided one is somebody's to renew. */}}
+{{- define "tapp.certificateSeconds" -}}
+{{- $mode := include "tapp.tlsMode" . -}}
+{{- $before := .Values.tls.certManager.renewBefore -}}
+{{- if .Values.metrics.prometheusRule.certificateDays -}}
+{{- mul .Values.metrics.prometheusRule.certificateDays 86400 -}}
+{{- else if eq $mode "provided" -}}
+{{- mul 14 86400 -}}
+{{- else if and (eq $mode "certManager") (regexMatch "^[0-9]+h$" $before) -}}
+{{- mul (trimSuffix "h" $before | int64) 1800 -}}
+{{- else -}}
+{{- 86400 -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The Secret that is mounted, where one is. */}}
 {{- define "tapp.tlsSecretName" -}}
 {{- if eq (include "tapp.tlsMode" .) "provided" -}}

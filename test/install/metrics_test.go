@@ -23,6 +23,7 @@ func TestMetrics(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), need(t, "promtool"), "check", "rules", rules).CombinedOutput(); err != nil {
 		t.Errorf("promtool: %v\n%s", err, out)
 	}
+	firing(t, rules)
 	install(t)
 	rolledOut(t)
 	r.answers()
@@ -58,6 +59,22 @@ func TestMetrics(t *testing.T) {
 	healthyRules(t, p)
 }
 
+// firing: which alerts fire on a good day and on a bad one.
+func firing(t *testing.T, rules string) {
+	t.Helper()
+	cases, err := os.ReadFile(filepath.Join("testdata", "alerts.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(filepath.Dir(rules), "alerts.yaml") // it names the rules beside it
+	if err := os.WriteFile(file, cases, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), need(t, "promtool"), "test", "rules", file).CombinedOutput(); err != nil {
+		t.Errorf("promtool: %v\n%s", err, out)
+	}
+}
+
 // healthyRules: Prometheus can evaluate every rule.
 func healthyRules(t *testing.T, p *prometheus) {
 	t.Helper()
@@ -70,12 +87,14 @@ func healthyRules(t *testing.T, p *prometheus) {
 		if err := p.get(ctx, "/api/v1/rules", &data); err != nil {
 			return err
 		}
-		if len(data.Groups) != 1 || len(data.Groups[0].Rules) < 10 {
+		if len(data.Groups) != 2 || len(data.Groups[0].Rules) < 10 || len(data.Groups[1].Rules) != 9 {
 			return fmt.Errorf("Prometheus has the rules %+v", data)
 		}
-		for _, r := range data.Groups[0].Rules {
-			if r.Health != "ok" {
-				return fmt.Errorf("%s: %s %s", r.Name, r.Health, r.LastError)
+		for _, group := range data.Groups {
+			for _, r := range group.Rules {
+				if r.Health != "ok" {
+					return fmt.Errorf("%s: %s %s", r.Name, r.Health, r.LastError)
+				}
 			}
 		}
 		return nil
