@@ -176,7 +176,7 @@ fleet-test: build bin/devcluster ## Test the fleet: a hub and three member clust
 
 .PHONY: release-test
 release-test: build bin/devcluster ## Test charts and releases beside the helm program, with public charts, on simulated nodes.
-	@$(call on_cluster,release,--nodes sim --sim 2,./test/release/...)
+	@$(call on_cluster,release,--nodes sim --sim 2,-parallel 6 ./test/release/...)
 
 .PHONY: api-test
 api-test: need-go bin/devcluster ## Test `tapp api` against a real API server: rights, streams, faults; on simulated nodes.
@@ -231,9 +231,9 @@ bench: build bin/devcluster ## Measure TApp beside StatefulSet and a bare client
 	@$(MAKE) bench-report
 
 .PHONY: bench-micro
-bench-micro: need-go ## Measure the planner, admission and the rendering of charts alone.
+bench-micro: need-go ## Measure the planners, admission and the rendering of charts alone.
 	@mkdir -p dist
-	@go test -run '^$$' -bench . -benchmem ./plan/tapp ./webhook/tapp ./helm/engine | tee dist/bench-micro
+	@go test -run '^$$' -bench . -benchmem ./plan/tapp ./plan/release ./webhook/tapp ./helm/engine | tee dist/bench-micro
 	@go run ./test/bench micro --record '$(RECORD)' dist/bench-micro
 
 .PHONY: bench-report

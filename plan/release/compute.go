@@ -144,6 +144,7 @@ func (c *computation) converge() {
 // foreign notes that the release is somebody else's.
 func (c *computation) foreign(last *Record) {
 	c.plan.Taken = true
+	c.poll(RecordRef(c.in.Name))
 	whose := "helm made it by hand, or another controller"
 	if last.Owner != "" {
 		whose = "an AdvDeployment with another UID made it"

@@ -127,6 +127,7 @@ func (c *computation) owns(o *unstructured.Unstructured) bool {
 // taken notes that somebody else has the name of an object.
 func (c *computation) taken(ref Ref, o *unstructured.Unstructured) {
 	c.plan.Taken = true
+	c.poll(ref)
 	whose := "no release has it"
 	if name := o.GetAnnotations()[annotationReleaseName]; name != "" {
 		whose = fmt.Sprintf("it is of release %s in namespace %s", name, o.GetAnnotations()[annotationReleaseNamespace])

@@ -274,4 +274,16 @@ func TestPolls(t *testing.T) {
 	if p = w.run(); len(p.Polls) > 0 || !p.Numbers.Settled {
 		t.Errorf("it polls %v: %+v", p.Polls, p.Numbers)
 	}
+
+	// What somebody else has may be given to the release, or go.
+	ref := Ref{"v1", "ConfigMap", "shop", "web"}
+	w = newWorld(t, &Rendered{Objects: objects(t, config)})
+	w.objects[ref] = &unstructured.Unstructured{Object: objects(t, config)[0].Content}
+	if p = w.run(); len(p.Polls) != 1 || p.Polls[0] != ref {
+		t.Errorf("it polls %v", p.Polls)
+	}
+	w.records[4] = Record{Version: 4, Status: Deployed, Loaded: true}
+	if p = w.run(); len(p.Polls) != 1 || p.Polls[0] != RecordRef("web") {
+		t.Errorf("it polls %v", p.Polls)
+	}
 }

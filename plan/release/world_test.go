@@ -17,7 +17,7 @@ import (
 
 // world is a cluster with one release: it does what a plan says, and remembers it.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	in      Input
 	chart   *Rendered
 	objects map[Ref]*unstructured.Unstructured
@@ -28,7 +28,7 @@ type world struct {
 	settle func(ref Ref, o *unstructured.Unstructured)
 }
 
-func newWorld(t *testing.T, chart *Rendered) *world {
+func newWorld(t testing.TB, chart *Rendered) *world {
 	w := &world{t: t, chart: chart, objects: map[Ref]*unstructured.Unstructured{}, records: map[int]Record{}}
 	w.in = Input{
 		Name: "web", Namespace: "shop", Owner: "uid-1", OwnerName: "app", Account: "tapp-release", History: 2, Now: time.Unix(1800000000, 0),

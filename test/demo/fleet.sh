@@ -130,6 +130,22 @@ quiet hub kubectl wait appsets --all --for=condition=Ready --timeout=120s
 on hub kubectl get as
 on member2 kubectl get ad,tapp,statefulset,deployment
 
+step "A Helm chart in all of them: each podSet is a release, which helm knows"
+for name in "${members[@]}"; do
+	# By whose rights charts are applied: somebody of the member says so, once for each namespace.
+	KUBECONFIG=$state/$name/kubeconfig kubectl create rolebinding tapp-release --clusterrole=admin --serviceaccount=default:tapp-release \
+		--dry-run=client --output yaml | quiet "$name" kubectl apply --filename -
+done
+charts=$(mktemp -d)
+quiet hub helm create "$charts/shop"
+quiet hub helm package "$charts/shop" --destination "$charts"
+sed "s|ARCHIVE|$(base64 -w 0 "$charts"/shop-*.tgz)|" $here/release.yaml | on hub kubectl apply --server-side --filename -
+rm -rf "$charts"
+quiet hub kubectl wait as/shop --for=condition=Ready --timeout=120s
+on hub kubectl get as shop
+on member1 helm list
+on member1 helm get values shop-blue
+
 step "A member is cut off: it is silent, not empty and not well"
 bin/devcluster stop --dir "$state/member2" kube-apiserver >/dev/null
 quiet hub kubectl wait as/bbcc-inplaceset --for=condition=ClustersReachable=False --timeout=120s
