@@ -212,6 +212,22 @@ func followClaims(s *spec, now *clock, l *claims, all []*instance) (growing []cl
 	return growing
 }
 
+// keepClaims takes a TApp that is being deleted off the claims that its policy keeps: one
+// that was set just before has not reached all of them. The garbage collector may be
+// faster. What it has begun to delete cannot be kept.
+func keepClaims(s *spec, l *claims, all []*instance) {
+	if s.ownsClaims() {
+		return
+	}
+	for _, i := range all {
+		for _, c := range l.own {
+			if c.id == i.id && c.DeletionTimestamp == nil {
+				s.followOwner(i, c)
+			}
+		}
+	}
+}
+
 // label gives the claims of running pods that were not observed the label by which
 // they are: tkestack/tapp did not label claims.
 func (l *claims) label(c *clock, all []*instance) {

@@ -38,6 +38,8 @@ func Compute(in Input) Plan {
 		problems = heldProblems(rollOut(s, c, t, all))
 		h = keepHistory(s, c, in.Revisions)
 		h.actions = append(h.actions, pruneTemplates(s)...)
+	} else {
+		keepClaims(s, claims, all)
 	}
 	lost := followTerminating(s, c, in.Nodes, all)
 	problems = slices.Concat(s.problems, problems)

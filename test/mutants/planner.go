@@ -8,6 +8,8 @@ var planner = []mutant{
 		"(!inplace.GateOpen(i.pod) || !inplace.IsMarkedByOriginal(i.pod))", "inplace.HasGate(i.pod)"},
 	{"stamp-relabels", "rollout.go", "a pod of tkestack/tapp that gets our hash gets its template's annotations as well",
 		"		write = inplace.StampPatch\n", "		write = inplace.RelabelPatch\n"},
+	{"deleted-tapp-keeps-owning", "compute.go", "claims that are to be kept go with a TApp that is deleted just after",
+		"		keepClaims(s, claims, all)\n", ""},
 	{"old-latest-untold", "intent.go", "nobody is told that a node may run an older image of the tag latest",
 		"container != \"\" {\n			why +=", "container != \"\" && i.pod == nil {\n			why +="},
 	{"budget-off-by-one", "rollout.go", "one more than maxUnavailable is taken",
