@@ -2,6 +2,7 @@ package appset
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -152,4 +153,93 @@ func TestOneChartIsMissing(t *testing.T) {
 	change(func(s *v1beta1.AppSetSpec) { s.ClusterTopology.Clusters[0].PodSets[0].Name = "a" })
 	w.charts["dmall/none"] = Chart{Digest: digest("dd")}
 	expect("it is had", "a=dd*5 b=cc*1", "", "")
+}
+
+// documented is the example of the design that AppSets come from, but for the lines of it
+// that are placeholders.
+const documented = `
+apiVersion: workload.dmall.com/v1beta1
+kind: AppSet
+metadata:
+  name: bbcc
+  namespace: default
+spec:
+  replicas: 10
+  podSpec:
+    deployType: helm                 # helm, InPlaceSet，StatefulSet, deployment等， 目前支持helm
+    chart:                           # helm部署时生效
+      chartUrl:                      # helm仓库chart描述
+        url: dmall/springBoot        
+        chartVersion: 0.0.1
+  serviceName: inner.bbcc.dmall.com  # App 的 service 名称
+  updateStrategy:                    # 升级策略
+    upgradeType: canary|blue|green   
+    minReadySeconds: 10
+    canaryClusters:                  # 灰度部署集群拓扑
+      - tcc-bj4-dks-test-01
+    needWaitingForConfirm: true
+    paused: false
+  clusterTopology:
+    clusters:
+      - name: tcc-bj4-dks-test-01
+        meta:
+          sym-available-zone: bj4
+          sym-cluster-info: tcc-bj4-dks-test-01
+        podSets:
+          - name: bbcc-gz01b-canary
+            replicas: 1
+            version: v4
+          - name: bbcc-gz01b-blue
+            replicas: 2
+            version: v3
+          - name: bbcc-gz01b-green
+            replicas: 2      # override replicas
+            version: v3      # override version
+            meta:
+              sym-group: green
+      - name: tcc-bj5-dks-test-01
+        meta:
+          sym-available-zone: bj5
+          sym-cluster-info: tcc-bj5-dks-test-01
+        podSets:
+          - name: bbcc-gz01a-canary
+            replicas: 1
+            version: v4
+          - name: bbcc-gz01a-blue
+            replicas: 2
+            version: v3
+          - name: bbcc-gz01a-green
+            replicas: 2
+            version: v3
+`
+
+// The example of the design becomes a release for each podSet, of the same chart in both
+// clusters.
+func TestDocumentedExample(t *testing.T) {
+	w := newWorld(t, documented, "tcc-bj4-dks-test-01", "tcc-bj5-dks-test-01")
+	w.charts = map[string]Chart{"dmall/springBoot 0.0.1": {Digest: strings.Repeat("ab", 32)}}
+	for range 12 {
+		w.settle().work()
+		if w.app.Status.Rollout != nil && w.app.Status.AggrStatus.Status == v1beta1.PhaseWaitingForConfirm {
+			w.confirm()
+		}
+	}
+	w.settle().says(v1beta1.PhaseRunning, "10/10/0 v3/v4", "")
+	var got []string
+	for _, cluster := range []string{"tcc-bj4-dks-test-01", "tcc-bj5-dks-test-01"} {
+		units, _, problems := podset.Placed(w.clusters[cluster].Part)
+		if len(problems) > 0 {
+			t.Fatalf("%v", problems)
+		}
+		for _, u := range units {
+			got = append(got, fmt.Sprintf("%s %s %d %s %s %s", u.Content.DeployType, u.PodSet.Name, u.Replicas, u.Version, u.Group, u.Content.Chart.Digest[:4]))
+		}
+	}
+	want := []string{
+		"helm bbcc-gz01b-canary 1 v4 canary abab", "helm bbcc-gz01b-blue 2 v3 blue abab", "helm bbcc-gz01b-green 2 v3 green abab",
+		"helm bbcc-gz01a-canary 1 v4 canary abab", "helm bbcc-gz01a-blue 2 v3 blue abab", "helm bbcc-gz01a-green 2 v3 green abab",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
 }
