@@ -143,10 +143,16 @@ func (a *API) memberPodLog(q *request) error {
 	if err != nil {
 		return err
 	}
-	return a.writeLog(q, reader.Core, pod, func() error {
+	err = a.writeLog(q, reader.Core, pod, func() error {
 		_, _, _, err := a.memberPod(q, subresourceLog)
 		return err
 	})
+	// What is wrong with the request the caller is to know; what is wrong between the hub, the cluster
+	// and its nodes has addresses in it.
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInternalError(err) || apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && err != nil && !errors.Is(err, errSent) {
+		return memberError(q.cluster, err)
+	}
+	return err
 }
 
 // getPart shows the part of an AppSet in a cluster, as it was seen last.

@@ -38,10 +38,10 @@ type crowd struct {
 	moved chan int
 }
 
-func newCrowd() *crowd {
+func newCrowd(instances int) *crowd {
 	t := &tappv1.TApp{TypeMeta: metav1.TypeMeta{APIVersion: tappv1.SchemeGroupVersion.String(), Kind: tappv1.Kind},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "big", UID: "u", ResourceVersion: "1", Generation: 1}}
-	t.Spec.Replicas = new(int32(manyInstances))
+	t.Spec.Replicas = new(int32(instances))
 	t.Spec.Template.Labels = map[string]string{"app": "big"}
 	t.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "main:1"}}
 	return &crowd{tapp: t, moved: make(chan int)}
@@ -81,7 +81,7 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		_, _ = io.WriteString(w, `{"apiVersion":"v1","kind":"PodList","metadata":{"resourceVersion":"1"},"items":[`)
 		encoder := json.NewEncoder(w)
-		for id := range manyInstances {
+		for id := range int(*c.tapp.Spec.Replicas) {
 			if id > 0 {
 				_, _ = io.WriteString(w, ",")
 			}
@@ -112,7 +112,7 @@ func (w *waitsFor) Write(b []byte) (int, error) {
 // them, and nothing is left when all have gone.
 func TestLoad(t *testing.T) {
 	before := runtime.NumGoroutine()
-	c := newCrowd()
+	c := newCrowd(manyInstances)
 	server := httptest.NewServer(c)
 	a, err := New(t.Context(), Options{Config: &rest.Config{Host: server.URL}, Authenticator: Loopback{Token: "t"}, Authorizer: Loopback{}, Limits: Limits{Linger: time.Millisecond}})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -153,7 +154,8 @@ func (a *API) stream(q *request, t *topic, v visibility) error {
 			}
 		}
 		if err != nil {
-			if q.ctx().Err() == nil {
+			// HTTP/1 ends the context by itself when a write took too long.
+			if q.ctx().Err() == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 				a.metrics.ended.WithLabelValues("slow").Inc()
 			}
 			return errSent
