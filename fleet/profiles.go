@@ -8,16 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/fleet/kubeconfig"
 )
 
-// ClusterProfiles are the inventory of SIG Multicluster. They are read without their Go
-// types, which are no part of Kubernetes' own modules.
-var ClusterProfiles = schema.GroupVersionResource{Group: "multicluster.x-k8s.io", Version: "v1alpha1", Resource: "clusterprofiles"}
+// ClusterProfiles are read for registrations.
+var ClusterProfiles = v1beta1.ClusterProfiles()
 
 const kindClusterProfile = "ClusterProfile"
 

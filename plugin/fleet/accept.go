@@ -53,33 +53,80 @@ func (a *accept) run(ctx context.Context, name string) error {
 	if r == nil {
 		return fmt.Errorf("no cluster %s is registered in namespace %s", name, a.clusterNamespace)
 	}
-	member, err := a.member(r)
+	was := r.uid()
+	uid, server, err := a.answering(ctx, r)
 	if err != nil {
 		return err
 	}
-	uid, err := member.uid(ctx)
-	if err != nil {
-		return fmt.Errorf("cluster %s: %w", r.name, err)
-	}
-	was := r.uid()
-	if was == uid {
+	switch {
+	case r.profile != nil && was == "":
+		a.say("cluster %s is registered by the ClusterProfile %s/%s, and the one that answers next is taken for it", r.name, a.clusterNamespace, r.object)
+		return nil
+	case was == uid:
 		a.say("cluster %s is the one that was registered, with the UID %s", r.name, uid)
 		return nil
 	}
 	if err := registeredAs(all, r.name, uid); err != nil {
 		return err
 	}
-	if !a.yes {
-		a.say("Registered as %s is the cluster with the UID %s.", r.name, was)
-		a.say("What answers at %s has the UID %s.", member.config.Host, uid)
-		_, _ = fmt.Fprint(a.Streams.Out, "AppSets will be installed there anew. Is that right? [y/N] ")
-		answer, _ := bufio.NewReader(a.Streams.In).ReadString('\n')
-		if !strings.EqualFold(strings.TrimSpace(answer), "y") {
-			return errDeclined
-		}
+	if err := a.ask(r, uid, server); err != nil {
+		return err
 	}
-	metadata := map[string]any{"resourceVersion": r.meta().GetResourceVersion(), "annotations": map[string]any{v1beta1.AnnotationClusterUID: uid}}
-	if was != "" {
+	if err := a.keep(ctx, hub, r, uid); err != nil {
+		return fmt.Errorf("accepting the cluster: %w", err)
+	}
+	if uid == "" {
+		a.say("cluster %s is the one that answers next", r.name)
+		return nil
+	}
+	a.say("cluster %s is the one with the UID %s from now on", r.name, uid)
+	return nil
+}
+
+// answering is the UID of the cluster that answers, and where. By a ClusterProfile only the
+// hub's controller gets there, which has the programs that make credentials.
+func (a *accept) answering(ctx context.Context, r *registration) (uid types.UID, server string, err error) {
+	if r.profile != nil {
+		return "", "", nil
+	}
+	member, err := a.member(r)
+	if err != nil {
+		return "", "", err
+	}
+	if uid, err = member.uid(ctx); err != nil {
+		return "", "", fmt.Errorf("cluster %s: %w", r.name, err)
+	}
+	return uid, member.config.Host, nil
+}
+
+// ask whether it is right.
+func (a *accept) ask(r *registration, uid types.UID, server string) error {
+	if a.yes {
+		return nil
+	}
+	a.say("Registered as %s is the cluster with the UID %s.", r.name, r.uid())
+	if uid == "" {
+		a.say("What answers by the ClusterProfile %s is another one, or will be.", r.object)
+	} else {
+		a.say("What answers at %s has the UID %s.", server, uid)
+	}
+	_, _ = fmt.Fprint(a.Streams.Out, "AppSets will be installed there anew. Is that right? [y/N] ")
+	answer, _ := bufio.NewReader(a.Streams.In).ReadString('\n')
+	if !strings.EqualFold(strings.TrimSpace(answer), "y") {
+		return errDeclined
+	}
+	return nil
+}
+
+// keep the UID with the registration; an empty one takes it off, and the hub keeps that of
+// who answers next.
+func (a *accept) keep(ctx context.Context, hub *session, r *registration, uid types.UID) error {
+	kept := map[string]any{v1beta1.AnnotationClusterUID: nil}
+	if uid != "" {
+		kept[v1beta1.AnnotationClusterUID] = uid
+	}
+	metadata := map[string]any{"resourceVersion": r.meta().GetResourceVersion(), "annotations": kept}
+	if was := r.uid(); was != "" {
 		metadata["labels"] = map[string]any{v1beta1.LabelReplacesUID: was}
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": metadata})
@@ -87,14 +134,13 @@ func (a *accept) run(ctx context.Context, name string) error {
 		return fmt.Errorf("writing a patch: %w", err)
 	}
 	options := metav1.PatchOptions{FieldManager: manager}
-	if r.secret != nil {
+	switch {
+	case r.secret != nil:
 		_, err = hub.kube.CoreV1().Secrets(a.clusterNamespace).Patch(ctx, r.object, types.MergePatchType, patch, options)
-	} else {
+	case r.configMap != nil:
 		_, err = hub.kube.CoreV1().ConfigMaps(a.clusterNamespace).Patch(ctx, r.object, types.MergePatchType, patch, options)
+	default:
+		_, err = hub.objects.Resource(v1beta1.ClusterProfiles()).Namespace(a.clusterNamespace).Patch(ctx, r.object, types.MergePatchType, patch, options)
 	}
-	if err != nil {
-		return fmt.Errorf("accepting the cluster: %w", err)
-	}
-	a.say("cluster %s is the one with the UID %s from now on", r.name, uid)
-	return nil
+	return err
 }

@@ -33,15 +33,20 @@ const (
 	tokenEvery = 100 * time.Millisecond
 )
 
-// admit makes the hub's account in a member, with the rights that it needs and no more.
-func admit(ctx context.Context, member *session, pods bool) error {
+// admit makes the hub's account in a member, with the rights that it needs and no more: in
+// these namespaces, or, if there are none, in all.
+func admit(ctx context.Context, member *session, namespaces []string, pods bool) error {
 	options := metav1.ApplyOptions{FieldManager: manager, Force: true}
 	core, rbac := member.kube.CoreV1(), member.kube.RbacV1()
 	if _, err := core.ServiceAccounts(accountNamespace).Apply(ctx, corev1ac.ServiceAccount(accountName, accountNamespace), options); err != nil {
 		return fmt.Errorf("making the hub's account: %w", err)
 	}
+	verbs := []string{"get", "list", "watch"}
+	if len(namespaces) == 0 {
+		verbs = append(verbs, writeVerbs()...)
+	}
 	rules := []*rbacv1ac.PolicyRuleApplyConfiguration{
-		rbacv1ac.PolicyRule().WithAPIGroups(v1beta1.GroupName).WithResources("advdeployments").WithVerbs("get", "list", "watch", "create", "patch", "delete"),
+		rbacv1ac.PolicyRule().WithAPIGroups(v1beta1.GroupName).WithResources("advdeployments").WithVerbs(verbs...),
 		rbacv1ac.PolicyRule().WithAPIGroups("").WithResources("namespaces").WithResourceNames(metav1.NamespaceSystem).WithVerbs("get"),
 		rbacv1ac.PolicyRule().WithNonResourceURLs("/readyz", "/livez").WithVerbs("get"),
 	}
@@ -51,6 +56,9 @@ func admit(ctx context.Context, member *session, pods bool) error {
 	role := rbacv1ac.ClusterRole(accountName).WithRules(rules...)
 	if _, err := rbac.ClusterRoles().Apply(ctx, role, options); err != nil {
 		return fmt.Errorf("making the hub's role: %w", err)
+	}
+	if err := admitIn(ctx, member, namespaces); err != nil {
+		return err
 	}
 	if err := admitLease(ctx, member); err != nil {
 		return err

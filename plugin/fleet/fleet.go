@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -77,6 +77,7 @@ type session struct {
 	kube   kubernetes.Interface
 	// appSets of the hub.
 	appSets client.AppSetsGetter
+	objects dynamic.Interface
 }
 
 func connect(config *rest.Config) (*session, error) {
@@ -88,7 +89,11 @@ func connect(config *rest.Config) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	return &session{config, kube, appSets}, nil
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return &session{config, kube, appSets, objects}, nil
 }
 
 // hub is what the common flags lead to.
@@ -111,77 +116,6 @@ func (s *session) uid(ctx context.Context) (types.UID, error) {
 	return system.UID, nil
 }
 
-// registration of a cluster.
-type registration struct {
-	// name is folded, and object is that of the Secret or ConfigMap.
-	name, object string
-	secret       *corev1.Secret
-	configMap    *corev1.ConfigMap
-}
-
-func (r *registration) meta() metav1.Object {
-	if r.secret != nil {
-		return r.secret
-	}
-	return r.configMap
-}
-
-// uid of the cluster that it was registered with; empty: nobody has been there yet.
-func (r *registration) uid() types.UID {
-	return types.UID(r.meta().GetAnnotations()[v1beta1.AnnotationClusterUID])
-}
-
-func (r *registration) kind() string {
-	if r.secret != nil {
-		return "Secret"
-	}
-	return "ConfigMap"
-}
-
-func (r *registration) value(key string) string {
-	if r.secret != nil {
-		return string(r.secret.Data[key])
-	}
-	return r.configMap.Data[key]
-}
-
-// kubeconfig as the hub's controller finds it.
-func (r *registration) kubeconfig() []byte {
-	text := r.value(v1beta1.KeyKubeconfig)
-	if text == "" && r.meta().GetLabels()[v1beta1.LabelRuntime] == "true" {
-		text = r.value(v1beta1.KeyKubeconfigRuntime)
-	}
-	return []byte(text)
-}
-
-// registrations of the hub, those that count before others of the same name.
-func (c *common) registrations(ctx context.Context, hub *session) ([]registration, error) {
-	var out []registration
-	known := map[types.UID]bool{}
-	owned, runtime := v1beta1.LabelOwner+"="+v1beta1.OwnerLegacy, v1beta1.LabelRuntime+"=true"
-	for _, label := range []string{owned, runtime} {
-		secrets, err := hub.kube.CoreV1().Secrets(c.clusterNamespace).List(ctx, metav1.ListOptions{LabelSelector: label})
-		if err != nil {
-			return nil, fmt.Errorf("listing the registrations: %w", err)
-		}
-		for i := range secrets.Items {
-			if s := &secrets.Items[i]; !known[s.UID] {
-				known[s.UID] = true
-				out = append(out, registration{name: v1beta1.FoldClusterName(s.Name), object: s.Name, secret: s})
-			}
-		}
-	}
-	configMaps, err := hub.kube.CoreV1().ConfigMaps(c.clusterNamespace).List(ctx, metav1.ListOptions{LabelSelector: owned})
-	if err != nil {
-		return nil, fmt.Errorf("listing the registrations: %w", err)
-	}
-	for i := range configMaps.Items {
-		m := &configMaps.Items[i]
-		out = append(out, registration{name: v1beta1.FoldClusterName(m.Name), object: m.Name, configMap: m})
-	}
-	return out, nil
-}
-
 // find the registration of a cluster; nil: there is none.
 func find(all []registration, cluster string) *registration {
 	for i := range all {
@@ -194,6 +128,9 @@ func find(all []registration, cluster string) *registration {
 
 // member connects to a registered cluster as the hub's controller does.
 func (c *common) member(r *registration) (*session, error) {
+	if r.profile != nil {
+		return nil, fmt.Errorf("cluster %s is registered by a ClusterProfile: the programs that make its credentials are the hub's controller's", r.name)
+	}
 	config, err := kubeconfig.Judge(r.kubeconfig(), c.allowLocal)
 	if err != nil {
 		return nil, fmt.Errorf("the kubeconfig of cluster %s is not used: %w", r.name, err)

@@ -26,6 +26,7 @@ type join struct {
 	*common
 	hubKubeconfig, hubContext string
 	server                    string
+	namespaces                []string
 	replace                   bool
 	pods                      bool
 }
@@ -41,9 +42,15 @@ The common flags, such as --context, name the cluster. The hub is the current co
 the kubeconfig, or what --hub-context and --hub-kubeconfig name. In the cluster an account
 is made with the few rights that the hub needs; on the hub a Secret with its kubeconfig.
 Again, it renews both, and revokes the token
-that the hub had before.`,
+that the hub had before.
+
+With --namespaces the hub can write in these namespaces alone; an AppSet of another one
+says that it is refused. Without it, again, the hub can write in all.`,
 		Example: `  # the cluster of the context shanghai, with the hub of the current context
-  kubectl tapp fleet join shanghai --context shanghai`,
+  kubectl tapp fleet join shanghai --context shanghai
+
+  # which lets the hub write in two namespaces alone
+  kubectl tapp fleet join shanghai --context shanghai --namespaces shop,pay`,
 		Args: all.one,
 		RunE: func(c *cobra.Command, args []string) error { return j.run(c.Context(), args[0]) },
 	}
@@ -51,6 +58,7 @@ that the hub had before.`,
 	c.Flags().StringVar(&j.hubContext, "hub-context", "", "Context of the hub; default: the current one")
 	c.Flags().StringVar(&j.server, "server-address", "", "Address by which the hub reaches the cluster's API server; default: that of the kubeconfig")
 	c.Flags().BoolVar(&j.pods, "pods", false, "Let the hub read pods, their events and their logs in the cluster: tapp api shows them")
+	c.Flags().StringSliceVar(&j.namespaces, "namespaces", nil, "Namespaces of the cluster in which the hub may write; default: all")
 	c.Flags().BoolVar(&j.replace, "replace", false, "Let the cluster take the place of another one that is registered under this name")
 	return c
 }
@@ -77,7 +85,10 @@ func (j *join) run(ctx context.Context, name string) error {
 	if _, err := j.kubeconfigOf(member, []byte("judged before there is one")); err != nil {
 		return fmt.Errorf("cluster %s: %w", name, err)
 	}
-	if err := admit(ctx, member, j.pods); err != nil {
+	if err := exist(ctx, member, j.namespaces); err != nil {
+		return fmt.Errorf("cluster %s: %w", name, err)
+	}
+	if err := admit(ctx, member, j.namespaces, j.pods); err != nil {
 		return fmt.Errorf("cluster %s: %w", name, err)
 	}
 	token, tokenName, err := newToken(ctx, member, c.hub)
@@ -149,6 +160,9 @@ func (j *join) check(ctx context.Context, name string, hub, member *session) (*c
 	if r := find(all, name); r != nil {
 		if r.configMap != nil {
 			return nil, fmt.Errorf("cluster %s is registered by the ConfigMap %s/%s: move it into a Secret first, by kubectl tapp fleet secure %s", name, j.clusterNamespace, r.object, name)
+		}
+		if r.profile != nil {
+			return nil, fmt.Errorf("cluster %s is registered by the ClusterProfile %s/%s already: choose another name", name, j.clusterNamespace, r.object)
 		}
 		c.object, c.was, c.replaces = r.object, r.uid(), r.meta().GetLabels()[v1beta1.LabelReplacesUID]
 	} else if err := j.nameIsFree(ctx, hub, name); err != nil {

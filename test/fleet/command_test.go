@@ -81,6 +81,29 @@ func TestCommands(t *testing.T) {
 		t.Errorf("the hub may read Secrets of a member:\n%s", got)
 	}
 
+	// In some namespaces alone: what is in others is refused, and told.
+	r.on(m).Kubectl("create", "namespace", r.ns+"-other")
+	hub.Kubectl("create", "namespace", r.ns+"-other")
+	if got, want := run(m, "", "join", "member1", in, "--namespaces=nowhere"), "error: cluster member1: it has no namespace nowhere: make it first, by kubectl create namespace nowhere\n(failed)"; got != want {
+		t.Errorf("join: %s", got)
+	}
+	if err := r.join(t.Context(), m, "--namespaces", r.ns); err != nil {
+		t.Fatal(err)
+	}
+	hub.KubectlWith(app("shop", "InPlaceSet", "v1", 2, "member1"), "apply", "--namespace", r.ns+"-other", "--filename", "-")
+	r.shows(r.hub, "True Refused", "get", "as", "shop", "--namespace="+r.ns+"-other", stalled)
+	hub.KubectlWith(app("here", "InPlaceSet", "v1", 2, "member1"), "apply", "--filename", "-")
+	r.shows(r.hub, "Running 3 3 v1", "get", "as", "here", columns)
+	hub.Kubectl("delete", "as", "here", "--timeout=120s")
+	if err := r.join(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	r.shows(r.hub, "Running 3 3 v1", "get", "as", "shop", "--namespace="+r.ns+"-other", columns)
+	hub.Kubectl("delete", "as", "shop", "--namespace", r.ns+"-other", "--timeout=120s")
+	if got := r.on(m).Kubectl("get", "rolebindings", "--all-namespaces", "--field-selector=metadata.name=tapp-fleet-parts", "--output=name"); got != "" {
+		t.Errorf("left of the rights in one namespace: %s", got)
+	}
+
 	// Out of a ConfigMap: the fleet goes on meanwhile.
 	hub.KubectlWith(app("shop", "InPlaceSet", "v1", 2, "member1"), "apply", "--filename", "-")
 	r.shows(r.hub, "Running 3 3 v1", "get", "as", "shop", columns)
@@ -109,6 +132,34 @@ func TestCommands(t *testing.T) {
 	}
 	hub.KubectlWith(app("shop", "InPlaceSet", "v2", 2, "member1"), "apply", "--filename", "-")
 	r.shows(r.hub, "Running 3 3 v2", "get", "as", "shop", columns)
+
+	// A ClusterProfile registers a cluster that only the controller gets to.
+	hub.KubectlWith(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "clusterprofiles.multicluster.x-k8s.io",
+		"annotations": {"api-approved.kubernetes.io": "unapproved, for a test"}},
+		"spec": {"group": "multicluster.x-k8s.io", "scope": "Namespaced", "names": {"kind": "ClusterProfile", "plural": "clusterprofiles"},
+		"versions": [{"name": "v1alpha1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}`,
+		"apply", "--filename", "-")
+	hub.Kubectl("wait", "--for=condition=Established", "crd/clusterprofiles.multicluster.x-k8s.io", "--timeout=60s")
+	defer hub.Kubectl("delete", "crd", "clusterprofiles.multicluster.x-k8s.io")
+	hub.KubectlWith(`{"apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ClusterProfile", "metadata": {"name": "far", "annotations": {"workload.dmall.com/cluster-uid": "BEFORE"}}}`,
+		"create", "--namespace", releaseSpace, "--filename", "-")
+	if got, want := run(r.hub, "", "clusters", "--output", "name"), "far\nmember1\nmember2\nmember3\n"; got != want {
+		t.Errorf("clusters: %q", got)
+	}
+	if got, want := run(m, "", "join", "far", in), "error: cluster far is registered by the ClusterProfile tapp-system/far already: choose another name\n(failed)"; got != want {
+		t.Errorf("join: %s", got)
+	}
+	if got, want := run(r.hub, "n\n", "accept", "far"), "Registered as far is the cluster with the UID BEFORE.\nWhat answers by the ClusterProfile far is another one, or will be.\n"+
+		"AppSets will be installed there anew. Is that right? [y/N] error: nothing was changed\n(failed)"; got != want {
+		t.Errorf("accept: %s", got)
+	}
+	if got, want := run(r.hub, "", "accept", "far", "--yes"), "cluster far is the one that answers next\n"; got != want {
+		t.Errorf("accept: %s", got)
+	}
+	r.shows(r.hub, "BEFORE", "get", "clusterprofile", "far", "--namespace="+releaseSpace, `--output=jsonpath={.metadata.annotations.workload\.dmall\.com/cluster-uid}{.metadata.labels.workload\.dmall\.com/replaces-uid}`)
+	if got, want := run(r.hub, "", "accept", "far"), "cluster far is registered by the ClusterProfile tapp-system/far, and the one that answers next is taken for it\n"; got != want {
+		t.Errorf("accept: %s", got)
+	}
 
 	// Another cluster under the name.
 	if err := r.register(t.Context(), m.name, other.registration); err != nil {

@@ -29,6 +29,12 @@ func AddToScheme(s *runtime.Scheme) error {
 // AppSets is the resource of the kind AppSet.
 func AppSets() schema.GroupVersionResource { return SchemeGroupVersion.WithResource("appsets") }
 
+// ClusterProfiles is the resource of the inventory of SIG Multicluster. They are read without
+// their Go types, which are no part of Kubernetes' own modules.
+func ClusterProfiles() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "multicluster.x-k8s.io", Version: "v1alpha1", Resource: "clusterprofiles"}
+}
+
 // AdvDeployments is the resource of the kind AdvDeployment.
 func AdvDeployments() schema.GroupVersionResource {
 	return SchemeGroupVersion.WithResource("advdeployments")
