@@ -70,7 +70,7 @@ func newAppSets(s setup) (kindController, error) {
 		if err != nil {
 			return nil, fmt.Errorf("making a client of ClusterProfiles: %w", err)
 		}
-		known.Profiles = inventory.Resource(fleet.ClusterProfiles).Namespace(namespace)
+		known.Profiles = inventory.Resource(v1beta1.ClusterProfiles()).Namespace(namespace)
 	}
 	if c.Checks != nil {
 		known.Checks = c.Checks

@@ -14,9 +14,6 @@ import (
 	"tkestack.io/tapp/fleet/kubeconfig"
 )
 
-// ClusterProfiles are read for registrations.
-var ClusterProfiles = v1beta1.ClusterProfiles()
-
 const kindClusterProfile = "ClusterProfile"
 
 // profileStatus is what is read of a ClusterProfile's status.
@@ -36,7 +33,7 @@ func fromProfile(o *unstructured.Unstructured, providers kubeconfig.Providers, a
 	r := &registration{
 		name: v1beta1.FoldClusterName(o.GetName()), uid: types.UID(o.GetAnnotations()[v1beta1.AnnotationClusterUID]),
 		from: corev1.ObjectReference{
-			APIVersion: ClusterProfiles.GroupVersion().String(), Kind: kindClusterProfile,
+			APIVersion: v1beta1.ClusterProfiles().GroupVersion().String(), Kind: kindClusterProfile,
 			Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
 		},
 		meta: map[string]string{},

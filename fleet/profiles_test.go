@@ -57,7 +57,7 @@ func TestProfiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Profiles, o.Providers = inventory.Resource(ClusterProfiles).Namespace("clusters"), plugin(t)
+		o.Profiles, o.Providers = inventory.Resource(v1beta1.ClusterProfiles()).Namespace("clusters"), plugin(t)
 	})
 	r.until("synced", r.HasSynced)
 	hub.put("clusterprofiles/clusters/Gz_1", profile("Gz_1", member, nil))
@@ -98,7 +98,7 @@ func TestNoProfiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Profiles, o.Providers = inventory.Resource(ClusterProfiles).Namespace("clusters"), plugin(t)
+		o.Profiles, o.Providers = inventory.Resource(v1beta1.ClusterProfiles()).Namespace("clusters"), plugin(t)
 	})
 	r.register("m", member.kubeconfig("x"))
 	r.until("ready", r.state("m", v1beta1.ClusterReady, ""))

@@ -106,7 +106,7 @@ func (s *sources) waitForSync(ctx context.Context) bool {
 		bounded, cancel := context.WithTimeout(ctx, settleWithin)
 		defer cancel()
 		if !toolscache.WaitForCacheSync(bounded.Done(), s.profiles.HasSynced) {
-			klog.FromContext(ctx).Info("ClusterProfiles cannot be listed; clusters that they register are not known", "resource", ClusterProfiles.String())
+			klog.FromContext(ctx).Info("ClusterProfiles cannot be listed; clusters that they register are not known", "resource", v1beta1.ClusterProfiles().String())
 		}
 	}
 	return ctx.Err() == nil
