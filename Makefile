@@ -42,6 +42,12 @@ image: need-go ## Build dist/tapp-image.tar, the container image for PLATFORMS (
 	@cd tools && go run ./image -source .. -version '$(VERSION)' -revision "$$(git rev-parse HEAD 2>/dev/null || true)" \
 	  -platforms '$(PLATFORMS)' -archive ../dist/tapp-image.tar -sbom ../dist/tapp-sbom.json
 
+.PHONY: release
+release: need-go ## Build all of a release into dist/: the image with its SBOM and licences, the chart and its OCI artifact, SHA256SUMS.
+	@cd tools && go run ./image -release -source .. -version '$(VERSION)' -revision "$$(git rev-parse HEAD 2>/dev/null || true)" \
+	  -platforms '$(PLATFORMS)' -archive ../dist/tapp-image.tar -sbom ../dist/tapp-sbom.json
+	@cd dist && sha256sum --check --quiet SHA256SUMS
+
 .PHONY: demo
 demo: PLATFORMS = $(HOST)
 demo: WITH = --cert-manager

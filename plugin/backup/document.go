@@ -60,7 +60,7 @@ func stamp(u *unstructured.Unstructured, owner string) *unstructured.Unstructure
 		notes = map[string]string{}
 	}
 	for _, of := range []string{tappv1.AnnotationRestoredFrom, tappv1.AnnotationRestoring,
-		"kubectl.kubernetes.io/last-applied-configuration", "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller"} {
+		"kubectl.kubernetes.io/last-applied-configuration", "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller", "volume.kubernetes.io/selected-node"} {
 		delete(notes, of)
 	}
 	notes[annotationUID] = string(u.GetUID())

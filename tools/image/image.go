@@ -73,7 +73,15 @@ func (o options) image(p program) (v1.Image, error) {
 		return nil, fmt.Errorf("program: %w", err)
 	}
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	image, err := mutate.AppendLayers(base, roots, tapp)
+	layers := []v1.Layer{roots}
+	if len(o.licences) > 0 {
+		texts, err := layer(file{name: licencesFile, mode: 0o644, content: o.licences})
+		if err != nil {
+			return nil, fmt.Errorf("licences: %w", err)
+		}
+		layers = append(layers, texts)
+	}
+	image, err := mutate.AppendLayers(base, append(layers, tapp)...)
 	if err != nil {
 		return nil, fmt.Errorf("add layers: %w", err)
 	}
@@ -159,6 +167,23 @@ func (o options) writeArchive(index v1.ImageIndex, dir string) error {
 	if err := path.AppendIndex(index, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": o.version})); err != nil {
 		return fmt.Errorf("layout: %w", err)
 	}
+	return o.pack(dir)
+}
+
+// writeImage is writeArchive for what is no index.
+func (o options) writeImage(image v1.Image, dir string) error {
+	path, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return fmt.Errorf("layout: %w", err)
+	}
+	if err := path.AppendImage(image, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": o.version})); err != nil {
+		return fmt.Errorf("layout: %w", err)
+	}
+	return o.pack(dir)
+}
+
+// pack a directory into the archive.
+func (o options) pack(dir string) error {
 	out, err := os.Create(o.archive)
 	if err != nil {
 		return fmt.Errorf("archive: %w", err)

@@ -3,7 +3,7 @@
 //
 //	image --source DIR --version V --revision COMMIT --platforms LIST --archive FILE --sbom FILE
 //
-// The image holds one static program, the roots of trust of public certificate authorities, and nothing else: no shell, no
+// The image holds one static program, the roots of trust of public certificate authorities, the licences of what is linked, and nothing else: no shell, no
 // package manager. It runs as a user without a name. No clock goes in: equal sources, built by equal versions of Go, give
 // equal digests.
 package main
@@ -32,6 +32,9 @@ type options struct {
 	version, revision string // of the source
 	platforms         string // separated by commas
 	archive, sbom     string // files to write
+	// release: the chart, the licences by themselves and checksums are written beside the archive.
+	release  bool
+	licences []byte // of what is linked; empty: the image has none
 }
 
 func main() {
@@ -52,6 +55,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&o.platforms, "platforms", platforms, "platforms, separated by commas")
 	flags.StringVar(&o.archive, "archive", "dist/tapp-image.tar", "file for the image")
 	flags.StringVar(&o.sbom, "sbom", "dist/tapp-sbom.json", "file for the list of what is in it")
+	flags.BoolVar(&o.release, "release", false, "write the chart, its OCI artifact, the licences and SHA256SUMS beside the archive, too")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -71,6 +75,9 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		programs = append(programs, p)
+	}
+	if o.licences, err = o.readLicences(ctx, platformsOf(programs)); err != nil {
+		return err
 	}
 	index, err := o.index(programs)
 	if err != nil {
@@ -92,7 +99,35 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	fmt.Printf("%s  tapp:%s for %s: %s\n%s  what is in it\n", o.archive, o.version, names(programs), digest, o.sbom)
+	if o.release {
+		return o.writeRelease(dir)
+	}
 	return nil
+}
+
+// writeRelease writes what a release has beside the image and the list of what is in it.
+func (o options) writeRelease(temp string) error {
+	files, err := o.writeChart(temp)
+	if err != nil {
+		return err
+	}
+	texts := filepath.Join(filepath.Dir(o.archive), "tapp-"+licencesFile)
+	if err := os.WriteFile(texts, o.licences, 0o644); err != nil { //nolint:gosec // to be given to others
+		return fmt.Errorf("licences: %w", err)
+	}
+	sums := filepath.Join(filepath.Dir(o.archive), "SHA256SUMS")
+	if err := writeChecksums(sums, append(files, o.archive, o.sbom, texts)); err != nil {
+		return err
+	}
+	fmt.Printf("%s  the chart, to install\n%s  the chart, for a registry\n%s  licences of what is linked\n%s  checksums\n", files[0], files[1], texts, sums)
+	return nil
+}
+
+func platformsOf(programs []program) (out []v1.Platform) {
+	for _, p := range programs {
+		out = append(out, p.platform)
+	}
+	return out
 }
 
 // program is TApp compiled for one platform.
