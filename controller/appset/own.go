@@ -26,7 +26,7 @@ func (c *Controller) putOwn(ctx context.Context, v *view, o *object, own *plan.O
 	}
 	if v.app.DeletionTimestamp != nil && !slices.Contains(own.Finalizers, v1beta1.Finalizer) {
 		// A hub may have no garbage collector.
-		if err := c.forget(ctx, o, c.revisionsOf(v.app)); err != nil {
+		if _, err := c.kept(o).Forget(ctx, c.revisionsOf(v.app), nil); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -140,16 +139,19 @@ func (c *Controller) converge(ctx context.Context, v *view, o *object) (plan.Pla
 			continue
 		}
 		if p.Keep != nil {
-			if current, err := c.keep(ctx, v, o, p.Keep); err != nil || !current {
+			now, current, err := c.kept(o).Keep(ctx, p.Keep, v.revisions)
+			if err != nil || !current {
 				v.app = nil // its event is on the way
 				return p, err
 			}
+			v.revisions = now
 			continue
 		}
-		if err := c.forget(ctx, o, p.Obsolete); err != nil {
+		left, err := c.kept(o).Forget(ctx, p.Obsolete, v.revisions)
+		if err != nil {
 			return p, err
 		}
-		v.revisions = slices.DeleteFunc(slices.Clone(v.revisions), func(r *appsv1.ControllerRevision) bool { return slices.Contains(p.Obsolete, r) })
+		v.revisions = left
 		actions := slices.DeleteFunc(p.Actions, func(a plan.Action) bool {
 			_, refused := v.refused[a.Cluster]
 			return refused || v.failed[a.Cluster] != nil

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/podset"
 )
 
 // Input is all that a plan depends on.
@@ -101,7 +102,7 @@ type Plan struct {
 	// Own is what to write to the AppSet itself, before all else; nil: nothing.
 	Own *Own
 	// Keep is what to store on the hub after Own, and before all else; nil: nothing.
-	Keep *Keep
+	Keep *podset.Keep
 	// Obsolete revisions, to delete.
 	Obsolete []*appsv1.ControllerRevision
 	// Actions that may all be carried out at once, after Own and Keep.
@@ -126,15 +127,6 @@ type Own struct {
 	// part has to be read live before.
 	Gone []string
 	Why  string
-}
-
-// Keep is what a rollout remembers.
-type Keep struct {
-	// Histories to create, before the record.
-	Histories []*appsv1.ControllerRevision
-	// Record to create, or with a resourceVersion to replace that very version.
-	Record *appsv1.ControllerRevision
-	Why    string
 }
 
 // Op is what to do in a cluster.

@@ -1,10 +1,8 @@
 package appset
 
 import (
-	"encoding/json"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -18,8 +16,8 @@ import (
 type progression struct {
 	in       rollout.Input
 	decision rollout.Decision
-	record   *appsv1.ControllerRevision // as stored; nil: there is none
-	revision string                     // of all units as asked for
+	ledger   podset.Ledger
+	revision string // of all units as asked for
 	// then is the AppSet with its stable contents, and its units by key; nil: nothing is
 	// known to be stable.
 	then   *v1beta1.AppSet
@@ -129,23 +127,13 @@ func labelsOf(a *v1beta1.AppSet, s *site) labels.Set {
 
 // read the record, and what is stable.
 func (p *progression) read(c *computation) {
-	for _, r := range c.in.Revisions {
-		if r.Labels[v1beta1.LabelRevision] == v1beta1.RevisionRecord {
-			p.record = r
-			record := &rollout.Record{}
-			if err := json.Unmarshal([]byte(r.Annotations[v1beta1.AnnotationRecord]), record); err == nil && record.ID != "" {
-				p.in.Record = record
-			}
-		}
-	}
-	if p.in.Record == nil || p.in.Record.Stable == "" {
+	p.ledger = podset.LedgerOf(c.app, c.in.Revisions)
+	if p.in.Record = p.ledger.Record(); p.in.Record == nil || p.in.Record.Stable == "" {
 		return
 	}
-	history := historyIn(c.in.Revisions, p.in.Record.Stable)
-	if history == nil {
-		return
+	if history := p.ledger.History(p.in.Record.Stable); history != nil {
+		p.settle(history.As(c.app, c.units))
 	}
-	p.settle(history.As(c.app, c.units))
 }
 
 // settle what is stable.
@@ -188,7 +176,7 @@ func (p *progression) before(c *computation) map[rollout.Key]string {
 		return nil
 	}
 	out := map[rollout.Key]string{}
-	history := historyIn(c.in.Revisions, p.in.Record.Revision)
+	history := p.ledger.History(p.in.Record.Revision)
 	if history == nil {
 		return out
 	}
@@ -205,20 +193,6 @@ func clusterOf(h *podset.History, name string) bool {
 	return slices.ContainsFunc(h.ClusterTopology.Clusters, func(t v1beta1.TargetCluster) bool {
 		return v1beta1.FoldClusterName(t.Name) == v1beta1.FoldClusterName(name)
 	})
-}
-
-// historyIn the revisions of an AppSet; nil: it was lost.
-func historyIn(revisions []*appsv1.ControllerRevision, name string) *podset.History {
-	for _, r := range revisions {
-		if r.Labels[v1beta1.LabelRevision] != name {
-			continue
-		}
-		out := &podset.History{}
-		if err := json.Unmarshal(r.Data.Raw, out); err == nil {
-			return out
-		}
-	}
-	return nil
 }
 
 // unit as the planner of rollouts sees it.

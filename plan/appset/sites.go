@@ -70,7 +70,7 @@ type computation struct {
 	rolling *progression
 
 	own      *Own
-	keep     *Keep
+	keep     *podset.Keep
 	obsolete []*appsv1.ControllerRevision
 	actions  []Action
 	stalls   []stall

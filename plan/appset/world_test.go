@@ -156,7 +156,7 @@ func (w *world) step() bool {
 }
 
 // store what a rollout remembers.
-func (w *world) store(k *Keep) {
+func (w *world) store(k *podset.Keep) {
 	w.Helper()
 	w.revisions = append(w.revisions, k.Histories...)
 	w.versions++

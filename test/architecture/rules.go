@@ -63,10 +63,11 @@ var rooms = []room{
 	{name: "controller/status", may: []string{"controller/write"}},
 	{name: "controller/events", may: []string{"controller/write"}},
 	{name: "controller/tapp", may: []string{"plan/tapp", "plan/inplace", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/tapp/v1", "crd/client", "process/parallel"}},
+	{name: "controller/revisions", may: []string{"controller/cache", "plan/podset", "crd/workload/v1beta1"}},
 	{name: "controller/release", may: []string{"plan/release", "plan/podset", "plan/manifest", "crd/workload/v1beta1", "helm"}},
-	{name: "controller/advdeployment", may: []string{"plan/advdeployment", "plan/manifest", "plan/podset", "plan/release", "controller/release", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/workload/v1beta1", "crd/client"}},
+	{name: "controller/advdeployment", may: []string{"plan/advdeployment", "plan/manifest", "plan/podset", "plan/release", "controller/release", "controller/revisions", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/workload/v1beta1", "crd/client"}},
 	{name: "controller/app", may: []string{"plan/app", "plan/manifest", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/app/v1", "crd/client"}},
-	{name: "controller/appset", may: []string{"plan/appset", "plan/podset", "plan/release", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/workload/v1beta1", "crd/client", "process/parallel"}},
+	{name: "controller/appset", may: []string{"plan/appset", "plan/podset", "plan/release", "plan/template", "controller/revisions", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/workload/v1beta1", "crd/client", "process/parallel"}},
 
 	// Clusters: it carries AdvDeployments, and knows no controller and no planner.
 	{name: "fleet", may: []string{"fleet/...", "controller/cache", "controller/events", "crd/client", "crd/workload/v1beta1"}},

@@ -111,6 +111,13 @@ const (
 	RevisionRecord   = "record"
 	RecordSuffix     = "-rollout"
 	AnnotationRecord = GroupName + "/rollout"
+	// LabelAdvDeploymentUID takes the place of LabelAppSetUID where an AdvDeployment that no
+	// AppSet made is rolled out, and LoneSuffix follows its name there.
+	LabelAdvDeploymentUID = GroupName + "/advdeployment-uid"
+	LoneSuffix            = "-ad"
+	// AnnotationGrant is on the children of such an AdvDeployment: how many of their instances
+	// may be out of service, and after a slash the ceiling.
+	AnnotationGrant = GroupName + "/grant"
 )
 
 // Registrations of clusters: Secrets, or ConfigMaps as in the original systems, in the
