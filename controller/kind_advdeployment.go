@@ -7,6 +7,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -23,7 +24,7 @@ import (
 
 // advDeploymentCRDs are its own, and that of the children which no cluster has by itself.
 func advDeploymentCRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	return bases.CRDs(v1beta1.KindAdvDeployment, tappv1.Kind)
+	return bases.CRDs(v1beta1.KindAdvDeployment, v1beta1.KindConfirmation, tappv1.Kind)
 }
 
 func newAdvDeployments(s setup) (kindController, error) {
@@ -100,6 +101,12 @@ func newAccess(api *rest.Config) (a *release.Access, err error) {
 func newAdvDeploymentClients(api *rest.Config) (c advdeployment.Clients, err error) {
 	if c.AdvDeployments, err = client.NewAdvDeployments(api); err != nil {
 		return c, fmt.Errorf("making a client of AdvDeployments: %w", err)
+	}
+	if c.Confirmations, err = client.NewConfirmations(api); err != nil {
+		return c, fmt.Errorf("making a client of Confirmations: %w", err)
+	}
+	if c.Apps, err = appsv1client.NewForConfig(api); err != nil {
+		return c, fmt.Errorf("making a client of revisions: %w", err)
 	}
 	if c.Children, err = dynamic.NewForConfig(api); err != nil {
 		return c, fmt.Errorf("making a client of their children: %w", err)

@@ -124,7 +124,13 @@ func appSetWebhooks(b Backend) ([]Webhook, error) {
 	get := func(ctx context.Context, namespace, name string) (*v1beta1.AppSet, error) {
 		return appSets.AppSets(namespace).Get(ctx, name, metav1.GetOptions{})
 	}
-	gates := confirmation.Webhook{AppSet: get}
+	advDeployments, err := client.NewAdvDeployments(b.API)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of AdvDeployments: %w", err)
+	}
+	gates := confirmation.Webhook{AppSet: get, AdvDeployment: func(ctx context.Context, namespace, name string) (*v1beta1.AdvDeployment, error) {
+		return advDeployments.AdvDeployments(namespace).Get(ctx, name, metav1.GetOptions{})
+	}}
 	return []Webhook{
 		{Name: "mutate.confirmation.tkestack.io", Path: "/mutate/confirmation", Mutates: true, Version: v1beta1.SchemeGroupVersion, Resources: []string{"confirmations"},
 			Handler: review.Handler("mutate-confirmation", b.Reviews, review.Decode[*v1beta1.Confirmation], gates.Mutate)},

@@ -5,6 +5,7 @@
 //	sync.go       one step of one AdvDeployment: view, plan, act, status
 //	view.go       what the planner sees, from the caches or live
 //	act.go        carries out an action
+//	keep.go       what rollouts of AdvDeployments remember that no AppSet made
 //	releases.go   Helm releases, for which controller/release reads and writes
 //	status.go     writes the status, and holds back what will soon be another one
 //
@@ -14,6 +15,8 @@
 //	advdeployments.workload.dmall.com/status    patch
 //	tapps, statefulsets, deployments, services  get list watch create patch delete
 //	horizontalpodautoscalers                    list watch
+//	controllerrevisions.apps                    get list watch create patch delete
+//	confirmations.workload.dmall.com            list watch
 //	events                                      create
 package advdeployment
 
@@ -23,8 +26,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -49,6 +54,9 @@ type Clients struct {
 	AdvDeployments client.AdvDeploymentsGetter
 	// Children are of several kinds, of which only what all have in common is read.
 	Children dynamic.Interface
+	// Apps has the ControllerRevisions.
+	Apps          appsv1client.ControllerRevisionsGetter
+	Confirmations client.ConfirmationsGetter
 }
 
 // Options of a Controller. All fields are required but those that say otherwise.
@@ -85,6 +93,9 @@ type Controller struct {
 	recorder *events.Recorder
 
 	deployments client.AdvDeploymentInformer
+	// revisions and confirmations of AdvDeployments that no AppSet made.
+	revisions     toolscache.TypedSharedIndexInformer[*appsv1.ControllerRevision]
+	confirmations client.ConfirmationInformer
 	children    map[plan.Kind]childInformer
 	autoscalers childInformer
 

@@ -71,6 +71,7 @@ func (c *Controller) makeInformers() error {
 	}
 	c.Informers = append(c.Informers, c.autoscalers)
 	errs = append(errs, handle(c.autoscalers, func(o *unstructured.Unstructured) { c.enqueueAsking(o.GetNamespace(), targetOf(o)) }))
+	errs = append(errs, c.watchRollouts())
 	return errors.Join(errs...)
 }
 

@@ -126,6 +126,11 @@ func (c *Controller) converge(ctx context.Context, v *view, o *object) (*view, p
 		if err != nil || turns > maxTurns {
 			return v, p, wrote, err
 		}
+		if done, err := c.keep(ctx, v, o, &p); err != nil || v.outdated {
+			return nil, p, wrote, err
+		} else if !done {
+			continue
+		}
 		if !v.isLive && slices.ContainsFunc(p.Actions, func(a plan.Action) bool { return a.Absent }) {
 			if v, err = c.live(ctx, v.deployment); v == nil || err != nil {
 				return nil, p, wrote, err

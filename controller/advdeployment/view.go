@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,6 +28,11 @@ type view struct {
 	isLive bool
 	// refused says why the API server did not take a child, in this sync.
 	refused map[plan.Child]string
+	// revisions and confirmations, where no AppSet made the AdvDeployment. outdated: what
+	// was stored is another one by now.
+	revisions     []*appsv1.ControllerRevision
+	confirmations []*v1beta1.Confirmation
+	outdated      bool
 	// corrected are the children that were corrected in this sync, which is tried once.
 	corrected map[plan.Child]bool
 }
@@ -41,7 +47,7 @@ func newView(d *v1beta1.AdvDeployment) *view {
 func (v *view) input(o *object, now time.Time) plan.Input {
 	return plan.Input{
 		AdvDeployment: v.deployment, Children: slices.Collect(maps.Values(v.children)), Autoscaled: v.autoscaled,
-		Overruled: o.overruled, Refused: v.refused, Now: now,
+		Overruled: o.overruled, Refused: v.refused, Revisions: v.revisions, Confirmations: v.confirmations, Now: now,
 	}
 }
 
@@ -50,6 +56,9 @@ func (v *view) Versions() map[types.UID]string {
 	out := map[types.UID]string{v.deployment.UID: v.deployment.ResourceVersion}
 	for _, o := range v.children {
 		out[o.GetUID()] = o.GetResourceVersion()
+	}
+	for _, r := range v.revisions {
+		out[r.UID] = r.ResourceVersion
 	}
 	return out
 }
@@ -94,7 +103,7 @@ func (c *Controller) cached(ctx context.Context, d *v1beta1.AdvDeployment, known
 		}
 		c.scales(v, child)
 	}
-	return v, nil
+	return v, c.remember(v)
 }
 
 // scales notes whether a child has an autoscaler.
@@ -134,7 +143,7 @@ func (c *Controller) live(ctx context.Context, d *v1beta1.AdvDeployment) (*view,
 		}
 		c.scales(v, child)
 	}
-	return v, nil
+	return v, c.rememberLive(ctx, v)
 }
 
 // look reads live what has a child's name.

@@ -67,6 +67,9 @@ func (c *computation) converge(units []podset.Unit) {
 	}
 	for i := range units {
 		u := unit{Unit: units[i], placed: &c.d.Spec.Topology.PodSets[i]}
+		if c.rolling != nil {
+			u.verdict = c.rolling.verdicts[u.PodSet.Name]
+		}
 		c.converged(&u, service, asked)
 		c.units = append(c.units, u)
 	}
@@ -82,6 +85,7 @@ func (c *computation) converge(units []podset.Unit) {
 		}
 	}
 	c.leaveReleases(asked, done)
+	c.goesOn()
 }
 
 // converged decides about the child of one podSet.
@@ -98,7 +102,11 @@ func (c *computation) converged(u *unit, service string, asked map[Child]bool) {
 	}
 	u.child = Child{kind, u.PodSet.Name}
 	asked[u.child] = true
-	u.have, u.settled = c.present(u.child, c.workloadManifest(u, service))
+	if c.rolling != nil && c.rolling.frozen[u.PodSet.Name] {
+		u.have, u.settled = c.own(u.child), true
+	} else {
+		u.have, u.settled = c.present(u.child, c.workloadManifest(u, service))
+	}
 	u.numbers = c.numbersOf(u)
 }
 

@@ -74,6 +74,9 @@ func (c *computation) workloadManifest(u *unit, service string) map[string]any {
 		annotations = map[string]string{}
 	}
 	annotations[v1beta1.AnnotationRevision], annotations[v1beta1.AnnotationVersion] = u.Hash, u.Version
+	if grant := c.grantText(u); grant != "" {
+		annotations[v1beta1.AnnotationGrant] = grant
+	}
 	have := c.own(u.child)
 	spec := map[string]any{
 		"selector":             selectorOf(u),

@@ -31,6 +31,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +39,7 @@ import (
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/podset"
 	"tkestack.io/tapp/plan/release"
+	"tkestack.io/tapp/plan/rollout"
 )
 
 // Kind of a child.
@@ -89,13 +91,22 @@ type Input struct {
 	// for, and those that have records of it. Compute says of each whose it is, and what
 	// it is to be.
 	Releases map[string]release.Input
+	// Revisions of an AdvDeployment that no AppSet made: those that have its UID in the
+	// label LabelAdvDeploymentUID.
+	Revisions []*appsv1.ControllerRevision
+	// Confirmations of the namespace.
+	Confirmations []*v1beta1.Confirmation
 	// Now is the time of the decision.
 	Now time.Time
 }
 
 // Plan is the next step for one AdvDeployment.
 type Plan struct {
-	// Actions that may all be carried out at once.
+	// Keep is what to store before all else; nil: nothing.
+	Keep *podset.Keep
+	// Obsolete revisions, to delete.
+	Obsolete []*appsv1.ControllerRevision
+	// Actions that may all be carried out at once, after Keep.
 	Actions []Action
 	// Releases are the plans for Helm releases, in the order of their names, after Actions.
 	Releases []ReleasePlan
@@ -177,6 +188,7 @@ func Compute(in Input) Plan {
 	}
 	c.invalid = len(problems) > 0
 	if !c.invalid {
+		c.roll(units)
 		c.converge(units)
 	}
 	return c.conclude()
@@ -193,6 +205,9 @@ type computation struct {
 	leftOver []Child // ours, and not asked for any more
 	actions  []Action
 	releases []ReleasePlan
+	rolling  *progression // nil: an AppSet decides how the podSets change
+	keep     *podset.Keep
+	obsolete []*appsv1.ControllerRevision
 	stalls   []stall
 	waits    []string // what is on its way
 	notes    []string // what is worth a word when all is well
@@ -208,6 +223,7 @@ type unit struct {
 	have    *unstructured.Unstructured // ours; nil: there is none
 	settled bool                       // it is as the AdvDeployment says
 	numbers numbers
+	verdict *rollout.Verdict // of the rollout that is decided here; nil: of none
 }
 
 // stall is something that needs help.

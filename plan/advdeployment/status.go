@@ -12,6 +12,8 @@ import (
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/message"
+	"tkestack.io/tapp/plan/podset"
+	"tkestack.io/tapp/plan/rollout"
 	"tkestack.io/tapp/plan/template"
 )
 
@@ -38,12 +40,16 @@ func (c *computation) conclude() Plan {
 	if !c.invalid {
 		s.AggrStatus = c.sums(&stored)
 		s.UpdateRevision = c.revision()
+		s.Rollout = nil
+		if c.rolling != nil {
+			s.UpdateRevision, s.Rollout = c.rolling.target, podset.RolloutStatus(&c.rolling.decision)
+		}
 		if c.done() {
 			s.CurrentRevision = s.UpdateRevision
 		}
 	}
 	s.AggrStatus.Status = c.phase(s, &stored)
-	p := Plan{Actions: c.actions, Releases: c.releases, Moving: len(c.waits) > 0 && len(c.stalls) == 0}
+	p := Plan{Keep: c.keep, Obsolete: c.obsolete, Actions: c.actions, Releases: c.releases, Moving: len(c.waits) > 0 && len(c.stalls) == 0}
 	c.setConditions(s)
 	if !equality.Semantic.DeepEqual(*s, stored) {
 		s.LastUpdateTime = new(metav1.NewTime(c.in.Now.Truncate(time.Second)))
@@ -53,24 +59,35 @@ func (c *computation) conclude() Plan {
 	if c.taken {
 		p.Wait = c.wait(s)
 	}
+	if c.rolling != nil && c.rolling.decision.Wait > 0 && (p.Wait == 0 || c.rolling.decision.Wait < p.Wait) {
+		p.Wait = c.rolling.decision.Wait
+	}
 	c.poll(&p)
 	return p
 }
 
 // done says whether all podSets have their content and all their instances.
 func (c *computation) done() bool {
-	return !c.invalid && len(c.stalls) == 0 && c.d.DeletionTimestamp == nil &&
+	return !c.invalid && len(c.stalls) == 0 && (c.rolling == nil || c.isIn(rollout.Done)) && c.d.DeletionTimestamp == nil &&
 		!slices.ContainsFunc(c.units, func(u unit) bool { return !u.done() })
 }
 
 // revision is the hash of what all podSets are to have.
 func (c *computation) revision() string {
-	if len(c.units) == 0 {
+	units := make([]podset.Unit, 0, len(c.units))
+	for i := range c.units {
+		units = append(units, c.units[i].Unit)
+	}
+	return revisionOf(units)
+}
+
+func revisionOf(units []podset.Unit) string {
+	if len(units) == 0 {
 		return ""
 	}
-	contents := make([]string, 0, len(c.units))
-	for i := range c.units {
-		contents = append(contents, c.units[i].PodSet.Name+"="+c.units[i].Hash)
+	contents := make([]string, 0, len(units))
+	for i := range units {
+		contents = append(contents, units[i].PodSet.Name+"="+units[i].Hash)
 	}
 	slices.Sort(contents)
 	return template.Digest([]byte(strings.Join(contents, "\n")))
@@ -82,7 +99,8 @@ func (c *computation) progress(u *unit) {
 		return
 	}
 	n := u.numbers
-	c.unseen = c.unseen || !u.settled || !n.observed
+	unborn := c.rolling != nil && u.settled && u.have == nil // its turn has not come
+	c.unseen = c.unseen || !unborn && (!u.settled || !n.observed)
 	if u.have == nil || u.have.GetDeletionTimestamp() != nil || !u.settled {
 		return // noted already
 	}
@@ -159,6 +177,14 @@ func (u *unit) status(stored *v1beta1.AdvDeploymentStatus) v1beta1.PodSetStatus 
 	if why := u.waitsFor(); why != "" && u.child.Kind != "" {
 		s.Reason, s.Message = v1beta1.ReasonProgressing, message.Cut(why, maxPodSetMessage)
 	}
+	if u.verdict != nil {
+		if !u.verdict.Progress.At.IsZero() {
+			s.ProgressedAt = new(metav1.NewTime(u.verdict.Progress.At))
+		}
+		if u.verdict.Why != "" && s.Message == "" {
+			s.Reason, s.Message = v1beta1.ReasonHeld, message.Cut(u.verdict.Why, maxPodSetMessage)
+		}
+	}
 	return s
 }
 
@@ -207,6 +233,14 @@ func (c *computation) phase(s, stored *v1beta1.AdvDeploymentStatus) v1beta1.Phas
 		return v1beta1.PhaseDeleting
 	case c.invalid:
 		return v1beta1.PhaseInvalid
+	case c.isIn(rollout.Halted):
+		return v1beta1.PhaseHalted
+	case c.isIn(rollout.RollingBack):
+		return v1beta1.PhaseRollingBack
+	case c.isIn(rollout.RolledBack):
+		return v1beta1.PhaseRolledBack
+	case c.isIn(rollout.Waiting):
+		return v1beta1.PhaseWaitingForConfirm
 	case paused:
 		return v1beta1.PhasePaused
 	case s.CurrentRevision == "" && len(c.units) > 0:

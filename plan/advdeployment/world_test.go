@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/podset"
 )
 
 // world has one AdvDeployment and its children. It carries out plans, and plays the
@@ -30,6 +32,9 @@ type world struct {
 	overruled  map[Child][]string
 	now        time.Time
 	versions   int
+	// revisions and confirmations of rollouts.
+	revisions     []*appsv1.ControllerRevision
+	confirmations []*v1beta1.Confirmation
 }
 
 func newWorld(t *testing.T, spec string) *world {
@@ -52,7 +57,8 @@ func (w *world) spec(spec string) {
 
 func (w *world) plan() Plan {
 	w.Helper()
-	in := Input{AdvDeployment: w.d.DeepCopy(), Autoscaled: w.autoscaled, Refused: w.refused, Overruled: w.overruled, Now: w.now}
+	in := Input{AdvDeployment: w.d.DeepCopy(), Autoscaled: w.autoscaled, Refused: w.refused, Overruled: w.overruled, Now: w.now,
+		Revisions: w.revisions, Confirmations: w.confirmations}
 	for _, child := range w.names() {
 		in.Children = append(in.Children, w.children[child].DeepCopy())
 	}
@@ -76,12 +82,27 @@ func (w *world) names() []Child {
 func (w *world) step() (out []string) {
 	w.Helper()
 	p := w.plan()
+	for ; p.Keep != nil; p = w.plan() {
+		w.store(p.Keep)
+	}
 	for _, a := range p.Actions {
 		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s", a.Op, strings.TrimPrefix(a.Child.String(), ` ""`))))
 		w.write(a)
 	}
 	w.d.Status = p.Status
 	return out
+}
+
+// store what a rollout remembers.
+func (w *world) store(k *podset.Keep) {
+	for _, r := range append(slices.Clone(k.Histories), k.Record) {
+		if r == k.Record {
+			w.revisions = slices.DeleteFunc(w.revisions, func(old *appsv1.ControllerRevision) bool { return old.Name == r.Name })
+		}
+		r = r.DeepCopy()
+		r.UID, r.ResourceVersion = types.UID(r.Name), w.version()
+		w.revisions = append(w.revisions, r)
+	}
 }
 
 func (w *world) version() string {

@@ -187,9 +187,9 @@ const (
 	ReasonPartStalled   = "PartStalled"
 	ReasonReachable     = "Reachable"
 	ReasonGate          = "WaitingForConfirm"
-	ReasonHalted        = "RolloutHalted"
-	ReasonRolledBack    = "RolledBack"
-	ReasonHeld          = "Held"
+	ReasonHalted        = v1beta1.ReasonHalted
+	ReasonRolledBack    = v1beta1.ReasonRolledBack
+	ReasonHeld          = v1beta1.ReasonHeld
 	// ReasonChart is the reason for a chart that cannot be had; releases have the same.
 	ReasonChart = "ChartError"
 )

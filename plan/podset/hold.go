@@ -117,7 +117,7 @@ func (h *History) As(a *v1beta1.AppSet, now []Unit) (*v1beta1.AppSet, []Unit) {
 		cluster.PodSets = podSets
 	}
 	placeReplicas(then, now)
-	units, _, problems := Units(then)
+	units, _, problems := unitsOf(then, inTopology) // the clusters are those of now
 	if len(problems) > 0 {
 		return then, nil
 	}

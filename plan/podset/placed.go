@@ -13,20 +13,7 @@ import (
 // content that the AppSet's units have, if it is the part of one. With problems there are
 // none.
 func Placed(d *v1beta1.AdvDeployment) ([]Unit, []Note, []Problem) {
-	a := &v1beta1.AppSet{ObjectMeta: d.ObjectMeta}
-	a.Spec = v1beta1.AppSetSpec{
-		Labels: d.Spec.Labels, Replicas: d.Spec.Replicas, ServiceName: d.Spec.ServiceName, PodSpec: d.Spec.PodSpec, UpdateStrategy: d.Spec.UpdateStrategy,
-	}
-	cluster := v1beta1.TargetCluster{}
-	for i := range d.Spec.Topology.PodSets {
-		placed := &d.Spec.Topology.PodSets[i]
-		p := v1beta1.PodSet{PodSetSpec: placed.PodSetSpec}
-		if placed.Chart != nil {
-			p.Chart = &v1beta1.ChartSpec{RawChart: placed.Chart.RawChart, ChartURL: placed.Chart.ChartURL}
-		}
-		cluster.PodSets = append(cluster.PodSets, p)
-	}
-	a.Spec.ClusterTopology.Clusters = []v1beta1.TargetCluster{cluster}
+	a := AsAppSet(d)
 	path := func(_, podSet string) string { return fmt.Sprintf("spec.topology.podSets[%s]", podSet) }
 	units, notes, problems := unitsOf(a, path)
 	if len(problems) > 0 {
@@ -48,6 +35,25 @@ func Placed(d *v1beta1.AdvDeployment) ([]Unit, []Note, []Problem) {
 		return nil, notes, problems
 	}
 	return units, notes, nil
+}
+
+// AsAppSet is an AppSet that asks for the same in one cluster, which has no name.
+func AsAppSet(d *v1beta1.AdvDeployment) *v1beta1.AppSet {
+	a := &v1beta1.AppSet{ObjectMeta: d.ObjectMeta}
+	a.Spec = v1beta1.AppSetSpec{
+		Labels: d.Spec.Labels, Replicas: d.Spec.Replicas, ServiceName: d.Spec.ServiceName, PodSpec: d.Spec.PodSpec, UpdateStrategy: d.Spec.UpdateStrategy,
+	}
+	cluster := v1beta1.TargetCluster{}
+	for i := range d.Spec.Topology.PodSets {
+		placed := &d.Spec.Topology.PodSets[i]
+		p := v1beta1.PodSet{PodSetSpec: placed.PodSetSpec}
+		if placed.Chart != nil {
+			p.Chart = &v1beta1.ChartSpec{RawChart: placed.Chart.RawChart, ChartURL: placed.Chart.ChartURL}
+		}
+		cluster.PodSets = append(cluster.PodSets, p)
+	}
+	a.Spec.ClusterTopology.Clusters = []v1beta1.TargetCluster{cluster}
+	return a
 }
 
 // pinTo gives a unit the chart in a Secret. Why it cannot; empty: it could.

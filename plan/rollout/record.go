@@ -123,7 +123,12 @@ func (k Key) compare(other Key) int {
 }
 
 // String is the unit as sentences have it.
-func (k Key) String() string { return k.Cluster + "/" + k.Name }
+func (k Key) String() string {
+	if k.Cluster == "" { // there is only one
+		return k.Name
+	}
+	return k.Cluster + "/" + k.Name
+}
 
 // isNewer says whether a version of an object came after another. Versions that are no
 // numbers are newer if they differ.

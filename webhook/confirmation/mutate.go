@@ -1,7 +1,7 @@
 // Package confirmation judges and completes Confirmations. Each rule has a file
 // (rule_*.go), a name that is a label of metrics, and sentences that say what to do.
 //
-// It writes who confirmed, and the AppSet as owner. Nothing here is needed for safety: the
+// It writes who confirmed, and the AppSet or AdvDeployment as owner. Nothing here is needed for safety: the
 // controller takes a Confirmation only by the token of the gate that waits, and a policy of
 // the chart holds that nobody speaks for somebody else also while this is away.
 package confirmation
@@ -25,14 +25,42 @@ import (
 
 // Webhook answers reviews of Confirmations.
 type Webhook struct {
-	// AppSet reads one live.
-	AppSet func(ctx context.Context, namespace, name string) (*v1beta1.AppSet, error)
+	// AppSet and AdvDeployment read one live. A cluster may have one of these kinds only.
+	AppSet        func(ctx context.Context, namespace, name string) (*v1beta1.AppSet, error)
+	AdvDeployment func(ctx context.Context, namespace, name string) (*v1beta1.AdvDeployment, error)
 }
 
-// gate is a Confirmation with the AppSet that it is about; nil: there is none.
+// gate is a Confirmation with what it is about.
 type gate struct {
 	confirmation *v1beta1.Confirmation
-	app          *v1beta1.AppSet
+	owner        *metav1.OwnerReference // nil: there is nothing of this name
+	rollout      *v1beta1.RolloutStatus // of it; nil: it has none
+}
+
+// read what is confirmed: the AppSet of the name, or the AdvDeployment, where no AppSet
+// made it.
+func (w Webhook) read(ctx context.Context, namespace string, c *v1beta1.Confirmation) (*gate, error) {
+	g, name := &gate{confirmation: c}, c.Spec.AppSet
+	own := func(kind string, o metav1.Object, rollout *v1beta1.RolloutStatus) {
+		g.owner = &metav1.OwnerReference{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: kind, Name: name, UID: o.GetUID()}
+		g.rollout = rollout
+	}
+	app, err := w.AppSet(ctx, namespace, name)
+	switch {
+	case err == nil:
+		own(v1beta1.KindAppSet, app, app.Status.Rollout)
+		return g, nil
+	case !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("reading AppSet %s: %w", name, err)
+	}
+	lone, err := w.AdvDeployment(ctx, namespace, name)
+	switch {
+	case err == nil && (lone.Status.Rollout != nil || lone.Labels[v1beta1.LabelAppSetUID] == ""):
+		own(v1beta1.KindAdvDeployment, lone, lone.Status.Rollout)
+	case err != nil && !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("reading AdvDeployment %s: %w", name, err)
+	}
+	return g, nil
 }
 
 func rules() rule.Rules[gate] {
@@ -54,23 +82,19 @@ func (w Webhook) Mutate(ctx context.Context, r *review.Request[*v1beta1.Confirma
 	if r.Object == nil {
 		return review.Answer{}, errors.New("the request has no object")
 	}
-	g := gate{confirmation: r.Object}
-	app, err := w.AppSet(ctx, r.Namespace, r.Object.Spec.AppSet)
-	switch {
-	case err == nil:
-		g.app = app
-	case !apierrors.IsNotFound(err):
-		return review.Answer{}, fmt.Errorf("reading AppSet %s: %w", r.Object.Spec.AppSet, err)
+	g, err := w.read(ctx, r.Namespace, r.Object)
+	if err != nil {
+		return review.Answer{}, err
 	}
 	var warnings rule.Warnings
-	denied, err := rules().Judge(ctx, &g, nil, &warnings)
+	denied, err := rules().Judge(ctx, g, nil, &warnings)
 	if err != nil {
 		return review.Answer{}, fmt.Errorf("%w (%w)", review.ErrOutOfTime, err)
 	}
 	if len(denied) > 0 {
 		return review.Deny(rule.Invalid(kind.GroupKind(), r.Name, denied), rule.Names(denied)), nil
 	}
-	patch, err := stamp(&g, r.UserInfo.Username)
+	patch, err := stamp(g, r.UserInfo.Username)
 	if err != nil {
 		return review.Answer{}, err
 	}
@@ -79,12 +103,11 @@ func (w Webhook) Mutate(ctx context.Context, r *review.Request[*v1beta1.Confirma
 	return a, nil
 }
 
-// stamp who confirms, and whose gate it is: a Confirmation goes with its AppSet.
+// stamp who confirms, and whose gate it is: a Confirmation goes with its owner.
 func stamp(g *gate, user string) ([]byte, error) {
-	owner := metav1.OwnerReference{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: v1beta1.KindAppSet, Name: g.app.Name, UID: g.app.UID}
 	owners := g.confirmation.OwnerReferences
-	if !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == owner.UID }) {
-		owners = append(slices.Clone(owners), owner)
+	if !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == g.owner.UID }) {
+		owners = append(slices.Clone(owners), *g.owner)
 	}
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "add", "path": "/spec/confirmedBy", "value": user},

@@ -40,13 +40,32 @@ func TestGate(t *testing.T) {
 			return nil, apierrors.NewNotFound(v1beta1.AppSets().GroupResource(), name)
 		}
 		return waiting(), nil
+	}, AdvDeployment: func(_ context.Context, _, name string) (*v1beta1.AdvDeployment, error) {
+		d := &v1beta1.AdvDeployment{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "d"}}
+		switch name {
+		case "lone":
+			d.Status.Rollout = waiting().Status.Rollout
+		case "part":
+			d.Labels = map[string]string{v1beta1.LabelAppSetUID: "u"}
+		case "still":
+		default:
+			return nil, apierrors.NewNotFound(v1beta1.AdvDeployments().GroupResource(), name)
+		}
+		return d, nil
 	}}
+	lone, err := reads.Mutate(t.Context(), request(func(c *v1beta1.Confirmation) { c.Spec.AppSet = "lone" }))
+	if owner := `"kind":"AdvDeployment","name":"lone","uid":"d"`; err != nil || !lone.Allowed || !strings.Contains(string(lone.Patch), owner) {
+		t.Errorf("one that no AppSet made: %+v %s, %v", lone, lone.Patch, err)
+	}
 	for name, c := range map[string]struct {
 		edit func(*v1beta1.Confirmation)
 		want string
 	}{
 		"good":          {func(*v1beta1.Confirmation) {}, ""},
-		"no AppSet":     {func(c *v1beta1.Confirmation) { c.Spec.AppSet = "other" }, "spec.appSet: Invalid value: there is no AppSet other in this namespace"},
+		"no AppSet":     {func(c *v1beta1.Confirmation) { c.Spec.AppSet = "other" }, "spec.appSet: Invalid value: there is no AppSet other in this namespace, and no AdvDeployment other that has a rollout of its own"},
+		"a part":        {func(c *v1beta1.Confirmation) { c.Spec.AppSet = "part" }, "spec.appSet: Invalid value: there is no AppSet part in this namespace, and no AdvDeployment part that has a rollout of its own"},
+		"no rollout":    {func(c *v1beta1.Confirmation) { c.Spec.AppSet = "still" }, "spec.rollout: Invalid value: AdvDeployment still has no rollout"},
+		"later, alone":  {func(c *v1beta1.Confirmation) { c.Spec.AppSet, c.Spec.Stage = "lone", "blue" }, "spec.stage: Invalid value: no gate waits after stage blue, which is: Pending"},
 		"older rollout": {func(c *v1beta1.Confirmation) { c.Spec.Rollout = "0123456789-1" }, "spec.rollout: Invalid value: the rollout of AppSet web is 0123456789-2; a confirmation of another one opens nothing"},
 		"later stage":   {func(c *v1beta1.Confirmation) { c.Spec.Stage = "blue" }, "spec.stage: Invalid value: no gate waits after stage blue, which is: Pending"},
 		"no stage":      {func(c *v1beta1.Confirmation) { c.Spec.Stage = "red" }, "spec.stage: Invalid value: rollout 0123456789-2 has no stage red that waits"},

@@ -10,16 +10,16 @@ import (
 //
 // | field | has to be |
 // |---|---|
-// | spec.rollout | the id of the AppSet's rollout |
+// | spec.rollout | the id of the rollout |
 // | spec.stage | a stage of it that is done and waits |
 // | spec.token | the token that its gate has now |
 func judgeGate(g *gate) field.ErrorList {
-	spec, rollout := &g.confirmation.Spec, g.app.Status.Rollout
+	spec, rollout := &g.confirmation.Spec, g.rollout
 	if rollout == nil || rollout.ID == "" {
-		return field.ErrorList{invalid("spec.rollout", fmt.Sprintf("AppSet %s has no rollout", spec.AppSet))}
+		return field.ErrorList{invalid("spec.rollout", fmt.Sprintf("%s %s has no rollout", g.owner.Kind, spec.AppSet))}
 	}
 	if rollout.ID != spec.Rollout {
-		return field.ErrorList{invalid("spec.rollout", fmt.Sprintf("the rollout of AppSet %s is %s; a confirmation of another one opens nothing", spec.AppSet, rollout.ID))}
+		return field.ErrorList{invalid("spec.rollout", fmt.Sprintf("the rollout of %s %s is %s; a confirmation of another one opens nothing", g.owner.Kind, spec.AppSet, rollout.ID))}
 	}
 	for i := range rollout.Stages {
 		stage := &rollout.Stages[i]

@@ -86,6 +86,13 @@ type AdvDeploymentSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
+
+	// progressDeadlineSeconds is the time without progress after which a podSet has
+	// failed to get to a change. Absent means 600. The part of an AppSet goes by that of
+	// the AppSet.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 }
 
 // Revision is a content of podSets that are held back.

@@ -34,7 +34,8 @@ type ConfirmationList struct {
 
 // ConfirmationSpec says which gate is confirmed.
 type ConfirmationSpec struct {
-	// appSet is the name of the AppSet, which is in the same namespace.
+	// appSet is the name of the AppSet, or of the AdvDeployment that no AppSet made. It is
+	// in the same namespace.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=59

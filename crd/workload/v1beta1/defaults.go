@@ -26,6 +26,7 @@ func DefaultAppSet(a *AppSet) {
 // DefaultAdvDeployment is DefaultAppSet for an AdvDeployment.
 func DefaultAdvDeployment(a *AdvDeployment) {
 	a.Spec.RevisionHistoryLimit = orDefault(a.Spec.RevisionHistoryLimit, DefaultRevisionHistoryLimit)
+	a.Spec.ProgressDeadlineSeconds = orDefault(a.Spec.ProgressDeadlineSeconds, DefaultProgressDeadlineSeconds)
 	a.Spec.UpdateStrategy.complete()
 }
 

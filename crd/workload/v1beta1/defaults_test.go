@@ -28,7 +28,7 @@ func TestDefaults(t *testing.T) {
 	}
 
 	given := &AdvDeployment{}
-	given.Spec.RevisionHistoryLimit = new(int32)
+	given.Spec.RevisionHistoryLimit, given.Spec.ProgressDeadlineSeconds = new(int32), new(int32(7))
 	given.Spec.UpdateStrategy = UpdateStrategy{
 		MaxConcurrentClusters: new(intstr.FromString("50%")), MaxFailures: new(intstr.FromInt32(2)),
 		OnFailure: FailureRollback, UnreachableCounts: UnreachableAsLastSeen,

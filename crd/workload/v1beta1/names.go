@@ -62,6 +62,12 @@ const (
 	ReasonSynced = "Synced"
 	// ReasonDeleting is the reason while the object and what was made of it are deleted.
 	ReasonDeleting = "Deleting"
+	// ReasonHalted is the reason for a rollout that failed and goes no further,
+	// ReasonRolledBack for one that failed and returned, and ReasonHeld for a podSet that
+	// waits for its turn.
+	ReasonHalted     = "RolloutHalted"
+	ReasonRolledBack = "RolledBack"
+	ReasonHeld       = "Held"
 )
 
 // LegacyFinalizer is that of the original systems. It is taken off once ours is on.

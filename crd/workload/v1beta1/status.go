@@ -335,6 +335,11 @@ type AdvDeploymentStatus struct {
 	// +optional
 	CollisionCount *int32 `json:"collisionCount,omitempty"`
 
+	// rollout is how far the current change has come, where no AppSet made the
+	// AdvDeployment. Its podSets are units of one cluster.
+	// +optional
+	Rollout *RolloutStatus `json:"rollout,omitempty"`
+
 	// aggrStatus are the sums over all podSets.
 	// +optional
 	AggrStatus AdvDeploymentAggregate `json:"aggrStatus,omitempty,omitzero"`

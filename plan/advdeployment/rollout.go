@@ -1,0 +1,239 @@
+package advdeployment
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/podset"
+	"tkestack.io/tapp/plan/rollout"
+)
+
+// progression is how the contents of an AdvDeployment that no AppSet made get to its
+// podSets: as those of an AppSet get to its clusters, with one cluster that is always heard.
+type progression struct {
+	in       rollout.Input
+	decision rollout.Decision
+	ledger   podset.Ledger
+	revision string // of all podSets as asked for
+	target   string // the same, as the status has it
+	// stable units by name; nil: nothing is known to be stable.
+	stable map[string]*podset.Unit
+	// frozen are the podSets whose children stay as they are: nobody knows their content.
+	frozen map[string]bool
+	// verdicts by the name of the podSet.
+	verdicts map[string]*rollout.Verdict
+}
+
+// IsPart says whether an AppSet made an AdvDeployment, and decides how it changes.
+func IsPart(d *v1beta1.AdvDeployment) bool {
+	return d.Labels[v1beta1.LabelAppSetUID] != "" || d.Annotations[v1beta1.AnnotationAppSet] != ""
+}
+
+// rolls says whether the podSets change as updateStrategy says. Charts do so at once, and
+// so does what somebody else holds back.
+func (c *computation) rolls() bool {
+	deployType, _ := v1beta1.DeployTypeOf(&c.d.Spec.PodSpec)
+	if IsPart(c.d) || deployType == v1beta1.DeployHelm || len(c.d.Spec.Topology.PodSets) == 0 {
+		return false
+	}
+	for i := range c.d.Spec.Topology.PodSets {
+		if c.d.Spec.Topology.PodSets[i].Revision != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// roll decides which content each podSet has now, and gives the units that.
+func (c *computation) roll(units []podset.Unit) {
+	if !c.rolls() {
+		return
+	}
+	p := c.newProgression(units)
+	c.rolling, p.decision = p, rollout.Compute(p.in)
+	d := &p.decision
+	for i := range units {
+		v := &d.Units[i]
+		p.verdicts[units[i].PodSet.Name] = v
+		p.shape(&units[i], &c.d.Spec.Topology.PodSets[i], v)
+	}
+	if d.Store {
+		c.keep = p.ledger.Keep(d.Record)
+		p.ledger.Add(c.keep, p.revision, podset.HistoryOf(podset.AsAppSet(c.d), c.unitsNow()))
+	}
+	c.obsolete = p.ledger.Obsolete(d.Record, c.d.Spec.RevisionHistoryLimit)
+	const again = "Set the spec back to return, or annotate the AdvDeployment with %s=%s to try again"
+	switch {
+	case d.State == rollout.Halted:
+		c.halt(v1beta1.ReasonHalted, fmt.Sprintf("the rollout %s halted: %s. "+again, d.Record.ID, d.Why, v1beta1.AnnotationRetry, d.Record.ID))
+	case d.State == rollout.RolledBack:
+		c.halt(v1beta1.ReasonRolledBack, fmt.Sprintf("the rollout %s failed, and all run what they ran before: %s. "+again, d.Record.ID, d.Record.Halted, v1beta1.AnnotationRetry, d.Record.ID))
+	case d.Why != "":
+		c.waits = append(c.waits, d.Why)
+	}
+}
+
+// goesOn says that the rollout does, where nothing else is told of it.
+func (c *computation) goesOn() {
+	if c.rolling != nil && len(c.waits)+len(c.stalls) == 0 && !c.isIn(rollout.Done) {
+		c.waits = append(c.waits, fmt.Sprintf("rollout %s goes on", c.rolling.decision.Record.ID))
+	}
+}
+
+func (c *computation) halt(reason, why string) {
+	c.stalls = append(c.stalls, stall{reason: reason, message: why, event: &Event{"Warning", reason, why}})
+}
+
+// unitsNow are the units as asked for.
+func (c *computation) unitsNow() []podset.Unit {
+	units, _, _ := podset.Placed(c.d)
+	return units
+}
+
+func (c *computation) newProgression(units []podset.Unit) *progression {
+	p := &progression{
+		ledger: podset.LoneLedgerOf(c.d, c.in.Revisions), revision: podset.Revision(units), target: revisionOf(units),
+		frozen: map[string]bool{}, verdicts: map[string]*rollout.Verdict{},
+	}
+	p.in = rollout.Input{
+		UID: string(c.d.UID), Generation: c.d.Generation, Revision: p.revision, Record: p.ledger.Record(),
+		Strategy: podset.RolloutStrategy(&c.d.Spec.UpdateStrategy, c.d.Spec.ProgressDeadlineSeconds),
+		Clusters: []rollout.Cluster{{Fresh: true, Ready: true}}, Retry: c.d.Annotations[v1beta1.AnnotationRetry], Now: c.in.Now,
+	}
+	for _, conf := range c.in.Confirmations {
+		if conf.Spec.AppSet == c.d.Name {
+			p.in.Confirmations = append(p.in.Confirmations, rollout.Confirmation{Rollout: conf.Spec.Rollout, Stage: conf.Spec.Stage, Token: conf.Spec.Token, By: conf.Spec.ConfirmedBy})
+		}
+	}
+	var before map[string]*podset.Unit
+	if r := p.in.Record; r != nil {
+		p.stable = p.unitsIn(r.Stable, c, units)
+		p.in.HasStable = p.stable != nil
+		if r.Revision != p.revision {
+			before = p.unitsIn(r.Revision, c, units)
+		}
+	}
+	for i := range units {
+		p.in.Units = append(p.in.Units, p.unit(c, &units[i], before))
+	}
+	return p
+}
+
+// unitsIn a history, by name; nil: it is not stored.
+func (p *progression) unitsIn(revision string, c *computation, now []podset.Unit) map[string]*podset.Unit {
+	history := p.ledger.History(revision)
+	if history == nil {
+		return nil
+	}
+	_, units := history.As(podset.AsAppSet(c.d), now)
+	out := map[string]*podset.Unit{}
+	for i := range units {
+		out[units[i].PodSet.Name] = &units[i]
+	}
+	return out
+}
+
+// unit as the planner of rollouts sees it.
+func (p *progression) unit(c *computation, u *podset.Unit, before map[string]*podset.Unit) rollout.Unit {
+	out := rollout.Unit{Key: rollout.Key{Name: u.PodSet.Name}, Group: u.Group, Replicas: u.Replicas, Target: u.Hash, Stable: u.Hash, Before: u.Hash}
+	if p.stable != nil {
+		out.Stable = hashOf(p.stable[u.PodSet.Name])
+	}
+	if p.in.Record != nil && p.in.Record.Revision != p.revision {
+		out.Before = hashOf(before[u.PodSet.Name])
+	}
+	kind, known := kindOf(u.Content.DeployType)
+	have := c.own(Child{kind, u.PodSet.Name})
+	if !known || have == nil {
+		return out
+	}
+	out.Has, out.Version = have.GetAnnotations()[v1beta1.AnnotationRevision], have.GetResourceVersion()
+	out.Grant, out.Ceiling = grantOf(have)
+	seen := unit{Unit: *u, child: Child{kind, u.PodSet.Name}, have: have}
+	seen.Hash = out.Has
+	n := c.numbersOf(&seen)
+	out.Desired, out.Current, out.Updated, out.Available = n.desired, n.current, n.updated, n.available
+	out.Observed = n.observed && have.GetDeletionTimestamp() == nil
+	for _, f := range n.failures {
+		out.Stalled = f.message
+	}
+	p.noteProgress(&c.in.AdvDeployment.Status, &out)
+	return out
+}
+
+func hashOf(u *podset.Unit) string {
+	if u == nil {
+		return ""
+	}
+	return u.Hash
+}
+
+// noteProgress of a unit, as the stored status has it.
+func (p *progression) noteProgress(status *v1beta1.AdvDeploymentStatus, out *rollout.Unit) {
+	for i := range status.AggrStatus.PodSets {
+		stored := &status.AggrStatus.PodSets[i]
+		if stored.Name != out.Name || stored.ProgressedAt == nil {
+			continue
+		}
+		out.Progress.At, out.Progress.Available = stored.ProgressedAt.Time, stored.Available
+		if stored.Update != nil && stored.Revision == out.Has {
+			out.Progress.Updated = *stored.Update
+		}
+	}
+}
+
+// grantOf a child, and its ceiling, as they were written.
+func grantOf(have *unstructured.Unstructured) (grant, ceiling *int32) {
+	first, second, found := strings.Cut(have.GetAnnotations()[v1beta1.AnnotationGrant], "/")
+	a, errA := strconv.ParseInt(first, 10, 32)
+	b, errB := strconv.ParseInt(second, 10, 32)
+	if !found || errA != nil || errB != nil {
+		return nil, nil
+	}
+	return new(int32(a)), new(int32(b))
+}
+
+// shape a unit as it is decided: its content, and in its place what it may have out of
+// service, unless its owner wants less.
+func (p *progression) shape(u *podset.Unit, placed *v1beta1.PlacedPodSet, v *rollout.Verdict) {
+	if v.Grant != nil && (placed.MaxUnavailable == nil || *v.Grant < *placed.MaxUnavailable) {
+		placed.MaxUnavailable = new(*v.Grant)
+	}
+	placed.Ceiling = v.Ceiling
+	switch then := p.stable[u.PodSet.Name]; {
+	case v.Content == u.Hash:
+	case then != nil && then.Hash == v.Content:
+		u.Content, u.Hash, u.Version = then.Content, then.Hash, then.Version
+	default:
+		p.frozen[u.PodSet.Name] = true
+	}
+}
+
+// grantText is the annotation of a child that is rolled out here; empty: it has no limit.
+func (c *computation) grantText(u *unit) string {
+	if c.rolling == nil {
+		return ""
+	}
+	v := c.rolling.verdicts[u.PodSet.Name]
+	if v == nil || v.Grant == nil || v.Ceiling == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", *v.Grant, *v.Ceiling)
+}
+
+// isIn says whether the rollout is in one of these states.
+func (c *computation) isIn(states ...rollout.State) bool {
+	if c.rolling == nil || c.d.DeletionTimestamp != nil {
+		return false
+	}
+	for _, state := range states {
+		if c.rolling.decision.State == state {
+			return true
+		}
+	}
+	return false
+}
