@@ -105,7 +105,14 @@ func (c *computation) converged(u *unit, service string, asked map[Child]bool) {
 	if c.rolling != nil && c.rolling.frozen[u.PodSet.Name] {
 		u.have, u.settled = c.own(u.child), true
 	} else {
-		u.have, u.settled = c.present(u.child, c.workloadManifest(u, service))
+		made := c.workloadManifest(u, service)
+		if u.have = c.own(u.child); u.have != nil {
+			u.numbers = c.numbersOf(u)
+		}
+		if ch := c.changeOf(u); ch != nil {
+			ch.apply(u, made)
+		}
+		u.have, u.settled = c.present(u.child, made)
 	}
 	u.numbers = c.numbersOf(u)
 }

@@ -42,6 +42,9 @@ func (c *computation) numbersOf(u *unit) numbers {
 	n.observed = found && generation >= u.have.GetGeneration()
 	if n.observed && u.have.GetAnnotations()[v1beta1.AnnotationRevision] == u.Hash {
 		n.updated = number("updatedReplicas")
+		if u.have.GetAnnotations()[v1beta1.AnnotationFrom] != "" {
+			n.updated = changed(u)
+		}
 	}
 	if n.observed {
 		n.failures = failuresOf(u.child.Kind, o)

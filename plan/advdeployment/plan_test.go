@@ -174,7 +174,7 @@ func TestAdoption(t *testing.T) {
 func TestLeftOver(t *testing.T) {
 	w := newWorld(t, spec("tapp", "", web, "{name: old, replicas: 3}"))
 	w.run()
-	w.spec(spec("tapp", "", "{name: web, replicas: 3, version: v2}"))
+	w.spec(spec("tapp", "", "{name: web, replicas: 3, version: v1}"))
 	w.expect("first the others", w.step(), []string{`Apply TApp "web"`})
 	w.tell(webTApp, 3, 3, 2)
 	w.expect("not yet", w.step(), []string(nil))

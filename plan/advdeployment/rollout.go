@@ -24,6 +24,10 @@ type progression struct {
 	stable map[string]*podset.Unit
 	// frozen are the podSets whose children stay as they are: nobody knows their content.
 	frozen map[string]bool
+	// before are the units of the recorded rollout, if that is another one, and has the hashes
+	// of the contents that the instances have which have not begun to change.
+	before map[string]*podset.Unit
+	has    map[string]string
 	// verdicts by the name of the podSet.
 	verdicts map[string]*rollout.Verdict
 }
@@ -97,7 +101,7 @@ func (c *computation) unitsNow() []podset.Unit {
 func (c *computation) newProgression(units []podset.Unit) *progression {
 	p := &progression{
 		ledger: podset.LoneLedgerOf(c.d, c.in.Revisions), revision: podset.Revision(units), target: revisionOf(units),
-		frozen: map[string]bool{}, verdicts: map[string]*rollout.Verdict{},
+		frozen: map[string]bool{}, has: map[string]string{}, verdicts: map[string]*rollout.Verdict{},
 	}
 	p.in = rollout.Input{
 		UID: string(c.d.UID), Generation: c.d.Generation, Revision: p.revision, Record: p.ledger.Record(),
@@ -109,16 +113,15 @@ func (c *computation) newProgression(units []podset.Unit) *progression {
 			p.in.Confirmations = append(p.in.Confirmations, rollout.Confirmation{Rollout: conf.Spec.Rollout, Stage: conf.Spec.Stage, Token: conf.Spec.Token, By: conf.Spec.ConfirmedBy})
 		}
 	}
-	var before map[string]*podset.Unit
 	if r := p.in.Record; r != nil {
 		p.stable = p.unitsIn(r.Stable, c, units)
 		p.in.HasStable = p.stable != nil
 		if r.Revision != p.revision {
-			before = p.unitsIn(r.Revision, c, units)
+			p.before = p.unitsIn(r.Revision, c, units)
 		}
 	}
 	for i := range units {
-		p.in.Units = append(p.in.Units, p.unit(c, &units[i], before))
+		p.in.Units = append(p.in.Units, p.unit(c, &units[i]))
 	}
 	return p
 }
@@ -138,13 +141,13 @@ func (p *progression) unitsIn(revision string, c *computation, now []podset.Unit
 }
 
 // unit as the planner of rollouts sees it.
-func (p *progression) unit(c *computation, u *podset.Unit, before map[string]*podset.Unit) rollout.Unit {
+func (p *progression) unit(c *computation, u *podset.Unit) rollout.Unit {
 	out := rollout.Unit{Key: rollout.Key{Name: u.PodSet.Name}, Group: u.Group, Replicas: u.Replicas, Target: u.Hash, Stable: u.Hash, Before: u.Hash}
 	if p.stable != nil {
 		out.Stable = hashOf(p.stable[u.PodSet.Name])
 	}
 	if p.in.Record != nil && p.in.Record.Revision != p.revision {
-		out.Before = hashOf(before[u.PodSet.Name])
+		out.Before = hashOf(p.before[u.PodSet.Name])
 	}
 	kind, known := kindOf(u.Content.DeployType)
 	have := c.own(Child{kind, u.PodSet.Name})
@@ -153,6 +156,9 @@ func (p *progression) unit(c *computation, u *podset.Unit, before map[string]*po
 	}
 	out.Has, out.Version = have.GetAnnotations()[v1beta1.AnnotationRevision], have.GetResourceVersion()
 	out.Grant, out.Ceiling = grantOf(have)
+	if p.has[u.PodSet.Name] = have.GetAnnotations()[v1beta1.AnnotationFrom]; p.has[u.PodSet.Name] == "" {
+		p.has[u.PodSet.Name] = out.Has
+	}
 	seen := unit{Unit: *u, child: Child{kind, u.PodSet.Name}, have: have}
 	seen.Hash = out.Has
 	n := c.numbersOf(&seen)
@@ -204,12 +210,19 @@ func (p *progression) shape(u *podset.Unit, placed *v1beta1.PlacedPodSet, v *rol
 		placed.MaxUnavailable = new(*v.Grant)
 	}
 	placed.Ceiling = v.Ceiling
+	has := p.has[u.PodSet.Name]
 	switch then := p.stable[u.PodSet.Name]; {
 	case v.Content == u.Hash:
 	case then != nil && then.Hash == v.Content:
 		u.Content, u.Hash, u.Version = then.Content, then.Hash, then.Version
 	default:
 		p.frozen[u.PodSet.Name] = true
+	}
+	for _, known := range []map[string]*podset.Unit{p.stable, p.before} {
+		if then := known[u.PodSet.Name]; then != nil && then.Hash == has && has != u.Hash {
+			u.From = &podset.Former{Content: then.Content, Hash: then.Hash}
+			return
+		}
 	}
 }
 

@@ -23,6 +23,9 @@ var canary, blue = Child{TApp, "a-gz01-canary"}, Child{TApp, "a-gz01-blue"}
 // image that the instances of a child have or get.
 func (w *world) image(child Child) string {
 	w.Helper()
+	if w.children[child].GetAnnotations()[v1beta1.AnnotationFrom] != "" && w.field(child, "spec", "templates") != "null" {
+		return strings.Trim(w.field(child, "spec", "templatePool", templateNext, "spec", "containers"), `[]{}`)
+	}
 	return strings.Trim(w.field(child, "spec", "template", "spec", "containers"), `[]{}`)
 }
 
@@ -128,6 +131,8 @@ func TestLoneHalts(t *testing.T) {
 	w.spec(coloured("nginx:bad", "upgradeType: canary|blue"))
 	w.step()
 	w.tell(canary, 1, 1, 0)
+	w.step()
+	w.tell(canary, 1, 1, 0) // it is as if all had changed at once
 	w.step()
 	w.expect("status", w.d.Status.AggrStatus.Status, v1beta1.PhaseUpdating)
 	w.now = w.now.Add(10 * time.Minute)

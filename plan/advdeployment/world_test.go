@@ -175,10 +175,21 @@ func (w *world) settle() {
 	}
 }
 
-// tell has the controller of a child tell of as many instances.
+// tell has the controller of a child tell of as many instances. Updated ones have the new
+// content; in the midst of a change, all that wait follow what they have.
 func (w *world) tell(child Child, current, updated, available int64) {
 	o := w.children[child]
-	status := map[string]any{"observedGeneration": o.GetGeneration(), "replicas": current, "readyReplicas": available, "availableReplicas": available, "updatedReplicas": updated}
+	statuses := map[string]any{}
+	if child.Kind == TApp {
+		for id := range current {
+			statuses[fmt.Sprint(id)] = "Running"
+		}
+		if o.GetAnnotations()[v1beta1.AnnotationFrom] != "" {
+			moved, _, _ := unstructured.NestedStringMap(o.Object, "spec", "templates")
+			updated = current - max(0, int64(len(moved))-updated)
+		}
+	}
+	status := map[string]any{"observedGeneration": o.GetGeneration(), "replicas": current, "readyReplicas": available, "availableReplicas": available, "updatedReplicas": updated, "statuses": statuses}
 	if before, _ := o.Object["status"].(map[string]any); before["conditions"] != nil {
 		status["conditions"] = before["conditions"]
 	}

@@ -29,7 +29,7 @@ func TestLife(t *testing.T) {
 
 	w.edit(func(a *v1beta1.AppSet) { a.Spec.ClusterTopology.Clusters[0].PodSets[1].Version = "v3" })
 	w.settle().expect("Apply one").says(v1beta1.PhaseUpdating, "8/8/0 v1/v2", "")
-	w.work().settle().expect().says(v1beta1.PhaseRunning, "8/8/0 v1/v2/v3", "")
+	w.work().settle().expect("Apply one").work().settle().expect().says(v1beta1.PhaseRunning, "8/8/0 v1/v2/v3", "")
 
 	w.deleteAppSet()
 	w.settle().expect("Delete one", "Delete two").says(v1beta1.PhaseDeleting, "8/8/0 v1/v2/v3", "")

@@ -339,7 +339,29 @@ func (c *computation) shape(s *site) {
 		placed := &s.spec.Topology.PodSets[i]
 		v := c.verdict(s.Name, placed.Name)
 		placed.MaxUnavailable, placed.Ceiling = v.Grant, v.Ceiling
+		if from := c.from(s, placed.Name, v); from != nil {
+			_ = podset.ChangeFrom(s.spec, placed.Name, from) // it came from JSON
+		}
 	}
+}
+
+// from is the content that instances of a podSet keep until it is their turn to change: the
+// stable one, if they had that when the change began. Nil: all may change.
+func (c *computation) from(s *site, podSet string, v *rollout.Verdict) *podset.Former {
+	key, d := keyOf(s.Name, podSet), &c.rolling.decision
+	has, stable := c.rolling.has[key], c.rolling.stable[key]
+	switch {
+	case has == nil || has.Content.DeployType != v1beta1.DeployInPlaceSet:
+		return nil
+	case has.From != nil:
+		if has.From.Hash == v.Content || v.Done && (d.State == rollout.Done || d.State == rollout.RolledBack) {
+			return nil
+		}
+		return has.From
+	case has.Hash == v.Content || stable == nil || has.Hash != stable.Hash: // somebody else may have edited it
+		return nil
+	}
+	return &podset.Former{Content: has.Content, Hash: has.Hash}
 }
 
 // holdBack a unit that is not to have what is asked for.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/podset"
 )
 
 const colours = `
@@ -58,7 +59,7 @@ func TestCanaryBlue(t *testing.T) {
 	w.edit(func(a *v1beta1.AppSet) { a.Spec.UpdateStrategy.NeedWaitingForConfirm = false })
 	w.settle().expect().says(v1beta1.PhaseWaitingForConfirm, "6/6/0 1/2", "")
 	w.confirm().settle().expect("Apply one", "Apply two").runs("one", "canary=2 blue=2").runs("two", "canary=2 blue=2")
-	w.settle().expect().says(v1beta1.PhaseRunning, "6/6/0 2", "")
+	w.settle().expect("Apply one", "Apply two").work().settle().expect().says(v1beta1.PhaseRunning, "6/6/0 2", "")
 	if c := w.condition(v1beta1.ConditionAwaitingConfirmation); c.Status != metav1.ConditionFalse {
 		t.Errorf("%+v", c)
 	}
@@ -66,6 +67,57 @@ func TestCanaryBlue(t *testing.T) {
 		if len(cluster.Part.Spec.Revisions) > 0 {
 			t.Error("something is held back at rest")
 		}
+	}
+}
+
+// TestFrom: a part in change has what its instances keep until it is their turn, in every
+// state, and nothing of it is left when all is done.
+func TestFrom(t *testing.T) {
+	w := newWorld(t, colours, "one", "two").install()
+	w.edit(func(a *v1beta1.AppSet) { a.Spec.UpdateStrategy = v1beta1.UpdateStrategy{UpgradeType: "canary|blue"} })
+	w.settle()
+	froms := func(cluster string) (out string) {
+		t.Helper()
+		part := w.clusters[cluster].Part
+		units, _, problems := podset.Placed(part)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		for i := range units {
+			if from := units[i].From; from != nil {
+				out += " " + strings.TrimPrefix(units[i].PodSet.Name, "web-gz01-") + "=" + from.Content.Template.Spec.Containers[0].Image
+			}
+		}
+		return out
+	}
+	check := func(what, one, two string) {
+		t.Helper()
+		if a, b := froms("one"), froms("two"); a != one || b != two {
+			t.Errorf("%s: %s and%s, want%s and%s", what, a, b, one, two)
+		}
+	}
+	check("at rest", "", "")
+	w.edit(image("nginx:bad"))
+	w.settle()
+	check("in change", " canary=nginx:1", "")
+	w.now = w.now.Add(10 * time.Minute)
+	w.settle().says(v1beta1.PhaseHalted, "6/6/0 1", w.condition(v1beta1.ConditionStalled).Reason+": "+w.condition(v1beta1.ConditionStalled).Message)
+	check("halted", " canary=nginx:1", "")
+	w.edit(image("nginx:2"))
+	w.settle()
+	check("another content", " canary=nginx:1", "")
+	w.edit(image("nginx:1"))
+	w.settle()
+	check("back", "", "")
+	w.work().settle()
+	w.edit(image("nginx:2"))
+	for range 6 {
+		w.settle().work()
+	}
+	w.settle().says(v1beta1.PhaseRunning, "6/6/0 2", "")
+	check("done", "", "")
+	if n := len(w.clusters["one"].Part.Spec.Revisions); n > 0 {
+		t.Errorf("%d contents are left", n)
 	}
 }
 
@@ -115,7 +167,7 @@ func TestJoin(t *testing.T) {
 	if w.app.Status.Rollout.ID != id {
 		t.Error("it is another rollout")
 	}
-	w.confirm().settle().work().settle().work().settle().says(v1beta1.PhaseRunning, "9/9/0 2", "")
+	w.confirm().settle().work().settle().work().settle().work().settle().says(v1beta1.PhaseRunning, "9/9/0 2", "")
 }
 
 // TestFleetBudget: grants are in the parts, and the record has their bounds before.

@@ -119,7 +119,7 @@ func TestStates(t *testing.T) {
 				t.Errorf("%+v", reachable)
 			}
 			w.hear("two")
-			w.settle().work().settle().says(v1beta1.PhaseRunning, "6/6/0 v1/v9", "")
+			w.settle().work().settle().work().settle().says(v1beta1.PhaseRunning, "6/6/0 v1/v9", "")
 		})
 	}
 }
@@ -285,7 +285,7 @@ func TestRestored(t *testing.T) {
 		"HubRestored: cluster One has the part of generation 2, and this AppSet is of generation 1: the hub seems to have been restored from a backup. Nothing is written. "+
 			"Bring the AppSet up to date, and then annotate it with workload.dmall.com/accept-generation=2")
 	annotate(w, v1beta1.AnnotationAcceptGeneration, "2")
-	w.settle().expect("Apply one").work().settle().expect("Apply two").work().settle().says(v1beta1.PhaseRunning, "6/6/0 v1/v2", "")
+	w.settle().expect("Apply one").work().settle().expect("Apply two").work().settle().expect("Apply one", "Apply two").work().settle().expect().says(v1beta1.PhaseRunning, "6/6/0 v1/v2", "")
 	w.edit(func(a *v1beta1.AppSet) { a.Generation = 1 })
 	w.deleteAppSet()
 	w.settle().expect("Delete one", "Delete two")

@@ -202,16 +202,33 @@ func HoldBack(spec *v1beta1.AdvDeploymentSpec, podSet string, content *Content, 
 			continue
 		}
 		spec.Topology.PodSets[i].Revision = hash
-		for _, known := range spec.Revisions {
-			if known.Name == hash {
-				return nil
-			}
-		}
-		raw, err := json.Marshal(content)
-		if err != nil {
-			return fmt.Errorf("store the content of podSet %s: %w", podSet, err)
-		}
-		spec.Revisions = append(spec.Revisions, v1beta1.Revision{Name: hash, Content: runtime.RawExtension{Raw: raw}})
+		return store(spec, podSet, content, hash)
 	}
+	return nil
+}
+
+// ChangeFrom has the instances of a podSet keep a content until it is their turn.
+func ChangeFrom(spec *v1beta1.AdvDeploymentSpec, podSet string, from *Former) error {
+	for i := range spec.Topology.PodSets {
+		if spec.Topology.PodSets[i].Name == podSet {
+			spec.Topology.PodSets[i].From = from.Hash
+			return store(spec, podSet, &from.Content, from.Hash)
+		}
+	}
+	return nil
+}
+
+// store a content in a part, once.
+func store(spec *v1beta1.AdvDeploymentSpec, podSet string, content *Content, hash string) error {
+	for _, known := range spec.Revisions {
+		if known.Name == hash {
+			return nil
+		}
+	}
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return fmt.Errorf("store the content of podSet %s: %w", podSet, err)
+	}
+	spec.Revisions = append(spec.Revisions, v1beta1.Revision{Name: hash, Content: runtime.RawExtension{Raw: raw}})
 	return nil
 }

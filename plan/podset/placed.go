@@ -30,6 +30,13 @@ func Placed(d *v1beta1.AdvDeployment) ([]Unit, []Note, []Problem) {
 				problems = append(problems, Problem{path("", units[i].PodSet.Name) + ".revision", why})
 			}
 		}
+		if name := d.Spec.Topology.PodSets[i].From; name != "" {
+			former := units[i]
+			if why := former.holdBack(d.Spec.Revisions, name); why != "" {
+				problems = append(problems, Problem{path("", units[i].PodSet.Name) + ".from", why})
+			}
+			units[i].From = &Former{former.Content, former.Hash}
+		}
 	}
 	if len(problems) > 0 {
 		return nil, notes, problems

@@ -26,6 +26,14 @@ type Unit struct {
 	// Retained: the content is an earlier one than the spec says, whose chart could not be
 	// had.
 	Retained bool
+	// From is the content of the instances that have not begun to change; nil: all may.
+	From *Former
+}
+
+// Former is a content that instances have.
+type Former struct {
+	Content Content
+	Hash    string
 }
 
 // Problem is something in a spec that cannot be carried out, and Note something that has

@@ -66,11 +66,12 @@ type AdvDeploymentSpec struct {
 	// +optional
 	PodSpec PodSpec `json:"podSpec,omitempty,omitzero"`
 
-	// revisions are the contents of podSets that are held back: those that name one.
+	// revisions are the contents of podSets that are held back, or change: those that name
+	// one.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=128
 	Revisions []Revision `json:"revisions,omitempty"`
 
 	// updateStrategy says how a change gets to the podSets.
@@ -95,7 +96,7 @@ type AdvDeploymentSpec struct {
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 }
 
-// Revision is a content of podSets that are held back.
+// Revision is a content of podSets.
 type Revision struct {
 	// name by which podSets refer to the revision.
 	// +required
@@ -133,6 +134,13 @@ type PlacedPodSet struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Revision string `json:"revision,omitempty"`
+
+	// from is the content that the instances have which have not begun to change: the name
+	// of one of spec.revisions. An instance of an InPlaceSet keeps it, also when its pod is
+	// made anew, until maxUnavailable has room for it to change. Absent: all may change.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	From string `json:"from,omitempty"`
 
 	// paused holds changes of running pods.
 	// +optional

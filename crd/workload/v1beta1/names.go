@@ -41,6 +41,9 @@ const (
 	AnnotationRevision = GroupName + "/revision"
 	// AnnotationVersion is the version of that content, for people.
 	AnnotationVersion = GroupName + "/version"
+	// AnnotationFrom is on a TApp of which only some instances may have the content of
+	// AnnotationRevision yet: the hash of the content that the others have.
+	AnnotationFrom = GroupName + "/from"
 )
 
 // Words of events and of conditions.
