@@ -28,4 +28,12 @@ var advDeploymentPlans = []mutant{
 		"if n.observed && u.have.GetAnnotations()[v1beta1.AnnotationRevision] == u.Hash {", "if n.observed && u.have.GetAnnotations()[v1beta1.AnnotationRevision] != \"\" {"},
 	{"killed-is-desired", "numbers.go", "an instance that the user stopped keeps a podSet from being done",
 		"	n.desired -= stopped(o, n.desired)\n", ""},
+	{"lone-at-once", "rollout.go", "an AdvDeployment that no AppSet made changes all its podSets at once",
+		"	if IsPart(c.d) || deployType", "	if !IsPart(c.d) || deployType"},
+	{"all-turns-at-once", "change.go", "instances whose turn has not come get the new content",
+		"	return t.waiting[:n]\n", "	return t.waiting\n"},
+	{"turn-beside-the-unavailable", "change.go", "an available instance comes to its turn while others are out of service",
+		"min(room-n, grant-max(0, t.desired-t.available), ", "min(room-n, "},
+	{"change-ends-early", "change.go", "the new content is everybody's before the last instance has it",
+		"revision == u.Hash && t.updated >= t.desired {", "revision == u.Hash && t.updated >= 0 {"},
 }
