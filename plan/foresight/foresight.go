@@ -3,7 +3,9 @@
 // says in which stages and past which gates, plan/advdeployment what each podSet becomes, and
 // plan/tapp what becomes of its instances.
 //
-// It goes by the specs alone: every instance is taken to run what its spec asked for before.
+// It goes by the specs: every instance is taken to run what its spec asked for before. In the
+// midst of a rollout, podSets that are held back are taken to run the stable content, where
+// that is given.
 package foresight
 
 import (
@@ -66,7 +68,10 @@ type Change struct {
 
 // Of a change of an AppSet from one spec to another; before is nil for one that is created.
 // The status of after tells which clusters are silent.
-func Of(before, after *v1beta1.AppSet, now time.Time) Preview {
+func Of(before, after *v1beta1.AppSet, now time.Time) Preview { return From(before, after, nil, now) }
+
+// From is Of with the stable content as it is recorded; nil: nothing is known of it.
+func From(before, after *v1beta1.AppSet, stable *podset.History, now time.Time) Preview {
 	units, _, problems := podset.Units(after)
 	if len(problems) > 0 {
 		return Preview{Problems: problems}
@@ -78,6 +83,9 @@ func Of(before, after *v1beta1.AppSet, now time.Time) Preview {
 	}
 	f.out.Created = before == nil
 	returns := f.returns()
+	if before != nil && stable != nil {
+		f.recorded(before, stable)
+	}
 	decision := rollout.Compute(f.rolloutInput(before != nil, returns, now))
 	f.stages(&decision)
 	f.scaling()
@@ -95,6 +103,9 @@ func (p *Preview) IsEmpty() bool {
 type foresight struct {
 	after      *v1beta1.AppSet
 	units, old []podset.Unit
+	// asked is what the spec asked of units before, and stable their recorded content; nil: it
+	// is not known. By their keys.
+	asked, stable map[string]string
 	// is and was are the TApps that units become and became.
 	is, was map[string]tappManifest
 	out     Preview
@@ -112,6 +123,38 @@ func (f *foresight) before(u *podset.Unit) *podset.Unit {
 
 func keyOf(u *podset.Unit) string {
 	return v1beta1.FoldClusterName(u.Cluster) + "/" + u.PodSet.Name
+}
+
+// recorded has units that are held back at the stable content be what they are.
+func (f *foresight) recorded(before *v1beta1.AppSet, history *podset.History) {
+	then, units := history.As(before, f.old)
+	manifests := manifestsOf(then, units)
+	f.asked, f.stable = map[string]string{}, map[string]string{}
+	for i := range units {
+		f.stable[keyOf(&units[i])] = units[i].Hash
+	}
+	for i := range f.old {
+		key := keyOf(&f.old[i])
+		f.asked[key] = f.old[i].Hash
+		for n := range units {
+			if keyOf(&units[n]) == key && units[n].Hash != f.old[i].Hash && askedIn(before, &f.old[i]) == units[n].Hash {
+				f.old[i], f.was[key] = units[n], manifests[key]
+			}
+		}
+	}
+}
+
+// askedIn is the content that the cluster of a unit was asked for, as the status has it.
+func askedIn(a *v1beta1.AppSet, u *podset.Unit) string {
+	for i := range a.Status.AggrStatus.Clusters {
+		c := &a.Status.AggrStatus.Clusters[i]
+		for p := range c.PodSets {
+			if v1beta1.FoldClusterName(c.Name) == v1beta1.FoldClusterName(u.Cluster) && c.PodSets[p].Name == u.PodSet.Name {
+				return c.PodSets[p].Revision
+			}
+		}
+	}
+	return ""
 }
 
 // returns says whether the content asked for is the stable one again.
@@ -137,6 +180,9 @@ func (f *foresight) rolloutInput(hasStable, returns bool, now time.Time) rollout
 		unit := rollout.Unit{Key: rollout.Key{Cluster: v1beta1.FoldClusterName(u.Cluster), Name: u.PodSet.Name}, Group: u.Group, Replicas: u.Replicas, Target: u.Hash}
 		if was := f.before(u); was != nil {
 			unit.Stable, unit.Before = was.Hash, was.Hash
+			if f.stable != nil {
+				unit.Stable, unit.Before = f.stable[keyOf(u)], f.asked[keyOf(u)]
+			}
 			if returns {
 				unit.Stable = u.Hash
 			}
@@ -211,6 +257,8 @@ func (f *foresight) notes(returns bool) {
 	switch {
 	case returns:
 		note("this is the content of the stable revision: all clusters return to it at once, without stages and gates")
+	case changes && r != nil && r.Stable != "" && r.Revision != r.Stable && f.stable != nil:
+		note("the rollout that is under way (%s) ends with this; podSets that it has not reached are told from the stable content", cmp.Or(r.ID, r.Revision))
 	case changes && r != nil && r.Stable != "" && r.Revision != r.Stable:
 		note("the rollout that is under way (%s) ends with this; the stages are told as if it were done", cmp.Or(r.ID, r.Revision))
 	}

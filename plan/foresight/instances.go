@@ -153,6 +153,7 @@ func manifestsOf(a *v1beta1.AppSet, units []podset.Unit) map[string]tappManifest
 	}
 	for cluster, some := range byCluster { // one after the other; their order does not matter
 		d := &v1beta1.AdvDeployment{Spec: podset.Part(a, some)}
+		d.Labels = map[string]string{v1beta1.LabelAppSetUID: "foresight"}
 		d.Namespace, d.Name, d.UID, d.Finalizers = a.Namespace, a.Name, "foresight", []string{v1beta1.Finalizer}
 		plan := advdeployment.Compute(advdeployment.Input{AdvDeployment: d})
 		for i := range plan.Actions {

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/foresight"
+	"tkestack.io/tapp/plan/podset"
 )
 
 // Applied is an AppSet before and after a dry run of an apply.
@@ -37,7 +39,7 @@ func newPlan(all *common) *cobra.Command {
 The server is asked what would become of the AppSet (a dry run, with its defaults and admission), and the planners of the
 controllers what they would do about it: the stages and their gates, and for each podSet how many instances are updated in place,
 recreated, created and removed. Nothing is changed, and no other cluster is asked: every instance is taken to run what the
-spec asked for before.
+spec asked for before, or the stable content where a rollout under way has not reached its podSet.
 
 The exit code is 0 if nothing would change, 2 if something would, and 1 if that cannot be told.`,
 		Example: `  kubectl tapp fleet plan -f appset.yaml`,
@@ -72,7 +74,11 @@ func (p *planning) run(ctx context.Context) error {
 	all := make([]planned, 0, len(applied))
 	for i := range applied {
 		a := &applied[i]
-		one := planned{a.After.Namespace, a.After.Name, foresight.Of(a.Before, a.After, time.Now())}
+		stable, err := p.stableOf(ctx, a.Before)
+		if err != nil {
+			return err
+		}
+		one := planned{a.After.Namespace, a.After.Name, foresight.From(a.Before, a.After, stable, time.Now())}
 		changes = changes || !one.IsEmpty()
 		all = append(all, one)
 	}
@@ -87,6 +93,34 @@ func (p *planning) run(ctx context.Context) error {
 		err = p.Changes
 	}
 	return err
+}
+
+// stableOf an AppSet in the midst of a rollout is its stable content, as the hub has it; nil:
+// there is none, or it is not known. Who may
+// not read revisions is told by the specs alone.
+func (p *planning) stableOf(ctx context.Context, a *v1beta1.AppSet) (*podset.History, error) {
+	if a == nil || a.Status.Rollout == nil || a.Status.Rollout.Stable == a.Status.Rollout.Revision {
+		return nil, nil
+	}
+	w, err := p.workspace()
+	if err != nil {
+		return nil, err
+	}
+	w.namespace = a.Namespace
+	versions, err := w.versions(ctx, a)
+	if apierrors.IsForbidden(err) {
+		_, err = fmt.Fprintf(p.Streams.ErrOut, "Warning: revisions cannot be read, and all is told by the specs alone: %v\n", err)
+		return nil, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range versions {
+		if versions[i].Stable {
+			return &versions[i].History, nil
+		}
+	}
+	return nil, nil
 }
 
 // print what would happen, in order, and what becomes of each podSet.
