@@ -96,8 +96,8 @@ type Controller struct {
 	// revisions and confirmations of AdvDeployments that no AppSet made.
 	revisions     toolscache.TypedSharedIndexInformer[*appsv1.ControllerRevision]
 	confirmations client.ConfirmationInformer
-	children    map[plan.Kind]childInformer
-	autoscalers childInformer
+	children      map[plan.Kind]childInformer
+	autoscalers   childInformer
 
 	observer      cache.Observer[*view]
 	statusMetrics statusMetrics

@@ -102,7 +102,7 @@ func (c *Controller) rememberLive(ctx context.Context, v *view) error {
 }
 
 // keep stores what a plan wants stored before all else. done: it wanted nothing. A record
-// that is another one by now makes the view nil: its event is on the way.
+// that is another one by now makes the view outdated: its event is on the way.
 func (c *Controller) keep(ctx context.Context, v *view, o *object, p *plan.Plan) (done bool, _ error) {
 	store := revisions.Store{Client: c.Apps, Guard: &o.guard, Cache: storeRevisions, Label: v1beta1.LabelAdvDeploymentUID}
 	if p.Keep == nil {

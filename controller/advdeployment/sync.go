@@ -66,7 +66,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 		return loop.Result{After: wait}, err
 	}
 	v, p, wrote, err := c.converge(ctx, v, o)
-	if err != nil || v == nil {
+	if err != nil || v == nil || v.outdated {
 		return loop.Result{}, err // the status would tell of half of it
 	}
 	o.foreign = foreign(v)
@@ -126,11 +126,6 @@ func (c *Controller) converge(ctx context.Context, v *view, o *object) (*view, p
 		if err != nil || turns > maxTurns {
 			return v, p, wrote, err
 		}
-		if done, err := c.keep(ctx, v, o, &p); err != nil || v.outdated {
-			return nil, p, wrote, err
-		} else if !done {
-			continue
-		}
 		if !v.isLive && slices.ContainsFunc(p.Actions, func(a plan.Action) bool { return a.Absent }) {
 			if v, err = c.live(ctx, v.deployment); v == nil || err != nil {
 				return nil, p, wrote, err
@@ -160,7 +155,7 @@ func (c *Controller) converge(ctx context.Context, v *view, o *object) (*view, p
 	}
 }
 
-// plan with all that it asks for of releases.
+// plan with all that it asks for of releases, once what it wants stored is.
 func (c *Controller) plan(ctx context.Context, v *view, o *object) (plan.Plan, error) {
 	for {
 		in, err := c.input(v, o)
@@ -168,8 +163,20 @@ func (c *Controller) plan(ctx context.Context, v *view, o *object) (plan.Plan, e
 			return plan.Plan{}, err
 		}
 		p := plan.Compute(in)
-		if asked, err := c.showReleases(ctx, v, o, &p); !asked || err != nil {
+		asked, err := c.showReleases(ctx, v, o, &p)
+		if err != nil {
 			return p, err
+		}
+		if asked {
+			continue
+		}
+		done, err := c.keep(ctx, v, o, &p)
+		if err != nil || done {
+			return p, err
+		}
+		if v.outdated {
+			p.Actions, p.Releases = nil, nil
+			return p, nil
 		}
 	}
 }

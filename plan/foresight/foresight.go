@@ -250,6 +250,14 @@ func (f *foresight) removed() {
 	}
 }
 
+// toldFrom is what a change is told from in the midst of another one.
+func (f *foresight) toldFrom() string {
+	if f.stable != nil {
+		return "podSets that it has not reached are told from the stable content"
+	}
+	return "the stages are told as if it were done"
+}
+
 func (f *foresight) notes(returns bool) {
 	note := func(format string, args ...any) { f.out.Notes = append(f.out.Notes, fmt.Sprintf(format, args...)) }
 	s, r := &f.after.Spec.UpdateStrategy, f.after.Status.Rollout
@@ -257,10 +265,8 @@ func (f *foresight) notes(returns bool) {
 	switch {
 	case returns:
 		note("this is the content of the stable revision: all clusters return to it at once, without stages and gates")
-	case changes && r != nil && r.Stable != "" && r.Revision != r.Stable && f.stable != nil:
-		note("the rollout that is under way (%s) ends with this; podSets that it has not reached are told from the stable content", cmp.Or(r.ID, r.Revision))
 	case changes && r != nil && r.Stable != "" && r.Revision != r.Stable:
-		note("the rollout that is under way (%s) ends with this; the stages are told as if it were done", cmp.Or(r.ID, r.Revision))
+		note("the rollout that is under way (%s) ends with this; %s", cmp.Or(r.ID, r.Revision), f.toldFrom())
 	}
 	if changes && s.Paused {
 		note("spec.updateStrategy.paused is true: updates start when it is false")
