@@ -158,7 +158,7 @@ func (s *spending) goOn(i int) {
 	case s.excess > 0 && held > 0:
 		cut := min(int64(held), s.excess)
 		s.excess -= cut
-		s.write(i, held-int32(cut))
+		s.write(i, min(held-int32(cut), s.room(i))) // a grant bounds no less than itself, until it is followed
 	case s.in.Strategy.Paused || !s.cluster(u).Ready || !u.Observed:
 	default:
 		limit := min(s.room(i), want)

@@ -300,10 +300,7 @@ func (s *space) write(now state, i int) {
 			next := now
 			u := &next[i]
 			asked := order{grant, content}
-			if asked == u.part.order || grant > u.part.grant && int32(grant) > room {
-				continue
-			}
-			if content != u.part.content && int32(grant) > room { // as a rise: nothing bounds what is new
+			if asked == u.part.order || int32(grant) > room { // a lower one, too, if more than is out of service
 				continue
 			}
 			ceiling := uint8(s.ceiling(accounts[i], int32(grant)))
