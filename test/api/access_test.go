@@ -4,8 +4,15 @@ package api
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,6 +20,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"tkestack.io/tapp/api"
 	"tkestack.io/tapp/test/cluster"
@@ -176,4 +184,59 @@ func TestTooMuch(t *testing.T) {
 	refused(path+"?watch=1", third, "3 streams are open, which is the most there may be")
 	refused(path, token, "viewer sends more than 5 requests a second")
 	refused(path, "forged", "too many wrong tokens came from this address; wait a while")
+}
+
+// TestClientCertificate: a certificate of the cluster's CA is as good as a token, and one of
+// another CA is none.
+func TestClientCertificate(t *testing.T) {
+	r := newRig(t)
+	config := rest.CopyConfig(r.Config)
+	if err := rest.LoadTLSFiles(config); err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(config.CertData, config.KeyData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.client = newClient(pair)
+	var who api.User
+	r.Eventually("the API knows the CA", func(context.Context) error {
+		response, body := r.ask(http.MethodGet, "/api/v1/whoami", "", "")
+		if response.StatusCode != http.StatusOK {
+			r.client.CloseIdleConnections()
+			return fmt.Errorf("%s %s", response.Status, body)
+		}
+		return json.Unmarshal([]byte(body), &who)
+	})
+	if who.User != pair.Leaf.Subject.CommonName || len(who.Groups) != len(pair.Leaf.Subject.Organization)+1 {
+		t.Errorf("%+v, want %s", who, pair.Leaf.Subject)
+	}
+	if list := get[api.List[api.TApp]](r, "/api/v1/namespaces/"+r.NS+"/tapps", ""); list.Total != 0 {
+		t.Errorf("%+v", list)
+	}
+	r.client = newClient(foreign(t, who.User))
+	response, err := r.do(t.Context(), http.MethodGet, "/api/v1/whoami", "", "")
+	if err != nil { // the handshake failed
+		return
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusUnauthorized { // the client kept a certificate to itself that the server does not ask for
+		t.Errorf("with a certificate of another CA: %s", response.Status)
+	}
+}
+
+// foreign is a certificate that nobody signed but itself.
+func foreign(t *testing.T, name string) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name, Organization: []string{"system:masters"}}, NotAfter: time.Now().Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }

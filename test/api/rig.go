@@ -82,9 +82,19 @@ func (r *rig) serve(change ...func(*api.Config)) {
 	r.client = newClient()
 }
 
+// authority is the CA of the API server.
+func (r *rig) authority() []byte {
+	r.Helper()
+	config := rest.CopyConfig(r.Config)
+	if err := rest.LoadTLSFiles(config); err != nil {
+		r.Fatal(err)
+	}
+	return config.CAData
+}
+
 // newClient does not verify the certificate, which is of this run.
-func newClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}}}
+func newClient(certificates ...tls.Certificate) *http.Client {
+	return &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13, Certificates: certificates}}}
 }
 
 // user makes a service account with these rights in the namespace, and returns a token of it.
