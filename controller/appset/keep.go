@@ -1,6 +1,9 @@
 package appset
 
 import (
+	"cmp"
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 
 	"tkestack.io/tapp/controller/revisions"
@@ -12,12 +15,13 @@ func (c *Controller) kept(o *object) revisions.Store {
 	return revisions.Store{Client: c.Apps, Guard: &o.guard, Cache: storeRevisions, Label: v1beta1.LabelAppSetUID}
 }
 
-// revisionsOf an AppSet, as the cache has them.
+// revisionsOf an AppSet, as the cache has them, in a fixed order.
 func (c *Controller) revisionsOf(a *v1beta1.AppSet) []*appsv1.ControllerRevision {
 	found, err := c.revisions.GetTypedIndexer().ByTypedIndex(byAppSet, a.Namespace+"/"+string(a.UID))
 	if err != nil {
 		return nil // there is the index
 	}
+	slices.SortFunc(found, func(a, b *appsv1.ControllerRevision) int { return cmp.Compare(a.Name, b.Name) })
 	return found
 }
 
