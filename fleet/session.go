@@ -203,6 +203,7 @@ func (s *session) direct(ctx context.Context, watching *sync.WaitGroup) {
 	state, _, _ := s.machine.State(now)
 	mistaken, silent, refusing, running := s.isMistaken(), s.machine.Silent(), s.machine.Refusing(), s.stop != nil
 	old := now.Sub(asOf) > health.FreshWithin && now.Sub(s.renewed) > health.FreshWithin
+	outdated := s.machine.Outdated(s.renewed)
 	s.mu.Unlock()
 	switch {
 	case mistaken, refusing, state == health.Offline && silent:
@@ -217,6 +218,8 @@ func (s *session) direct(ctx context.Context, watching *sync.WaitGroup) {
 	case running && state == health.Ready && old:
 		// The probes are well and the watch is dumb: it is begun anew.
 		klog.FromContext(ctx).Info("The watch has shown nothing for too long; beginning it anew")
+		s.stopWatching()
+	case running && outdated:
 		s.stopWatching()
 	case running || silent:
 		return

@@ -82,7 +82,9 @@ type Machine struct {
 	// last is the last result that was not Answered.
 	last Result
 	// listed is when the caches last listed; zero: not since the member was lost.
-	listed  time.Time
+	listed time.Time
+	// dropped is when what they listed was last given up.
+	dropped time.Time
 	changes []time.Time
 }
 
@@ -135,6 +137,13 @@ func (m *Machine) refuse(at time.Time, r Result) {
 	m.change(at, Unfit)
 }
 
+// Outdated says whether a watch that began then has to begin anew: the member was given up
+// since, and is not known to be well before it is listed again. Time alone may have done
+// that, while the watch went on.
+func (m *Machine) Outdated(began time.Time) bool {
+	return m.failures == 0 && m.listed.IsZero() && !m.dropped.IsZero() && !m.dropped.Before(began)
+}
+
 // Tick lets time pass.
 func (m *Machine) Tick(now time.Time) {
 	switch {
@@ -145,6 +154,7 @@ func (m *Machine) Tick(now time.Time) {
 		if m.failures >= OfflineFailures && now.Sub(m.failing) >= OfflineAfter {
 			m.change(now, Offline)
 			m.listed = time.Time{}
+			m.dropped = now
 		}
 	case m.successes > 0 && m.state != Ready && m.proven(now):
 		m.change(now, Ready)
