@@ -82,10 +82,13 @@ func (w *world) judgePart(c *cluster, r *request, change *apiserver.Change) erro
 		return nil
 	}
 	owner := types.UID(before.Labels[v1beta1.LabelAppSetUID])
+	if owner == "" && before.Annotations[v1beta1.AnnotationAppSet] != "" {
+		return nil // somebody took a mark away, and others still say whose it is
+	}
 	if owner == "" {
 		return fmt.Errorf("F2: AdvDeployment %s in %s is deleted, and is no part", p.Name, c.name)
 	}
-	if !w.tookAway(owner, c.name) && !w.tookAway(owner, clusterOf(before)) {
+	if !w.tookAway(r, before, c.name) && !w.tookAway(r, before, clusterOf(before)) {
 		return fmt.Errorf("F2: the part of AppSet %s in %s is deleted, and no user took it away", owner, c.name)
 	}
 	return nil
@@ -179,7 +182,10 @@ func (w *world) fresh(r *request, s *v1beta1.ClusterStatus) error {
 
 // heardOf a registered cluster: by kubeconfigs that were swapped, another one may have
 // been.
-func (w *world) heardOf(r *replica, _ string) time.Time {
+func (w *world) heardOf(r *replica, name string) time.Time {
+	if !slices.ContainsFunc(w.plan.Faults, func(f Fault) bool { return f.Kind == swapped }) {
+		return r.heard[name]
+	}
 	var last time.Time
 	for _, at := range r.heard {
 		if at.After(last) {

@@ -29,6 +29,7 @@ type request struct {
 	link      *link // nil: to the hub
 	token     string
 	issued    time.Time
+	told      int64 // see replica, when it was issued
 	answer    chan *apiserver.Answer
 	abandoned atomic.Bool
 }
@@ -53,6 +54,8 @@ type replica struct {
 	stopping bool
 	// heard is when a watch or a list told it of the parts of a member last.
 	heard map[string]time.Time
+	// told is the version of the hub up to which a watch told it of AppSets.
+	told atomic.Int64
 
 	mu    sync.Mutex
 	dead  bool
@@ -128,6 +131,7 @@ func (r *replica) ask(h *http.Request, q *request) (*http.Response, error) {
 		return nil, errDead
 	}
 	q.replica, q.issued, q.answer = r, time.Now(), make(chan *apiserver.Answer, 1)
+	q.told = r.told.Load()
 	var closed chan struct{}
 	if q.link != nil {
 		closed = q.link.closed

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -51,6 +52,11 @@ func (w *world) heal() {
 // nil: there is no need to.
 func (w *world) accept(c *cluster) func() {
 	s, ok := apiserver.Find[*corev1.Secret](w.hub.Store, apiserver.Secrets, apiserver.KeyOf(registry, c.name))
+	if was := w.wasCluster(c); ok && was != "" && s.Labels[v1beta1.LabelReplacesUID] != was && s.Annotations[v1beta1.AnnotationClusterUID] == string(c.uid) {
+		return func() {
+			w.reregister(c.name, func(s *corev1.Secret) { s.Labels[v1beta1.LabelReplacesUID] = was })
+		}
+	}
 	if !ok || s.Annotations[v1beta1.AnnotationClusterUID] == "" || s.Annotations[v1beta1.AnnotationClusterUID] == string(c.uid) {
 		return nil
 	}
@@ -60,6 +66,19 @@ func (w *world) accept(c *cluster) func() {
 			delete(s.Annotations, v1beta1.AnnotationClusterUID)
 		})
 	}
+}
+
+// wasCluster is the UID of an earlier cluster that an AppSet knows by the name of this one;
+// empty: none does.
+func (w *world) wasCluster(c *cluster) string {
+	for _, a := range apiserver.All[*v1beta1.AppSet](w.hub.Store, appSets) {
+		for _, entry := range strings.Split(a.Annotations[v1beta1.AnnotationClusters], ",") {
+			if name, uid, _ := strings.Cut(entry, "="); name == c.name && uid != "" && uid != string(c.uid) && strings.HasPrefix(uid, c.name+"-") {
+				return uid
+			}
+		}
+	}
+	return ""
 }
 
 // clear a member of what stands in the way: parts that somebody took the marks from.

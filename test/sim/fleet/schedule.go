@@ -136,6 +136,9 @@ func (w *world) span() time.Duration {
 
 func (w *world) deliver(x *watching) {
 	x.Next()
+	if x.to == w.hub && x.Resource == appSets {
+		x.replica.told.Store(x.Told)
+	}
 	w.heard(x)
 	w.quiet("%s sees %s of %s up to %d", x.replica.name, x.Resource, x.to.name, x.Told)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -194,8 +195,31 @@ func (w *world) note(a *v1beta1.AppSet) {
 	}
 }
 
-// tookAway says whether a user's deed, or a tombstone, takes the part of an AppSet away.
-func (w *world) tookAway(appSet types.UID, cluster string) bool {
-	d := w.deeds[appSet]
-	return d != nil && (d.deleted || d.left[cluster])
+// beliefTime is how old the AppSet may be that a process decides about, beside what its
+// watch lacks: it may wait for other clusters in between.
+const beliefTime = time.Minute
+
+// tookAway says whether a user's deed, or a tombstone, takes a part away, by what the
+// process can have known when it asked for that.
+func (w *world) tookAway(r *request, part *v1beta1.AdvDeployment, cluster string) bool {
+	uid := types.UID(part.Labels[v1beta1.LabelAppSetUID])
+	d := w.deeds[uid]
+	if d == nil || d.deleted || !d.left[cluster] || w.lost || w.buried(uid, cluster) {
+		return d != nil && (d.deleted || d.left[cluster])
+	}
+	var last *v1beta1.AppSet
+	for _, change := range w.hub.Tables[appSets].History {
+		a, ok := change.After.(*v1beta1.AppSet)
+		if !ok || a.UID != uid {
+			continue
+		}
+		if change.Version <= r.told && r.issued.Sub(change.At) > beliefTime {
+			last = a // which it may still know
+			continue
+		}
+		if !lists(a, cluster) {
+			return true
+		}
+	}
+	return last == nil || !lists(last, cluster)
 }
