@@ -204,6 +204,9 @@ const beliefTime = time.Minute
 func (w *world) tookAway(r *request, part *v1beta1.AdvDeployment, cluster string) bool {
 	uid := types.UID(part.Labels[v1beta1.LabelAppSetUID])
 	d := w.deeds[uid]
+	if heir, ok := apiserver.Find[*v1beta1.AppSet](w.hub.Store, appSets, apiserver.Key(part)); ok && w.lost && heir.UID != uid && !lists(heir, cluster) {
+		return true // the hub lost the AppSet, and a user made it again without the cluster
+	}
 	if d == nil || d.deleted || !d.left[cluster] || w.lost || w.buried(uid, cluster) {
 		return d != nil && (d.deleted || d.left[cluster])
 	}
