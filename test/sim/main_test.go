@@ -20,7 +20,7 @@ var (
 	start   = flag.Int64("sim.start", 1, "the first seed")
 	one     = flag.Int64("sim.seed", 0, "only this seed, with its trace; 0: no")
 	workers = flag.Int("sim.workers", 0, "processes that run at a time; 0: all in this one")
-	with    = flag.String("sim.with", "", "every run has this class of faults")
+	with    = flag.String("sim.with", "", "every run has this class of faults; any: each has some")
 	without = flag.String("sim.without", "", "no run has this class of faults")
 	tell    = flag.Bool("sim.tell", false, "tell of the outcome on standard output, for the process that started this one")
 )
