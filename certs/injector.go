@@ -118,7 +118,12 @@ func (i *Injector) watch(ctx context.Context, events chan<- struct{}) (ended fun
 	core.Start(ctx.Done())
 	cluster.Start(ctx.Done())
 	cache.WaitForCacheSync(ctx.Done(), synced...)
-	return func() { core.Shutdown(); cluster.Shutdown() }, ctx.Err()
+	ended = func() { core.Shutdown(); cluster.Shutdown() }
+	if ctx.Err() != nil {
+		ended()
+		return nil, ctx.Err()
+	}
+	return ended, nil
 }
 
 // trusted says since when all configurations trust what leaf is signed by, and

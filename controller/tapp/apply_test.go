@@ -101,7 +101,7 @@ func TestWrites(t *testing.T) {
 		}), []string{"POST", "GET", labelClaim}, "stale", "", "31"},
 		"create a claim that the cache lacks": {plan.Action{Op: plan.OpCreateClaim, ID: "1", Claim: someClaim("d-a-1", "")}, claimExists(func(c *corev1.PersistentVolumeClaim) {
 			c.Labels = map[string]string{"tapp_instance_key": "1"}
-		}), []string{"POST", "GET"}, "stale", "", ""},
+		}), []string{"POST", "GET"}, "stale", "", "31"},
 		"create a claim that is somebody's": {plan.Action{Op: plan.OpCreateClaim, ID: "1", Claim: someClaim("d-a-1", "")}, claimExists(func(c *corev1.PersistentVolumeClaim) {
 			c.Labels = map[string]string{"app": "web"}
 		}), []string{"POST", "GET"}, "NameTaken: there is a claim d-a-1 without the label tapp_instance_key=1: give it that label to have the instance use it, or delete it", "", ""},
