@@ -128,10 +128,17 @@ func labelsOf(a *v1beta1.AppSet, s *site) labels.Set {
 // read the record, and what is stable.
 func (p *progression) read(c *computation) {
 	p.ledger = podset.LedgerOf(c.app, c.in.Revisions)
-	if p.in.Record = p.ledger.Record(); p.in.Record == nil || p.in.Record.Stable == "" {
+	p.in.Record = p.ledger.Record()
+	if p.in.Record == nil {
 		return
 	}
-	if history := p.ledger.History(p.in.Record.Stable); history != nil {
+	stable := p.in.Record.Stable
+	if stable == "" && p.in.Record.Revision != p.revision && slices.ContainsFunc(c.sites, (*site).isUnseen) {
+		// Another content is asked for in the midst of the installation, and a cluster that
+		// is not seen may have the one before.
+		stable, p.in.Stable = p.in.Record.Revision, p.in.Record.Revision
+	}
+	if history := p.ledger.History(stable); history != nil {
 		p.settle(history.As(c.app, c.units))
 	}
 }

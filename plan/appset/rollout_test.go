@@ -233,3 +233,31 @@ func TestLostRecord(t *testing.T) {
 	w.settle().runs("one", "canary=2 blue=1").runs("two", "canary=2 blue=1")
 	w.settle().says(v1beta1.PhaseWaitingForConfirm, "6/6/0 1/2", "")
 }
+
+// TestUnseenInstallation: a hub that was started anew, and has seen no cluster yet, does not
+// take an installation under way for none: what was asked for before is stable.
+func TestUnseenInstallation(t *testing.T) {
+	for name, unseen := range map[string][]string{"all": {"one", "two"}, "one of them": {"two"}, "none": nil} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, colours, "one", "two")
+			w.settle().runs("one", "canary=1 blue=1").runs("two", "canary=1 blue=1")
+			parts := map[string]*v1beta1.AdvDeployment{}
+			for _, cluster := range unseen {
+				parts[cluster] = w.clusters[cluster].Part
+				w.silence(cluster, v1beta1.ClusterOffline)
+				w.clusters[cluster].Part = nil
+			}
+			w.edit(image("nginx:2"))
+			w.settle()
+			for cluster, part := range parts {
+				w.hear(cluster)
+				w.clusters[cluster].Part = part
+			}
+			for range 3 {
+				w.settle().work()
+			}
+			w.runs("one", "canary=2 blue=1").runs("two", "canary=2 blue=1")
+			w.settle().says(v1beta1.PhaseWaitingForConfirm, "6/6/0 1/2", "")
+		})
+	}
+}

@@ -49,6 +49,9 @@ func (s *site) certain() bool { return s.writable() && s.Certain }
 // empty says whether it is known to have no part of ours.
 func (s *site) empty() bool { return s.certain() && !s.ours }
 
+// isUnseen says whether it is listed, and may have a part of ours that is not seen.
+func (s *site) isUnseen() bool { return s.listed && !s.ours && !s.empty() }
+
 func (s *site) tell(reason, format string, args ...any) string {
 	s.reason, s.message = reason, fmt.Sprintf(format, args...)
 	return s.message

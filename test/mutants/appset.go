@@ -51,7 +51,7 @@ var appSetShell = []mutant{
 	{"gone-not-looked-at", "own.go", "a new leader whose caches are behind lets the AppSet go before its parts",
 		"	if found, err := c.lookGone(ctx, v, o, own.Gone); found || err != nil {", "	if found, err := c.lookGone(ctx, v, o, nil); found || err != nil {"},
 	{"own-writes-forgotten", "act.go", "what was written to a cluster is written again until its cache shows it",
-		"		d.o.overrule(a, d.part)\n		d.o.see(a.Cluster, d.part, now)\n", "		d.o.overrule(a, d.part)\n"},
+		"		d.o.overrule(a, d.part, now)\n		d.o.see(a.Cluster, d.part, now)\n", "		d.o.overrule(a, d.part, now)\n"},
 	{"caches-waited-for-without-end", "parts.go", "a part that no cache shows is never read live",
 		"if c.Clock.Since(known.at) >= patience {", "if c.Clock.Since(known.at) >= 1000*patience {"},
 	{"clusters-one-by-one", "act.go", "a cluster that does not answer delays the others",
