@@ -49,6 +49,10 @@ func (o *object) overrule(child plan.Child, differences []string) {
 	o.overruled[child] = differences
 }
 
+// patience is how long the event of what a write met may take, before the AdvDeployment is
+// synced without it.
+const patience = 5 * time.Second
+
 // sync takes one AdvDeployment a step on.
 func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) {
 	stored, exists, err := c.deployments.GetStore().GetByKey(k.String())
@@ -66,8 +70,11 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 		return loop.Result{After: wait}, err
 	}
 	v, p, wrote, err := c.converge(ctx, v, o)
-	if err != nil || v == nil || v.outdated {
-		return loop.Result{}, err // the status would tell of half of it
+	switch { // the status would tell of half of it
+	case err != nil:
+		return loop.Result{}, err
+	case v == nil || v.outdated: // an event is on the way, unless the conflict was nobody's
+		return loop.Result{After: patience}, nil
 	}
 	o.foreign = foreign(v)
 	c.tell(v.deployment, p, wrote)

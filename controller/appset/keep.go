@@ -31,6 +31,7 @@ func (c *Controller) confirmationsOf(a *v1beta1.AppSet) []*v1beta1.Confirmation 
 	if err != nil {
 		return nil // there is the index
 	}
+	slices.SortFunc(found, func(a, b *v1beta1.Confirmation) int { return cmp.Compare(a.Name, b.Name) })
 	return found
 }
 

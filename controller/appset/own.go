@@ -47,7 +47,7 @@ func (c *Controller) putOwn(ctx context.Context, v *view, o *object, own *plan.O
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), write.IsOtherUID(err):
 		klog.FromContext(ctx).V(3).Info("Came too late", "why", own.Why, "reason", err.Error())
-		v.app = nil // its event is on the way
+		v.app = nil // its event is on the way, or it is looked at again
 		return nil
 	case err != nil:
 		return fmt.Errorf("writing the AppSet's finalizers: %w", err)

@@ -83,8 +83,11 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 	}
 	p, err := c.converge(ctx, v, o)
 	c.tell(a, append(v.told, p.Events...))
-	if err != nil || v.app == nil {
-		return loop.Result{}, err // the status would tell of half of it
+	switch { // the status would tell of half of it
+	case err != nil:
+		return loop.Result{}, err
+	case v.app == nil: // an event is on the way, unless the conflict was nobody's
+		return loop.Result{After: patience}, nil
 	}
 	if len(p.Actions) == 0 {
 		c.recorder.Settled(a.UID)
@@ -141,7 +144,7 @@ func (c *Controller) converge(ctx context.Context, v *view, o *object) (plan.Pla
 		if p.Keep != nil {
 			now, current, err := c.kept(o).Keep(ctx, p.Keep, v.revisions)
 			if err != nil || !current {
-				v.app = nil // its event is on the way
+				v.app = nil // its event is on the way, or it is looked at again
 				return p, err
 			}
 			v.revisions = now
