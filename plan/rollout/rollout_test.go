@@ -169,6 +169,33 @@ func TestHalt(t *testing.T) {
 	w.settle().expect(Staged, "a/canary v2 -")
 }
 
+// TestHaltInBudget: a halt takes back what units in change may still take out of service.
+func TestHaltInBudget(t *testing.T) {
+	s := Strategy{Concurrent: new(intstr.FromInt32(9)), MaxUnavailable: new(intstr.FromInt32(3)), Deadline: time.Minute}
+	w := newWorld(t, s, "a/x=2", "b/x=4").install().ask("v2").settle().expect(Staged, "a/x v2 2", "b/x v2 1")
+	for _, name := range []string{"a/x", "b/x"} {
+		w.unit(name).Observed = true
+	}
+	w.unit("a/x").Available = 0
+	w.settle().later(time.Minute).settle().expect(Halted, "a/x v2 0", "b/x v2 0")
+	w.later(time.Hour).settle().expect(Halted)
+}
+
+// TestBrokenBefore: a gate that a human opened stays shut while what is before it is not well.
+func TestBrokenBefore(t *testing.T) {
+	s := Strategy{Staging: Staging{Order: colours, Confirm: true}, Concurrent: new(intstr.FromInt32(2))}
+	w := newWorld(t, s, fleetOf(s)...).install().ask("v2").settle().work().settle()
+	w.confirm().settle().work().settle()
+	w.wrote = nil
+	w.settle().expect(Waiting)
+	w.unit("a/canary").Available = 0
+	w.confirm().settle().expect(Staged)
+	if w.last.Why != "stage blue is done, and one before it is not well any more" {
+		t.Errorf("%s", w.last.Why)
+	}
+	w.work().settle().expect(Staged, "a/green v2 -", "b/green v2 -")
+}
+
 // TestStalled: what cannot go on without help fails at once.
 func TestStalled(t *testing.T) {
 	w := newWorld(t, Strategy{Deadline: time.Hour}, "a/x=1", "b/x=1").install().ask("v2").settle().expect(Staged, "a/x v2 -")
