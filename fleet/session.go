@@ -267,30 +267,38 @@ func (s *session) listWatch() toolscache.ListerWatcher {
 				o.ResourceVersion = "" // a cache of the server's may be old, and absence in it proves nothing
 			}
 			s.parts.listing()
+			s.lost.Store(false)
 			list, err := all.List(ctx, o)
 			if err != nil {
+				s.lost.Store(true)
 				s.failed(ctx, err)
 				return nil, err
 			}
-			s.lost.Store(false)
 			return list, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			// A store that was restored while nobody answered, or that of another cluster, is at
+			// an older version, and a watch from a version to come shows nothing until it is
+			// reached.
+			expired := apierrors.NewResourceExpired("the server was away: what it has is listed anew")
 			if s.lost.Swap(false) {
-				// A store that was restored while nobody answered is at an older version, and
-				// a watch from a version to come shows nothing until it is reached.
-				return nil, apierrors.NewResourceExpired("the server was away: what it has is listed anew")
+				return nil, expired
 			}
 			if o.SendInitialEvents != nil && *o.SendInitialEvents {
 				s.parts.listing()
 			}
 			o.LabelSelector, o.AllowWatchBookmarks = s.selector, true
 			w, err := all.Watch(ctx, o)
-			if err != nil {
+			switch {
+			case err != nil:
 				s.lost.Store(true)
 				s.failed(ctx, err)
+				return nil, err
+			case s.lost.Swap(false): // another cluster has answered just now
+				w.Stop()
+				return nil, expired
 			}
-			return w, err
+			return w, nil
 		},
 	}
 }
@@ -326,6 +334,10 @@ func (s *session) verify(ctx context.Context, core corev1client.CoreV1Interface)
 	}
 	s.mu.Lock()
 	was := s.isMistaken()
+	if s.found != "" && s.found != system.UID { // whether it is accepted or not, what was seen is not its
+		s.lost.Store(true)
+		s.machine.Lost()
+	}
 	s.found = system.UID
 	mistaken := s.isMistaken()
 	if mistaken {

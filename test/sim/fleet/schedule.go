@@ -275,7 +275,7 @@ func (r *request) site() string {
 // sites of all writes that count.
 func sites() []string {
 	return []string{"hub patch appsets", "hub patch appsets/status", "hub patch secrets", "hub create configmaps", "hub delete configmaps",
-		"hub create controllerrevisions", "hub update controllerrevisions", "hub delete controllerrevisions",
+		"hub create controllerrevisions", "hub patch controllerrevisions", "hub delete controllerrevisions",
 		"member patch advdeployments", "member delete advdeployments"}
 }
 
