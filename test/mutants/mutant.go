@@ -175,6 +175,7 @@ var stages = []stage{
 	{helmEngineRoom, helmEngineRoom, [][]string{nil}, []string{helmEngineRoom}},
 	{"the model", "test/model", [][]string{{"-test.run=TestSmallSpaces"}}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, inPlaceRoom, templateRoom, shellRoom, cacheRoom, writeRoom, statusRoom, loopRoom, typesRoom}},
+	{"the simulation of the fleet", "test/sim/fleet", [][]string{{"-test.run=TestSeeds"}}, []string{rolloutRoom, appSetRoom, appSetShellRoom, fleetRoom, healthRoom}},
 }
 
 // stagesFor the mutants of a room.
