@@ -67,7 +67,7 @@ func TestPublicChartsLive(t *testing.T) {
 
 			// What drifts is put right: what a watch tells of, and what is looked at then.
 			objects, deployment := ours.live(), "deployment/"+ours.of(life.workload)
-			ours.kubectl("delete", "services", "--selector=app.kubernetes.io/managed-by=Helm")
+			ours.kubectl("delete", "services", "--selector=app.kubernetes.io/managed-by=Helm,app.kubernetes.io/instance="+ours.release)
 			ours.kubectl("label", deployment, "app.kubernetes.io/managed-by=me", "--overwrite")
 			ours.kubectl("scale", deployment, "--replicas=7")
 			cluster.Eventually(t, "what drifted is put right", func(context.Context) error {
