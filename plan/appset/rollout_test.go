@@ -1,6 +1,7 @@
 package appset
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -222,6 +223,21 @@ func TestHistory(t *testing.T) {
 	}
 	if records != 1 || histories != 2 {
 		t.Errorf("%d records, %d revisions", records, histories)
+	}
+}
+
+// TestDataIsOrdered: every patch of a revision, the garbage collector's too, brings its data
+// into this order, and the API server refuses a patch that changes the data.
+func TestDataIsOrdered(t *testing.T) {
+	w := newWorld(t, colours, "one", "two").install()
+	for _, r := range w.revisions {
+		var ordered any
+		if err := json.Unmarshal(r.Data.Raw, &ordered); err != nil {
+			t.Fatal(err)
+		}
+		if again, _ := json.Marshal(ordered); string(again) != string(r.Data.Raw) {
+			t.Errorf("revision %s has %s", r.Name, r.Data.Raw)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/rollout"
+	"tkestack.io/tapp/plan/template"
 )
 
 // Ledger is what is stored of the rollouts of one object, in ControllerRevisions beside it:
@@ -109,7 +110,7 @@ func (l *Ledger) Add(keep *Keep, revision string, h History) {
 	if l.History(revision) != nil {
 		return
 	}
-	raw, _ := json.Marshal(h) // it came from JSON
+	raw, _ := template.Ordered(h) // it came from JSON
 	number := int64(len(keep.Histories))
 	for _, r := range l.Revisions {
 		number = max(number, r.Revision+int64(len(keep.Histories)))

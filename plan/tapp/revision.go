@@ -1,7 +1,6 @@
 package tapp
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -32,23 +31,8 @@ type versionData struct {
 	Spec Version `json:"spec"`
 }
 
-// data of a revision. It may never change, and the API server compares its bytes, which
-// every patch of the revision brings into the order of a map: so they are from the
-// start. Otherwise no patch would pass, nor would the garbage collector's, which
-// orphans.
-func (v Version) data() ([]byte, error) {
-	raw, err := json.Marshal(versionData{Spec: v})
-	if err != nil {
-		return nil, err
-	}
-	var ordered any
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	if err := decoder.Decode(&ordered); err != nil {
-		return nil, err
-	}
-	return json.Marshal(ordered)
-}
+// data of a revision.
+func (v Version) data() ([]byte, error) { return template.Ordered(versionData{Spec: v}) }
 
 // VersionOf a TApp, with the defaults applied and without stamped hashes.
 func VersionOf(t *tappv1.TApp) Version { return versionOf(defaulted(t)) }
