@@ -43,13 +43,14 @@ func TestMain(m *testing.M) {
 
 // runSeeds runs many, and the ways to the crash points that they did not come to.
 func runSeeds() error {
-	sum, err := drive.Seeds(*start, *seeds, *workers, func(o drive.Outcome) string {
+	classes := []string{"-sim.with=" + *with, "-sim.without=" + *without}
+	sum, err := drive.Seeds(*start, *seeds, *workers, classes, func(o drive.Outcome) string {
 		visited, of, _ := Coverage(o.Coverage).Visited()
 		return fmt.Sprintf("crashes at %d of %d points", visited, of)
 	})
 	if _, _, missing := Coverage(sum.Coverage).Visited(); len(missing) > 0 && err == nil {
 		var got drive.Outcome
-		got, err = drive.Process(context.Background(), "TestCrashPoints", *start, len(missing))
+		got, err = drive.Process(context.Background(), "TestCrashPoints", *start, len(missing), classes...)
 		sum.Add(got)
 	}
 	_, _, missing := Coverage(sum.Coverage).Visited()

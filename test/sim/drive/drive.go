@@ -64,7 +64,7 @@ func (o *Outcome) Tell(t *testing.T) {
 
 // Seeds from the first one on, of the test TestSeeds, in so many processes at a time. show
 // says in a few words what was visited.
-func Seeds(first int64, count, processes int, show func(Outcome) string) (Outcome, error) {
+func Seeds(first int64, count, processes int, flags []string, show func(Outcome) string) (Outcome, error) {
 	began := time.Now()
 	var mu sync.Mutex
 	var sum Outcome
@@ -75,7 +75,7 @@ func Seeds(first int64, count, processes int, show func(Outcome) string) (Outcom
 			if ctx.Err() != nil {
 				return nil
 			}
-			got, err := Process(ctx, "TestSeeds", from, min(chunk, int(first+int64(count)-from)))
+			got, err := Process(ctx, "TestSeeds", from, min(chunk, int(first+int64(count)-from)), flags...)
 			mu.Lock()
 			defer mu.Unlock()
 			sum.Add(got)
@@ -102,12 +102,12 @@ func (o *Outcome) Conclude(kind string) error {
 	return fmt.Errorf("%d of %d seeds failed; `make sim%s SEED=n` shows what happened", len(o.Failures), o.Seeds, kind)
 }
 
-// Process runs a test with some seeds in a process.
-func Process(ctx context.Context, test string, from int64, count int) (Outcome, error) {
+// Process runs a test with some seeds, and more flags, in a process.
+func Process(ctx context.Context, test string, from int64, count int, flags ...string) (Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, chunkMost)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+test+"$", "-test.timeout=0", "-sim.tell",
-		fmt.Sprintf("-sim.start=%d", from), fmt.Sprintf("-sim.seeds=%d", count))
+	cmd := exec.CommandContext(ctx, os.Args[0], append([]string{"-test.run=^" + test + "$", "-test.timeout=0", "-sim.tell",
+		fmt.Sprintf("-sim.start=%d", from), fmt.Sprintf("-sim.seeds=%d", count)}, flags...)...)
 	cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1", "GOGC=400")
 	out, err := cmd.Output()
 	var got Outcome

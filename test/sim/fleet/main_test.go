@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	runtime.GOMAXPROCS(1)
 	utilruntime.ErrorHandlers = nil // they sleep by a clock of their own
 	if *workers > 0 {
-		sum, err := drive.Seeds(*start, *seeds, *workers, visited)
+		sum, err := drive.Seeds(*start, *seeds, *workers, nil, visited)
 		if err = errors.Join(err, sum.Conclude(" KIND=fleet")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
