@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 
@@ -11,46 +10,13 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plugin/migrate"
+	"tkestack.io/tapp/test/gen"
 )
-
-// rolledOut is a StatefulSet of two pods that run what it says.
-func rolledOut(edits ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
-	set := setOf(func(s *appsv1.StatefulSet) {
-		s.Generation, s.Status.ObservedGeneration, s.Status.UpdateRevision = 2, 2, "web-rev"
-		s.Spec.Replicas = new(int32(2))
-		s.Spec.Template = templateOf("web:1")
-		s.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways
-	})
-	set.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
-	for _, edit := range edits {
-		edit(set)
-	}
-	return set
-}
-
-// podOfSet is a ready pod as the StatefulSet's controller makes it.
-func podOfSet(set *appsv1.StatefulSet, id int, edits ...func(*corev1.Pod)) *corev1.Pod {
-	name := set.Name + "-" + strconv.Itoa(id)
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: set.Namespace, UID: "uid-of-pod",
-			Labels: map[string]string{"app": "web", appsv1.StatefulSetPodNameLabel: name, appsv1.ControllerRevisionHashLabelKey: set.Status.UpdateRevision,
-				appsv1.PodIndexLabel: strconv.Itoa(id)},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}},
-		Spec: *set.Spec.Template.Spec.DeepCopy(),
-		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
-			ContainerStatuses: []corev1.ContainerStatus{{Name: "web", Image: "web:1", RestartCount: 2}}},
-	}
-	pod.Spec.Hostname = name
-	for _, edit := range edits {
-		edit(pod)
-	}
-	return pod
-}
 
 // serveSet serves a StatefulSet with its two pods, and more; nil takes an object away.
 func serveSet(t *testing.T, set *appsv1.StatefulSet, more map[string]any, edits ...func(*corev1.Pod)) {
 	t.Helper()
-	objects := map[string]any{setsPath + "/web": set, podsPath: podList(podOfSet(set, 0, edits...), podOfSet(set, 1, edits...)),
+	objects := map[string]any{setsPath + "/web": set, podsPath: podList(gen.PodOfSet(set, 0, edits...), gen.PodOfSet(set, 1, edits...)),
 		claimsPath: &corev1.PersistentVolumeClaimList{Items: []corev1.PersistentVolumeClaim{
 			{ObjectMeta: metav1.ObjectMeta{Name: "data-web-0"}}, {ObjectMeta: metav1.ObjectMeta{Name: "data-web-7"}},
 			{ObjectMeta: metav1.ObjectMeta{Name: "data-webs-0"}}, {ObjectMeta: metav1.ObjectMeta{Name: "data-web-01"}},
@@ -68,7 +34,7 @@ func TestMigrate(t *testing.T) {
 	withClaims := func(s *appsv1.StatefulSet) {
 		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
 	}
-	converted, err := migrate.Convert(rolledOut())
+	converted, err := migrate.Convert(gen.RolledOut())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,13 +50,13 @@ func TestMigrate(t *testing.T) {
 		code     int
 		out, err string
 	}{
-		{name: "good", set: rolledOut(), out: `1/5  StatefulSet web is rolled out, and its 2 pods would not restart
+		{name: "good", set: gen.RolledOut(), out: `1/5  StatefulSet web is rolled out, and its 2 pods would not restart
 2/5  would label 2 pods and 0 claims
 3/5  would make TApp web
 4/5  would delete StatefulSet web without its pods
 5/5  TApp web would adopt 2 pods
 `},
-		{name: "labelled already, claims, in order", set: rolledOut(withClaims, func(s *appsv1.StatefulSet) { s.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement }),
+		{name: "labelled already, claims, in order", set: gen.RolledOut(withClaims, func(s *appsv1.StatefulSet) { s.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement }),
 			pod: func(p *corev1.Pod) {
 				p.Labels[tappv1.LabelInstanceID] = strings.TrimPrefix(p.Name, "web-")
 				p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
@@ -103,35 +69,35 @@ func TestMigrate(t *testing.T) {
 4/5  would delete StatefulSet web without its pods
 5/5  TApp web would adopt 2 pods
 `},
-		{name: "begun", set: rolledOut(), more: map[string]any{tappsPath + "/web": converted}, out: `1/5  TApp web was made from StatefulSet web before: going on
+		{name: "begun", set: gen.RolledOut(), more: map[string]any{tappsPath + "/web": converted}, out: `1/5  TApp web was made from StatefulSet web before: going on
 2/5  would label 2 pods and 0 claims
 3/5  TApp web is there already
 4/5  would delete StatefulSet web without its pods
 5/5  TApp web would adopt 2 pods
 `},
-		{name: "gone", set: rolledOut(), more: map[string]any{tappsPath + "/web": converted, setsPath + "/web": nil},
+		{name: "gone", set: gen.RolledOut(), more: map[string]any{tappsPath + "/web": converted, setsPath + "/web": nil},
 			out: `1/5  TApp web was made from StatefulSet web before: going on
 2/5  would label 2 pods and 0 claims
 3/5  TApp web is there already
 4/5  StatefulSet web is gone already
 5/5  TApp web would adopt 2 pods
 `},
-		{name: "changed since", set: rolledOut(func(s *appsv1.StatefulSet) { s.Spec.Replicas = new(int32(3)) }), more: map[string]any{tappsPath + "/web": converted}, code: 1,
+		{name: "changed since", set: gen.RolledOut(func(s *appsv1.StatefulSet) { s.Spec.Replicas = new(int32(3)) }), more: map[string]any{tappsPath + "/web": converted}, code: 1,
 			err: "error: StatefulSet web changed after TApp web was made from it, and still has its pods: delete the TApp, and begin again\n"},
-		{name: "another TApp", set: rolledOut(), more: map[string]any{tappsPath + "/web": foreign}, code: 1,
+		{name: "another TApp", set: gen.RolledOut(), more: map[string]any{tappsPath + "/web": foreign}, code: 1,
 			err: "error: there is a TApp web already, and it was not made from this StatefulSet\n"},
-		{name: "made from another set", set: rolledOut(func(s *appsv1.StatefulSet) { s.UID = "new" }), more: map[string]any{tappsPath + "/web": converted}, code: 1,
+		{name: "made from another set", set: gen.RolledOut(func(s *appsv1.StatefulSet) { s.UID = "new" }), more: map[string]any{tappsPath + "/web": converted}, code: 1,
 			err: "error: there is a TApp web already, and it was not made from this StatefulSet\n"},
-		{name: "nothing there", set: rolledOut(), more: map[string]any{setsPath + "/web": nil}, code: 1,
+		{name: "nothing there", set: gen.RolledOut(), more: map[string]any{setsPath + "/web": nil}, code: 1,
 			err: "error: statefulsets.apps \"web\" not found\n"},
-		{name: "one reason", set: rolledOut(func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.RollingUpdate = behind }), code: 1,
+		{name: "one reason", set: gen.RolledOut(func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.RollingUpdate = behind }), code: 1,
 			err: "error: StatefulSet web is not migrated: spec.updateStrategy.rollingUpdate.partition is 3, which a TApp has not (it has spec.templates); set it to 0\n"},
-		{name: "several reasons", set: rolledOut(func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.RollingUpdate = behind }), code: 1,
+		{name: "several reasons", set: gen.RolledOut(func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.RollingUpdate = behind }), code: 1,
 			pod: func(p *corev1.Pod) { p.Status.Conditions = nil },
 			err: "error: StatefulSet web is not migrated:\n  spec.updateStrategy.rollingUpdate.partition is 3, which a TApp has not (it has spec.templates); set it to 0\n  pod web-0 is not ready\n  pod web-1 is not ready\n"},
-		{name: "pods would restart", set: rolledOut(), pod: func(p *corev1.Pod) { p.Spec.Containers[0].Image = "web:0" }, code: 1,
+		{name: "pods would restart", set: gen.RolledOut(), pod: func(p *corev1.Pod) { p.Spec.Containers[0].Image = "web:0" }, code: 1,
 			err: "error: StatefulSet web is not migrated: 2 instances are updated in place (0-1): image of web from web:0 to web:1; rolling, at most 1 at a time\n"},
-		{name: "pods would restart, by force", set: rolledOut(), pod: func(p *corev1.Pod) { p.Spec.Containers[0].Image = "web:0" }, args: []string{"--force"},
+		{name: "pods would restart, by force", set: gen.RolledOut(), pod: func(p *corev1.Pod) { p.Spec.Containers[0].Image = "web:0" }, args: []string{"--force"},
 			err: "Warning: 2 instances are updated in place (0-1): image of web from web:0 to web:1; rolling, at most 1 at a time\n",
 			out: `1/5  StatefulSet web is rolled out, and TApp web would change its pods
 2/5  would label 2 pods and 0 claims
@@ -155,15 +121,4 @@ func TestMigrate(t *testing.T) {
 			}
 		})
 	}
-}
-
-func setOf(edit func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
-	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", UID: "set", ResourceVersion: "7",
-		Annotations: map[string]string{"team": "shop", corev1.LastAppliedConfigAnnotation: "{}"}}}
-	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
-	set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
-	if edit != nil {
-		edit(set)
-	}
-	return set
 }

@@ -13,6 +13,7 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/plan/view"
 	"tkestack.io/tapp/plugin/migrate"
+	"tkestack.io/tapp/test/gen"
 )
 
 // TestClean: what others wrote cannot steer a terminal.
@@ -97,12 +98,12 @@ func TestBack(t *testing.T) {
 			err: `error: the annotation tkestack.io/migrated-statefulset of TApp web is not what the migration wrote: it holds a StatefulSet "db" of apps/v1 in namespace "shop", and not StatefulSet "web" in namespace "shop"` + "\n"},
 		{about: "no TApp", args: "sts/web", code: 1, err: `error: "sts/web" names no TApp; give tapp/NAME with --back` + "\nSee 'kubectl tapp migrate --help' for usage.\n"},
 	} {
-		tapp, err := migrate.Convert(rolledOut())
+		tapp, err := migrate.Convert(gen.RolledOut())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if c.edit != nil {
-			set := migrate.ManifestOf(rolledOut())
+			set := migrate.ManifestOf(gen.RolledOut())
 			c.edit(set)
 			text, _ := json.Marshal(set)
 			tapp.Annotations[migrate.AnnotationManifest] = string(text)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,18 +15,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/gen"
 )
-
-func setOf(edit func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
-	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", UID: "set", ResourceVersion: "7",
-		Annotations: map[string]string{"team": "shop", corev1.LastAppliedConfigAnnotation: "{}"}}}
-	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
-	set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
-	if edit != nil {
-		edit(set)
-	}
-	return set
-}
 
 func TestMigrationSource(t *testing.T) {
 	for given, want := range map[string]string{
@@ -47,7 +36,7 @@ func TestMigrationSource(t *testing.T) {
 // TestConvert: what a StatefulSet says, its TApp says too, and remembers it.
 func TestConvert(t *testing.T) {
 	replicas, limit, two := int32(4), int32(3), intstr.FromString("50%")
-	set := setOf(func(s *appsv1.StatefulSet) {
+	set := gen.StatefulSet(func(s *appsv1.StatefulSet) {
 		s.Spec.Replicas, s.Spec.RevisionHistoryLimit, s.Spec.ServiceName, s.Spec.MinReadySeconds = &replicas, &limit, "svc", 9
 		s.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: &two}
 		s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 5}
@@ -103,46 +92,11 @@ func TestWhatATAppCannotSay(t *testing.T) {
 			"spec.updateStrategy.rollingUpdate.partition is 2, which a TApp has not (it has spec.templates); set it to 0",
 		}, nil},
 	} {
-		set := setOf(c.edit)
+		set := gen.StatefulSet(c.edit)
 		if never, other := unsupported(set), differences(set); !slices.Equal(never, c.never) || !slices.Equal(other, c.other) {
 			t.Errorf("%q and %q, want %q and %q", never, other, c.never, c.other)
 		}
 	}
-}
-
-// rolledOut is a StatefulSet of two pods that run what it says.
-func rolledOut(edits ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
-	set := setOf(func(s *appsv1.StatefulSet) {
-		s.Generation, s.Status.ObservedGeneration, s.Status.UpdateRevision = 2, 2, "web-rev"
-		s.Spec.Replicas = new(int32(2))
-		s.Spec.Template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
-			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1"}}}}
-		s.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways
-	})
-	set.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
-	for _, edit := range edits {
-		edit(set)
-	}
-	return set
-}
-
-// podOfSet is a ready pod as the StatefulSet's controller makes it.
-func podOfSet(set *appsv1.StatefulSet, id int, edits ...func(*corev1.Pod)) *corev1.Pod {
-	name := set.Name + "-" + strconv.Itoa(id)
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: set.Namespace, UID: "uid-of-pod",
-			Labels: map[string]string{"app": "web", appsv1.StatefulSetPodNameLabel: name, appsv1.ControllerRevisionHashLabelKey: set.Status.UpdateRevision,
-				appsv1.PodIndexLabel: strconv.Itoa(id)},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}},
-		Spec: *set.Spec.Template.Spec.DeepCopy(),
-		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
-			ContainerStatuses: []corev1.ContainerStatus{{Name: "web", Image: "web:1", RestartCount: 2}}},
-	}
-	pod.Spec.Hostname = name
-	for _, edit := range edits {
-		edit(pod)
-	}
-	return pod
 }
 
 func TestNotRolledOut(t *testing.T) {
@@ -160,20 +114,20 @@ func TestNotRolledOut(t *testing.T) {
 		{name: "more replicas", set: func(s *appsv1.StatefulSet) { s.Spec.Replicas = new(int32(4)) }, want: []string{"pod web-2 is missing", "pod web-3 is missing"}},
 		{name: "fewer replicas", set: func(s *appsv1.StatefulSet) { s.Spec.Replicas = nil }, want: []string{"pod web-1 is beyond spec.replicas, which is 1"}},
 		{name: "another's pod", pods: func(s *appsv1.StatefulSet) []*corev1.Pod {
-			return []*corev1.Pod{podOfSet(s, 0, func(p *corev1.Pod) { p.OwnerReferences[0].UID = "another" }), podOfSet(s, 1)}
+			return []*corev1.Pod{gen.PodOfSet(s, 0, func(p *corev1.Pod) { p.OwnerReferences[0].UID = "another" }), gen.PodOfSet(s, 1)}
 		}, want: []string{"pod web-0 is not its own"}},
 		{name: "old, deleted", pods: func(s *appsv1.StatefulSet) []*corev1.Pod {
-			return []*corev1.Pod{podOfSet(s, 1, func(p *corev1.Pod) { p.DeletionTimestamp = &now }),
-				podOfSet(s, 0, func(p *corev1.Pod) { p.Labels[appsv1.ControllerRevisionHashLabelKey] = "web-old" })}
+			return []*corev1.Pod{gen.PodOfSet(s, 1, func(p *corev1.Pod) { p.DeletionTimestamp = &now }),
+				gen.PodOfSet(s, 0, func(p *corev1.Pod) { p.Labels[appsv1.ControllerRevisionHashLabelKey] = "web-old" })}
 		}, want: []string{"pod web-0 does not run the present template", "pod web-1 is being deleted"}},
 		{name: "not ready", pods: oneNotReady, want: []string{"pod web-1 is not ready"}},
 		{name: "not ready, by force", pods: oneNotReady, force: true},
 	} {
-		set := rolledOut()
+		set := gen.RolledOut()
 		if c.set != nil {
 			c.set(set)
 		}
-		pods := []*corev1.Pod{podOfSet(set, 0), podOfSet(set, 1)}
+		pods := []*corev1.Pod{gen.PodOfSet(set, 0), gen.PodOfSet(set, 1)}
 		if c.pods != nil {
 			pods = c.pods(set)
 		}
@@ -184,15 +138,15 @@ func TestNotRolledOut(t *testing.T) {
 }
 
 func oneNotReady(s *appsv1.StatefulSet) []*corev1.Pod {
-	return []*corev1.Pod{podOfSet(s, 0), podOfSet(s, 1, func(p *corev1.Pod) { p.Status.Conditions = nil })}
+	return []*corev1.Pod{gen.PodOfSet(s, 0), gen.PodOfSet(s, 1, func(p *corev1.Pod) { p.Status.Conditions = nil })}
 }
 
 // TestChanged: which pods are not as they were before a migration.
 func TestChanged(t *testing.T) {
-	set := rolledOut()
+	set := gen.RolledOut()
 	v := &migration{before: map[string]podState{"web-0": {"a", 1}, "web-1": {"b", 0}, "web-2": {"c", 2}, "web-10": {"d", 0}}}
 	pod := func(id int, uid string, restarts int32) *corev1.Pod {
-		return podOfSet(set, id, func(p *corev1.Pod) { p.UID, p.Status.ContainerStatuses[0].RestartCount = types.UID(uid), restarts })
+		return gen.PodOfSet(set, id, func(p *corev1.Pod) { p.UID, p.Status.ContainerStatuses[0].RestartCount = types.UID(uid), restarts })
 	}
 	got := v.changedPods([]*corev1.Pod{pod(0, "a", 1), pod(1, "new", 0), pod(2, "c", 3), pod(3, "e", 0)})
 	want := []string{"pod web-1 is another one", "pod web-10 is another one", "containers of pod web-2 restarted (2 times before, 3 now)"}
@@ -220,7 +174,7 @@ To go back, without a restart as well:
 
 // TestManifestForGit: without the state, the annotations of the migration and the pause.
 func TestManifestForGit(t *testing.T) {
-	tapp, err := Convert(rolledOut())
+	tapp, err := Convert(gen.RolledOut())
 	if err != nil {
 		t.Fatal(err)
 	}
