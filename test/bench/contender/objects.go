@@ -49,7 +49,7 @@ func (b *Bench) makeCRD(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(process.ready(ctx), process.stop())
+	return errors.Join(process.ready(ctx), process.Stop())
 }
 
 func (c *objectsToo) create(ctx context.Context) error {

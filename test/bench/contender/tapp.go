@@ -37,11 +37,11 @@ func (b *Bench) StartTApp(ctx context.Context, namespace *corev1.Namespace, size
 	}
 	c := &tappUser{job: job{Bench: b, pods: p, size: size}, namespace: namespace.Name, process: process}
 	if err := errors.Join(process.ready(ctx), c.serves(ctx)); err != nil {
-		return nil, errors.Join(err, process.stop())
+		return nil, errors.Join(err, process.Stop())
 	}
-	empty, err := measure.UsageOf(process.pid())
+	empty, err := measure.UsageOf(process.PID())
 	if err != nil {
-		return nil, errors.Join(err, process.stop())
+		return nil, errors.Join(err, process.Stop())
 	}
 	out := &Contender{
 		Name: record.TApp,
@@ -53,7 +53,7 @@ func (b *Bench) StartTApp(ctx context.Context, namespace *corev1.Namespace, size
 		Restart: c.restart,
 		Empty:   empty.Resident,
 		Stop: func(ctx context.Context) error {
-			return errors.Join(c.process.stop(), c.deleteAll(ctx), b.clear(ctx, c.namespace, p))
+			return errors.Join(c.process.Stop(), c.deleteAll(ctx), b.clear(ctx, c.namespace, p))
 		},
 	}
 	if size.isOneByOne() {
@@ -65,7 +65,7 @@ func (b *Bench) StartTApp(ctx context.Context, namespace *corev1.Namespace, size
 func (c *tappUser) subject() measure.Subject {
 	return measure.Subject{
 		Wrote: byAgent("tapp/", c.namespace), Asked: byAgent(userAgent, c.namespace),
-		Process: "tapp", PID: c.process.pid(), Status: "patch tapps", Requested: c.requested,
+		Process: "tapp", PID: c.process.PID(), Status: "patch tapps", Requested: c.requested,
 	}
 }
 

@@ -94,7 +94,7 @@ func memberName(i int) string { return fmt.Sprintf("member-%d", i) }
 func (h *hub) clear(ctx context.Context) error {
 	var errs []error
 	if h.process != nil {
-		errs = append(errs, h.process.stop())
+		errs = append(errs, h.process.Stop())
 		h.process = nil
 	}
 	for _, m := range h.members {

@@ -98,7 +98,7 @@ func (h *hub) filled(ctx context.Context, members, appSets int) error {
 
 // restart the controller while nothing changes.
 func (h *hub) restart(ctx context.Context, name string, appSets int, save func(record.Fleet) error) error {
-	if err := h.process.stop(); err != nil {
+	if err := h.process.Stop(); err != nil {
 		return err
 	}
 	h.forget()
@@ -118,7 +118,7 @@ func (h *hub) restart(ctx context.Context, name string, appSets int, save func(r
 	wrote := len(h.applied)
 	h.mu.Unlock()
 	return save(record.Fleet{Name: name, Members: len(h.members), AppSets: appSets, Memory: used.Peak, Writes: wrote,
-		Spread: record.SpreadOf([]time.Duration{at.Sub(h.process.started)})})
+		Spread: record.SpreadOf([]time.Duration{at.Sub(h.process.Started)})})
 }
 
 // follow scales AppSets: how soon are the parts written, and how soon does the hub tell of
