@@ -42,14 +42,13 @@ type Watched func(ref plan.Ref) (o *unstructured.Unstructured, known bool)
 // those that have records of it. It reads what is older than the resync period.
 func (o *Operator) Observe(ctx context.Context, s *State, owner Owner, names []string, watched Watched) error {
 	now := o.Clock.Now()
+	s.names, s.fresh = names, false
 	if s.listed.IsZero() || now.Sub(s.listed) > resync {
-		switch err := o.list(ctx, s, owner, names); {
-		case err == nil:
-			s.listed, s.blind = now, ""
-		case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
-			s.listed, s.blind = time.Time{}, err.Error()
-		default:
+		if err := o.refresh(ctx, s, owner); err != nil {
 			return err
+		}
+		for _, r := range s.releases {
+			clear(r.objects)
 		}
 	}
 	for _, name := range names {
@@ -66,6 +65,19 @@ func (o *Operator) Observe(ctx context.Context, s *State, owner Owner, names []s
 				delete(r.objects, ref) // it is new, or gone: that is read live
 			}
 		}
+	}
+	return nil
+}
+
+// refresh reads the records anew, of all releases.
+func (o *Operator) refresh(ctx context.Context, s *State, owner Owner) error {
+	switch err := o.list(ctx, s, owner, s.names); {
+	case err == nil:
+		s.listed, s.blind, s.fresh = o.Clock.Now(), "", true
+	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
+		s.listed, s.blind = time.Time{}, err.Error()
+	default:
+		return err
 	}
 	return nil
 }
@@ -104,7 +116,6 @@ func (o *Operator) list(ctx context.Context, s *State, owner Owner, names []stri
 	}
 	for _, r := range s.releases {
 		r.records = nil
-		clear(r.objects)
 	}
 	for name, records := range found {
 		r := s.of(name)
@@ -165,7 +176,7 @@ func (r *release) reveal(record *plan.Record) {
 func (o *Operator) Input(s *State, autoscaled func(plan.Ref) bool) (map[string]plan.Input, error) {
 	out := map[string]plan.Input{}
 	for name, r := range s.releases {
-		in := plan.Input{Records: r.records, Blind: s.blind, Refused: r.refused, Hidden: r.hidden, Overruled: r.overruled, Anywhere: o.Anywhere, Account: o.Account, Objects: map[plan.Ref]*unstructured.Unstructured{},
+		in := plan.Input{Records: r.records, Fresh: s.fresh, Blind: s.blind, Refused: r.refused, Hidden: r.hidden, Overruled: r.overruled, Anywhere: o.Anywhere, Account: o.Account, Objects: map[plan.Ref]*unstructured.Unstructured{},
 			Scopes: map[schema.GroupVersionKind]bool{}, Autoscaled: map[plan.Ref]bool{}}
 		for ref, seen := range r.objects {
 			in.Objects[ref] = seen.object

@@ -108,6 +108,9 @@ type Owner struct {
 // restart. The zero value remembers nothing.
 type State struct {
 	listed time.Time
+	// fresh says that they were listed in this sync, and names are the releases it asks for.
+	fresh bool
+	names []string
 	// blind says why the records could not be read; empty: they could.
 	blind    string
 	releases map[string]*release

@@ -40,10 +40,15 @@ type rendered struct {
 
 // Show reads what a plan asks for. False: it asks for nothing.
 func (o *Operator) Show(ctx context.Context, s *State, owner Owner, name string, p *plan.Plan, chart *Chart) (bool, error) {
-	r := s.of(name)
-	if p.Render == nil && len(p.Load) == 0 && len(p.Look) == 0 {
+	if !p.Asks() {
 		return false, nil
 	}
+	if p.Refresh && !s.fresh {
+		if err := o.refresh(ctx, s, owner); err != nil {
+			return false, err
+		}
+	}
+	r := s.of(name)
 	for _, version := range p.Load {
 		if err := o.load(ctx, r, owner, name, version); err != nil {
 			return false, err

@@ -43,7 +43,7 @@ func TestReleases(t *testing.T) {
 		"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}, "spec": map[string]any{"containers": []any{map[string]any{"name": "app", "image": "nginx:7"}}}}}}
 	ref := release.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	record := release.Record{Version: 1, Status: release.Deployed, Owner: "app-1", Content: Releases(d)[0].Hash, Loaded: true, Objects: []release.Object{{Source: "a", Content: deployment}}}
-	seen := release.Input{Account: "tapp-release", Records: []release.Record{record}, Scopes: map[schema.GroupVersionKind]bool{{Group: "apps", Version: "v1", Kind: "Deployment"}: true},
+	seen := release.Input{Account: "tapp-release", Records: []release.Record{record}, Fresh: true, Scopes: map[schema.GroupVersionKind]bool{{Group: "apps", Version: "v1", Kind: "Deployment"}: true},
 		Objects: map[release.Ref]*unstructured.Unstructured{ref: nil}}
 	in.Releases = map[string]release.Input{"web": seen}
 	p = Compute(in)

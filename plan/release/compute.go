@@ -28,7 +28,8 @@ func Compute(in Input) Plan {
 	default:
 		c.converge()
 	}
-	if c.plan.Render != nil || len(c.plan.Load) > 0 || len(c.plan.Look) > 0 {
+	c.plan.Refresh = !in.Fresh && slices.ContainsFunc(c.plan.Steps, func(s Step) bool { return s.Record == nil })
+	if c.plan.Asks() {
 		c.plan.Steps = nil
 	}
 	return c.plan
@@ -126,7 +127,7 @@ func (c *computation) converge() {
 		c.renew(nil)
 	case !c.isOurs(last) && !c.in.Adopt:
 		c.foreign(last)
-	case !c.isOurs(last) && isPending(last.Status):
+	case !c.isOurs(last) && (isPending(last.Status) || last.Status == Uninstalling):
 		c.wait("version %d is %s, and is waited for", last.Version, last.Status)
 		c.poll(RecordRef(c.in.Name))
 	case !c.isOurs(last):

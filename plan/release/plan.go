@@ -155,8 +155,10 @@ type Input struct {
 	Adopt bool
 	// SkipHooks has a release go without its hooks.
 	SkipHooks bool
-	// Records of this name, in any order.
+	// Records of this name, in any order. Fresh says that they were read after all that is
+	// known of the objects: what somebody did by helm is in them.
 	Records []Record
+	Fresh   bool
 	// Rendered is what Plan.Render asked for; nil: it was not asked for yet.
 	Rendered *Rendered
 	// Objects that Plan.Look asked for; nil: the cluster has none of that name.
@@ -187,11 +189,13 @@ type Input struct {
 // Plan is the next step for one release.
 type Plan struct {
 	// Render, Load and Look ask for what the plan depends on and the input lacks: the
-	// rendered chart, the objects and hooks of records, and objects of the cluster. As
-	// long as one of them is given there are no steps.
-	Render *Render
-	Load   []int
-	Look   []Ref
+	// rendered chart, the objects and hooks of records, and objects of the cluster.
+	// Refresh asks for the records anew: an object that is not as they say may be so
+	// because somebody runs helm. As long as one of them is given there are no steps.
+	Render  *Render
+	Load    []int
+	Look    []Ref
+	Refresh bool
 	// Steps in their order. One that fails ends the turn.
 	Steps []Step
 	// Waits say what is on its way, Notes what is worth a word, and Stalls what needs help.
@@ -206,6 +210,11 @@ type Plan struct {
 	Numbers Numbers
 	// Taken says that a name is somebody else's.
 	Taken bool
+}
+
+// Asks says whether the plan depends on what the input lacks.
+func (p *Plan) Asks() bool {
+	return p.Render != nil || len(p.Load) > 0 || len(p.Look) > 0 || p.Refresh
 }
 
 // Render asks for the chart, as this revision of the release.

@@ -140,7 +140,7 @@ func TestHookFails(t *testing.T) {
 func TestRefused(t *testing.T) {
 	w := newWorld(t, &Rendered{Chart: "web-1", Objects: objects(t, config+deployment)})
 	ref := Ref{"v1", "ConfigMap", "shop", "web"}
-	w.in.Refused = map[Ref]string{ref: "no"}
+	w.in.Refused, w.in.Fresh = map[Ref]string{ref: "no"}, true
 	w.in.Records = nil
 	w.in.Rendered, w.in.Objects = w.chart, map[Ref]*unstructured.Unstructured{ref: nil, {"apps/v1", "Deployment", "shop", "web"}: nil}
 	w.do(Compute(w.in).Steps[0])
@@ -286,4 +286,39 @@ func TestPolls(t *testing.T) {
 	if p = w.run(); len(p.Polls) != 1 || p.Polls[0] != RecordRef("web") {
 		t.Errorf("it polls %v", p.Polls)
 	}
+}
+
+// What helm does by hand is read before anything is put right: an object that is missing
+// may be missing because helm takes the release apart.
+func TestHelmByHand(t *testing.T) {
+	w := newWorld(t, &Rendered{Chart: "web-1", Objects: objects(t, config+deployment)})
+	w.run()
+	w.said()
+	w.in.Rendered, w.in.Fresh = nil, false
+	w.in.Objects = map[Ref]*unstructured.Unstructured{{"v1", "ConfigMap", "shop", "web"}: nil, {"apps/v1", "Deployment", "shop", "web"}: nil}
+	w.in.Records = []Record{w.records[1]}
+	if p := Compute(w.in); !p.Refresh || len(p.Steps) > 0 {
+		t.Errorf("with records that may be outdated: %+v", p)
+	}
+
+	byHelm := w.records[1]
+	byHelm.Owner, byHelm.Status = "", Uninstalling
+	w.in.Fresh = true
+	for _, status := range []Status{Uninstalling, PendingUpgrade} {
+		byHelm.Status = status
+		w.in.Records = []Record{byHelm}
+		w.in.Adopt = false
+		expect(t, "helm's", stalls(Compute(w.in)), []string{`ErrResourceExists: release "web": Resource "web" already exists and is not managed by AdvDeployment: version 1 of the release is there, and ` +
+			"helm made it by hand, or another controller. Uninstall it, or take it over: annotate the AdvDeployment with workload.dmall.com/adopt-releases=web"})
+		w.in.Adopt = true
+		p := Compute(w.in)
+		expect(t, "to be adopted", p.Waits, []string{`release "web": version 1 is ` + string(status) + ", and is waited for"})
+		if len(p.Steps) > 0 || p.Asks() || !slices.Contains(p.Polls, RecordRef("web")) {
+			t.Errorf("%s: %+v", status, p)
+		}
+	}
+	clear(w.records)
+	clear(w.objects)
+	w.run()
+	expect(t, "when helm is done", w.said(), []string{"record 1 pending-install", "create ConfigMap/web", "create Deployment/web", "record 1 deployed"})
 }

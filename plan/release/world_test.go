@@ -61,11 +61,15 @@ func ready(_ Ref, o *unstructured.Unstructured) {
 // run plans and acts until nothing is left to do, and returns the last plan.
 func (w *world) run() Plan {
 	w.t.Helper()
-	w.in.Rendered, w.in.Objects = nil, nil
+	w.in.Rendered, w.in.Objects, w.in.Fresh = nil, nil, false
 	for range 200 {
 		w.in.Records = slices.Collect(maps.Values(w.records))
 		p := Compute(w.in)
 		switch {
+		case p.Refresh && w.in.Fresh:
+			w.t.Fatal("asked for records that are fresh")
+		case p.Refresh:
+			w.in.Fresh = true
 		case p.Render != nil:
 			w.in.Rendered = w.chart
 		case len(p.Load) > 0:
