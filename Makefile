@@ -21,6 +21,8 @@ GO       = 1.26.4
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 TOOL     = go tool -modfile=tools/go.mod
 REPORT   = go run ./test/report -count '$(or $(COUNT),dist/count)' -failures '$(or $(FAILURES),dist/failures)'
+# How many bytes the program may have on any platform, so that nothing large is linked unnoticed.
+LARGEST = 60000000
 # Every module of this repository.
 MODULES  = . devcluster tools test/chart
 PACKAGES = ./...
@@ -40,12 +42,12 @@ build: need-go ## Build bin/tapp, and bin/kubectl-tapp, which is a link to it.
 .PHONY: image
 image: need-go ## Build dist/tapp-image.tar, the container image for PLATFORMS (without Docker), and dist/tapp-sbom.json.
 	@cd tools && go run ./image -source .. -version '$(VERSION)' -revision "$$(git rev-parse HEAD 2>/dev/null || true)" \
-	  -platforms '$(PLATFORMS)' -archive ../dist/tapp-image.tar -sbom ../dist/tapp-sbom.json
+	  -platforms '$(PLATFORMS)' -largest $(LARGEST) -archive ../dist/tapp-image.tar -sbom ../dist/tapp-sbom.json
 
 .PHONY: release
 release: need-go ## Build all of a release into dist/: the image with its SBOM and licences, the chart and its OCI artifact, SHA256SUMS.
 	@cd tools && go run ./image -release -source .. -version '$(VERSION)' -revision "$$(git rev-parse HEAD 2>/dev/null || true)" \
-	  -platforms '$(PLATFORMS)' -archive ../dist/tapp-image.tar -sbom ../dist/tapp-sbom.json
+	  -platforms '$(PLATFORMS)' -largest $(LARGEST) -archive ../dist/tapp-image.tar -sbom ../dist/tapp-sbom.json
 	@cd dist && sha256sum --check --quiet SHA256SUMS
 
 .PHONY: demo
@@ -86,8 +88,12 @@ generate: need-go ## Generate deepcopy functions and CRDs from the types in crd/
 	  go run ./test/reference openapi >"$$crds"/openapi.json; mv "$$crds"/openapi.json api/; go run ./test/reference http >"$$crds"/api.md; mv "$$crds"/api.md docs/
 
 .PHONY: verify
-verify: generate tidy lint ## Fail if anything generated, go.mod, go.sum or the formatting is not up to date.
+verify: generate tidy size lint ## Fail if anything generated, go.mod, go.sum or the formatting is not up to date, or the program is too large.
 	@git diff --exit-code || { echo 'verify: the changes above are missing; commit them'; exit 1; }
+
+.PHONY: size
+size: build ## Fail if bin/tapp is larger than the program may be.
+	@size=$$(wc -c <bin/tapp); [ "$$size" -le $(LARGEST) ] || { echo "size: bin/tapp has $$size bytes, and may have $(LARGEST): go tool nm -size -sort size of a build without -s tells what was linked"; exit 1; }
 
 .PHONY: tidy
 tidy: need-go ## Tidy go.mod and go.sum of all modules.

@@ -23,23 +23,14 @@ type configuration struct {
 }
 
 // configurations returns those that exist.
-func (i *Injector) configurations() ([]configuration, error) {
-	var found []configuration
-	m, err := i.mutating.Get(i.Configuration)
-	switch {
-	case err == nil:
+func (i *Injector) configurations() (found []configuration) {
+	if m, there := i.mutating.get(); there {
 		found = append(found, i.ofMutating(m))
-	case !apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("reading the MutatingWebhookConfiguration: %w", err)
 	}
-	v, err := i.validating.Get(i.Configuration)
-	switch {
-	case err == nil:
+	if v, there := i.validating.get(); there {
 		found = append(found, i.ofValidating(v))
-	case !apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("reading the ValidatingWebhookConfiguration: %w", err)
 	}
-	return found, nil
+	return found
 }
 
 func (i *Injector) ofMutating(m *admissionv1.MutatingWebhookConfiguration) configuration {
@@ -48,7 +39,7 @@ func (i *Injector) ofMutating(m *admissionv1.MutatingWebhookConfiguration) confi
 		c.bundles[w.Name] = w.ClientConfig.CABundle
 	}
 	c.write = func(ctx context.Context, patch []byte) error {
-		_, err := i.Client.AdmissionregistrationV1().MutatingWebhookConfigurations().Patch(ctx, m.Name, types.StrategicMergePatchType, patch, injecting())
+		_, err := i.Webhooks.MutatingWebhookConfigurations().Patch(ctx, m.Name, types.StrategicMergePatchType, patch, injecting())
 		return err
 	}
 	return c
@@ -60,7 +51,7 @@ func (i *Injector) ofValidating(v *admissionv1.ValidatingWebhookConfiguration) c
 		c.bundles[w.Name] = w.ClientConfig.CABundle
 	}
 	c.write = func(ctx context.Context, patch []byte) error {
-		_, err := i.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Patch(ctx, v.Name, types.StrategicMergePatchType, patch, injecting())
+		_, err := i.Webhooks.ValidatingWebhookConfigurations().Patch(ctx, v.Name, types.StrategicMergePatchType, patch, injecting())
 		return err
 	}
 	return c

@@ -4,18 +4,13 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	admissionlisters "k8s.io/client-go/listers/admissionregistration/v1"
-	corelisters "k8s.io/client-go/listers/core/v1"
+	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
@@ -34,15 +29,16 @@ const (
 // MutatingWebhookConfiguration and the ValidatingWebhookConfiguration of one name,
 // as far as these exist. Every replica runs one: they want the same.
 type Injector struct {
-	Client                      kubernetes.Interface
+	Secrets                     corev1client.SecretsGetter
 	SecretNamespace, SecretName string
+	Webhooks                    admissionclient.AdmissionregistrationV1Interface
 	Configuration               string
 	// LeafDuration is how long a certificate of the CA is valid at most.
 	LeafDuration time.Duration
 
-	secrets    corelisters.SecretLister
-	mutating   admissionlisters.MutatingWebhookConfigurationLister
-	validating admissionlisters.ValidatingWebhookConfigurationLister
+	secret     *watched[*corev1.Secret]
+	mutating   *watched[*admissionv1.MutatingWebhookConfiguration]
+	validating *watched[*admissionv1.ValidatingWebhookConfiguration]
 
 	mu sync.Mutex
 	// bundled are the CAs that are in every caBundle, and since when. The API server
@@ -85,45 +81,12 @@ func (i *Injector) Run(ctx context.Context) error {
 
 // watch fills the caches of the few objects that matter, and reports their events.
 func (i *Injector) watch(ctx context.Context, events chan<- struct{}) (ended func(), err error) {
-	named := func(name string) informers.SharedInformerOption {
-		selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-		return informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = selector })
-	}
-	core := informers.NewSharedInformerFactoryWithOptions(i.Client, 0, informers.WithNamespace(i.SecretNamespace), named(i.SecretName))
-	cluster := informers.NewSharedInformerFactoryWithOptions(i.Client, 0, named(i.Configuration))
-	secrets, registered := core.Core().V1().Secrets(), cluster.Admissionregistration().V1()
-	i.secrets = secrets.Lister()
-	i.mutating = registered.MutatingWebhookConfigurations().Lister()
-	i.validating = registered.ValidatingWebhookConfigurations().Lister()
-
-	report := func() {
-		select {
-		case events <- struct{}{}:
-		default: // one is waiting already
-		}
-	}
-	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { report() }, UpdateFunc: func(any, any) { report() }, DeleteFunc: func(any) { report() },
-	}
-	var synced []cache.InformerSynced
-	for _, informer := range []cache.SharedIndexInformer{
-		secrets.Informer(), registered.MutatingWebhookConfigurations().Informer(), registered.ValidatingWebhookConfigurations().Informer(),
-	} {
-		registration, err := informer.AddEventHandler(handler)
-		if err != nil {
-			return nil, fmt.Errorf("watching for the CA: %w", err)
-		}
-		synced = append(synced, registration.HasSynced)
-	}
-	core.Start(ctx.Done())
-	cluster.Start(ctx.Done())
-	cache.WaitForCacheSync(ctx.Done(), synced...)
-	ended = func() { core.Shutdown(); cluster.Shutdown() }
-	if ctx.Err() != nil {
-		ended()
-		return nil, ctx.Err()
-	}
-	return ended, nil
+	report := func() { announce(events) }
+	i.secret = watchOne(i.Secrets.Secrets(i.SecretNamespace), cache.ObjectName{Namespace: i.SecretNamespace, Name: i.SecretName}, &corev1.Secret{}, report)
+	name := cache.ObjectName{Name: i.Configuration}
+	i.mutating = watchOne(i.Webhooks.MutatingWebhookConfigurations(), name, &admissionv1.MutatingWebhookConfiguration{}, report)
+	i.validating = watchOne(i.Webhooks.ValidatingWebhookConfigurations(), name, &admissionv1.ValidatingWebhookConfiguration{}, report)
+	return fill(ctx, i.secret.cache, i.mutating.cache, i.validating.cache)
 }
 
 // trusted says since when all configurations trust what leaf is signed by, and
@@ -147,17 +110,11 @@ func (i *Injector) trusted(leaf *x509.Certificate) (time.Time, bool) {
 
 // inject compares once, and writes what differs.
 func (i *Injector) inject(ctx context.Context) error {
-	configurations, err := i.configurations()
-	if err != nil {
-		return err
-	}
+	configurations := i.configurations()
 	i.note(configurations)
-	secret, err := i.secrets.Secrets(i.SecretNamespace).Get(i.SecretName)
-	if apierrors.IsNotFound(err) {
+	secret, there := i.secret.get()
+	if !there {
 		return nil // it will be made, and be an event
-	}
-	if err != nil {
-		return fmt.Errorf("reading the CA: %w", err)
 	}
 	cas := parse(secret.Data[corev1.TLSCertKey])
 	if len(cas) == 0 {

@@ -51,7 +51,10 @@ type rig struct {
 func newRig(t *testing.T, objects ...runtime.Object) *rig {
 	t.Helper()
 	r := &rig{client: fake.NewClientset(objects...)}
-	r.Injector = &Injector{Client: r.client, SecretNamespace: "kube-system", SecretName: "tapp-ca", Configuration: "tapp", LeafDuration: time.Hour}
+	r.Injector = &Injector{
+		Secrets: r.client.CoreV1(), SecretNamespace: "kube-system", SecretName: "tapp-ca",
+		Webhooks: r.client.AdmissionregistrationV1(), Configuration: "tapp", LeafDuration: time.Hour,
+	}
 	return r
 }
 
@@ -107,11 +110,7 @@ func (r *rig) waitFor(t *testing.T, want []byte) {
 // cached says whether every bundle in the caches is this one.
 func (r *rig) cached(t *testing.T, want []byte) bool {
 	t.Helper()
-	configurations, err := r.configurations()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range configurations {
+	for _, c := range r.configurations() {
 		for _, got := range c.bundles {
 			if !bytes.Equal(got, want) {
 				return false

@@ -8,15 +8,14 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
+	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 )
 
 // Register creates the two configurations, or brings them to this version's, by
 // server-side apply: a caBundle that they leave out stays as it is.
-func Register(ctx context.Context, client kubernetes.Interface, mutating *admissionv1.MutatingWebhookConfiguration, validating *admissionv1.ValidatingWebhookConfiguration) error {
+func Register(ctx context.Context, api admissionclient.AdmissionregistrationV1Interface, mutating *admissionv1.MutatingWebhookConfiguration, validating *admissionv1.ValidatingWebhookConfiguration) error {
 	force := true
 	options := metav1.PatchOptions{FieldManager: "tapp", Force: &force}
-	api := client.AdmissionregistrationV1()
 
 	mutating = mutating.DeepCopy()
 	mutating.TypeMeta = metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "MutatingWebhookConfiguration"}

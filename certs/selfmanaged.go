@@ -5,8 +5,8 @@ import (
 	"time"
 
 	servertls "github.com/cert-manager/cert-manager/pkg/server/tls"
-	"github.com/cert-manager/cert-manager/pkg/server/tls/authority"
-	"k8s.io/client-go/kubernetes"
+	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -34,21 +34,21 @@ func SelfManaged(o SelfManagedOptions) (*Source, error) {
 	if o.LeafDuration == 0 {
 		o.LeafDuration = 7 * 24 * time.Hour
 	}
-	client, err := kubernetes.NewForConfig(o.REST)
+	secrets, err := corev1client.NewForConfig(o.REST)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the serving certificate: %w", err)
+	}
+	webhooks, err := admissionclient.NewForConfig(o.REST)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the serving certificate: %w", err)
 	}
 	injector := &Injector{
-		Client: client, SecretNamespace: o.SecretNamespace, SecretName: o.SecretName,
-		Configuration: o.Configuration, LeafDuration: o.LeafDuration,
+		Secrets: secrets, SecretNamespace: o.SecretNamespace, SecretName: o.SecretName,
+		Webhooks: webhooks, Configuration: o.Configuration, LeafDuration: o.LeafDuration,
 	}
 	s := of(&servertls.DynamicSource{
-		DNSNames: o.DNSNames,
-		Authority: &authority.DynamicAuthority{
-			SecretNamespace: o.SecretNamespace, SecretName: o.SecretName,
-			SecretLabels: map[string]string{"app.kubernetes.io/managed-by": "tapp"},
-			RESTConfig:   o.REST, CommonName: "tapp-ca", CADuration: o.CADuration, LeafDuration: o.LeafDuration,
-		},
+		DNSNames:  o.DNSNames,
+		Authority: &authority{secrets: secrets, namespace: o.SecretNamespace, name: o.SecretName, duration: o.CADuration, leafDuration: o.LeafDuration},
 	})
 	s.parts = append(s.parts, injector.Run)
 	s.trusted = injector.trusted

@@ -10,7 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/urfave/cli/v2"
-	"k8s.io/client-go/kubernetes"
+	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	"k8s.io/client-go/rest"
 
 	"tkestack.io/tapp/certs"
@@ -37,7 +37,7 @@ type Admission struct {
 
 	source *certs.Source
 	server *server
-	client kubernetes.Interface
+	client admissionclient.AdmissionregistrationV1Interface
 	bundle []byte // the CA to register; nil: it is injected later
 }
 
@@ -98,7 +98,7 @@ func (a *Admission) prepareRegistration() error {
 		return errors.New("--register-admission needs --tls-dns-name, by which the API server shall call: give <service>.<namespace>.svc")
 	}
 	var err error
-	if a.client, err = kubernetes.NewForConfig(rest.CopyConfig(a.REST)); err != nil {
+	if a.client, err = admissionclient.NewForConfig(rest.CopyConfig(a.REST)); err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
 	if a.TLS.CertFile == "" && a.TLS.KeyFile == "" && a.TLS.CAFile == "" {

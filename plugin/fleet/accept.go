@@ -136,9 +136,9 @@ func (a *accept) keep(ctx context.Context, hub *session, r *registration, uid ty
 	options := metav1.PatchOptions{FieldManager: manager}
 	switch {
 	case r.secret != nil:
-		_, err = hub.kube.CoreV1().Secrets(a.clusterNamespace).Patch(ctx, r.object, types.MergePatchType, patch, options)
+		_, err = hub.core.Secrets(a.clusterNamespace).Patch(ctx, r.object, types.MergePatchType, patch, options)
 	case r.configMap != nil:
-		_, err = hub.kube.CoreV1().ConfigMaps(a.clusterNamespace).Patch(ctx, r.object, types.MergePatchType, patch, options)
+		_, err = hub.core.ConfigMaps(a.clusterNamespace).Patch(ctx, r.object, types.MergePatchType, patch, options)
 	default:
 		_, err = hub.objects.Resource(v1beta1.ClusterProfiles()).Namespace(a.clusterNamespace).Patch(ctx, r.object, types.MergePatchType, patch, options)
 	}

@@ -37,7 +37,7 @@ const (
 // these namespaces, or, if there are none, in all.
 func admit(ctx context.Context, member *session, namespaces []string, pods bool) error {
 	options := metav1.ApplyOptions{FieldManager: manager, Force: true}
-	core, rbac := member.kube.CoreV1(), member.kube.RbacV1()
+	core, rbac := member.core, member.rbac
 	if _, err := core.ServiceAccounts(accountNamespace).Apply(ctx, corev1ac.ServiceAccount(accountName, accountNamespace), options); err != nil {
 		return fmt.Errorf("making the hub's account: %w", err)
 	}
@@ -91,10 +91,10 @@ func readPods() []*rbacv1ac.PolicyRuleApplyConfiguration {
 func admitCharts(ctx context.Context, member *session) error {
 	options := metav1.ApplyOptions{FieldManager: manager, Force: true}
 	const namespace = v1beta1.DefaultChartNamespace
-	if _, err := member.kube.CoreV1().Namespaces().Apply(ctx, corev1ac.Namespace(namespace), options); err != nil {
+	if _, err := member.core.Namespaces().Apply(ctx, corev1ac.Namespace(namespace), options); err != nil {
 		return fmt.Errorf("making the namespace of charts: %w", err)
 	}
-	rbac := member.kube.RbacV1()
+	rbac := member.rbac
 	role := rbacv1ac.Role(accountName, namespace).WithRules(rbacv1ac.PolicyRule().WithAPIGroups("").WithResources("secrets").WithVerbs("list", "create", "delete"))
 	if _, err := rbac.Roles(namespace).Apply(ctx, role, options); err != nil {
 		return fmt.Errorf("making the hub's role for charts: %w", err)
@@ -112,9 +112,9 @@ func admitCharts(ctx context.Context, member *session) error {
 // renew it. The account may make none: no rule can name what is to be made.
 func admitLease(ctx context.Context, member *session) error {
 	options := metav1.ApplyOptions{FieldManager: manager, Force: true}
-	rbac := member.kube.RbacV1()
+	rbac := member.rbac
 	lease := coordinationv1ac.Lease(v1beta1.MemberLease, metav1.NamespaceSystem)
-	if _, err := member.kube.CoordinationV1().Leases(metav1.NamespaceSystem).Apply(ctx, lease, options); err != nil {
+	if _, err := member.coordination.Leases(metav1.NamespaceSystem).Apply(ctx, lease, options); err != nil {
 		return fmt.Errorf("making the Lease of the hub that writes here: %w", err)
 	}
 	role := rbacv1ac.Role(accountName, metav1.NamespaceSystem).WithRules(
@@ -136,7 +136,7 @@ func admitLease(ctx context.Context, member *session) error {
 // Secret, too. The token does not expire: a fleet must not go silent for it. Deleting its
 // Secret revokes it.
 func newToken(ctx context.Context, member *session, hub types.UID) (token []byte, name string, err error) {
-	secrets := member.kube.CoreV1().Secrets(accountNamespace)
+	secrets := member.core.Secrets(accountNamespace)
 	made, err := secrets.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: accountName + "-", Namespace: accountNamespace,
@@ -167,7 +167,7 @@ func newToken(ctx context.Context, member *session, hub types.UID) (token []byte
 
 // revokeOthers deletes the tokens that the hub had before, but not those of other hubs.
 func revokeOthers(ctx context.Context, member *session, hub types.UID, used string) error {
-	secrets := member.kube.CoreV1().Secrets(accountNamespace)
+	secrets := member.core.Secrets(accountNamespace)
 	all, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: labels.Set{labelHub: string(hub)}.String()})
 	if err != nil {
 		return fmt.Errorf("listing the tokens that the hub had before: %w", err)

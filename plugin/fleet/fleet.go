@@ -12,8 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -74,26 +78,31 @@ func New(o Options) *cobra.Command {
 // session is a connection to a cluster.
 type session struct {
 	config *rest.Config
-	kube   kubernetes.Interface
+	// Clients of what is used, one by one: one of all kinds makes the program a quarter larger.
+	core         corev1client.CoreV1Interface
+	apps         appsv1client.AppsV1Interface
+	rbac         rbacv1client.RbacV1Interface
+	coordination coordinationv1client.CoordinationV1Interface
+	discovery    discovery.DiscoveryInterface
 	// appSets of the hub.
 	appSets client.AppSetsGetter
 	objects dynamic.Interface
 }
 
 func connect(config *rest.Config) (*session, error) {
-	kube, err := kubernetes.NewForConfig(config)
-	if err != nil {
+	s := &session{config: config}
+	var errs [7]error
+	s.core, errs[0] = corev1client.NewForConfig(config)
+	s.apps, errs[1] = appsv1client.NewForConfig(config)
+	s.rbac, errs[2] = rbacv1client.NewForConfig(config)
+	s.coordination, errs[3] = coordinationv1client.NewForConfig(config)
+	s.discovery, errs[4] = discovery.NewDiscoveryClientForConfig(config)
+	s.appSets, errs[5] = client.NewAppSets(config)
+	s.objects, errs[6] = dynamic.NewForConfig(config)
+	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	appSets, err := client.NewAppSets(config)
-	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
-	}
-	objects, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
-	}
-	return &session{config, kube, appSets, objects}, nil
+	return s, nil
 }
 
 // hub is what the common flags lead to.
@@ -109,7 +118,7 @@ func connectBy(by clientcmd.ClientConfig) (*session, error) {
 
 // uid of a cluster: that of its namespace kube-system.
 func (s *session) uid(ctx context.Context) (types.UID, error) {
-	system, err := s.kube.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	system, err := s.core.Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
 		return "", fmt.Errorf("asking for the UID of namespace %s: %w", metav1.NamespaceSystem, err)
 	}

@@ -48,7 +48,7 @@ func newHistory(all *common) *cobra.Command {
 
 // versions of an AppSet, the newest first.
 func (w *workspace) versions(ctx context.Context, a *v1beta1.AppSet) ([]podset.Version, error) {
-	list, err := w.kube.AppsV1().ControllerRevisions(w.namespace).List(ctx, metav1.ListOptions{LabelSelector: v1beta1.LabelAppSetUID + "=" + string(a.UID)})
+	list, err := w.apps.ControllerRevisions(w.namespace).List(ctx, metav1.ListOptions{LabelSelector: v1beta1.LabelAppSetUID + "=" + string(a.UID)})
 	if err != nil {
 		return nil, fmt.Errorf("listing the revisions: %w", err)
 	}

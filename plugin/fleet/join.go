@@ -132,7 +132,7 @@ func (j *join) register(ctx context.Context, hub *session, c *candidate, kubecon
 	secret := corev1ac.Secret(c.object, j.clusterNamespace).WithLabels(marks).
 		WithAnnotations(map[string]string{v1beta1.AnnotationClusterUID: string(c.uid)}).
 		WithData(map[string][]byte{v1beta1.KeyKubeconfig: kubeconfig})
-	_, err := hub.kube.CoreV1().Secrets(j.clusterNamespace).Apply(ctx, secret, metav1.ApplyOptions{FieldManager: manager, Force: true})
+	_, err := hub.core.Secrets(j.clusterNamespace).Apply(ctx, secret, metav1.ApplyOptions{FieldManager: manager, Force: true})
 	return err
 }
 
@@ -177,7 +177,7 @@ func (j *join) check(ctx context.Context, name string, hub, member *session) (*c
 
 // nameIsFree is an error if the Secret that would register the cluster is somebody else's.
 func (j *join) nameIsFree(ctx context.Context, hub *session, name string) error {
-	_, err := hub.kube.CoreV1().Secrets(j.clusterNamespace).Get(ctx, name, metav1.GetOptions{})
+	_, err := hub.core.Secrets(j.clusterNamespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
@@ -199,7 +199,7 @@ func registeredAs(all []registration, name string, uid types.UID) error {
 }
 
 func (s *session) hasAdvDeployments() error {
-	found, err := s.kube.Discovery().ServerResourcesForGroupVersion(v1beta1.SchemeGroupVersion.String())
+	found, err := s.discovery.ServerResourcesForGroupVersion(v1beta1.SchemeGroupVersion.String())
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("cannot be asked what it serves: %w", err)
 	}

@@ -26,7 +26,7 @@ func writeVerbs() []string { return []string{"create", "patch", "delete"} }
 // exist is an error if one of the namespaces is missing in the member.
 func exist(ctx context.Context, member *session, namespaces []string) error {
 	for _, namespace := range namespaces {
-		_, err := member.kube.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+		_, err := member.core.Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("it has no namespace %s: make it first, by kubectl create namespace %s", namespace, namespace)
@@ -40,7 +40,7 @@ func exist(ctx context.Context, member *session, namespaces []string) error {
 // admitIn lets the hub's account write in these namespaces, and in none that an earlier
 // command named.
 func admitIn(ctx context.Context, member *session, namespaces []string) error {
-	rbac := member.kube.RbacV1()
+	rbac := member.rbac
 	options := metav1.ApplyOptions{FieldManager: manager, Force: true}
 	if len(namespaces) > 0 {
 		role := rbacv1ac.ClusterRole(accountParts).WithRules(

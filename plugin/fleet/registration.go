@@ -74,7 +74,7 @@ func (c *common) registrations(ctx context.Context, hub *session) ([]registratio
 	known := map[types.UID]bool{}
 	owned, runtime := v1beta1.LabelOwner+"="+v1beta1.OwnerLegacy, v1beta1.LabelRuntime+"=true"
 	for _, label := range []string{owned, runtime} {
-		secrets, err := hub.kube.CoreV1().Secrets(c.clusterNamespace).List(ctx, metav1.ListOptions{LabelSelector: label})
+		secrets, err := hub.core.Secrets(c.clusterNamespace).List(ctx, metav1.ListOptions{LabelSelector: label})
 		if err != nil {
 			return nil, fmt.Errorf("listing the registrations: %w", err)
 		}
@@ -85,7 +85,7 @@ func (c *common) registrations(ctx context.Context, hub *session) ([]registratio
 			}
 		}
 	}
-	configMaps, err := hub.kube.CoreV1().ConfigMaps(c.clusterNamespace).List(ctx, metav1.ListOptions{LabelSelector: owned})
+	configMaps, err := hub.core.ConfigMaps(c.clusterNamespace).List(ctx, metav1.ListOptions{LabelSelector: owned})
 	if err != nil {
 		return nil, fmt.Errorf("listing the registrations: %w", err)
 	}

@@ -76,7 +76,7 @@ func (c *common) secure(ctx context.Context, names []string) error {
 
 // move a registration into a Secret of the same name.
 func (c *common) move(ctx context.Context, hub *session, m *corev1.ConfigMap) error {
-	secrets := hub.kube.CoreV1().Secrets(m.Namespace)
+	secrets := hub.core.Secrets(m.Namespace)
 	wanted := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: m.Name, Namespace: m.Namespace, Labels: m.Labels, Annotations: maps.Clone(m.Annotations)},
 		Data:       map[string][]byte{},
@@ -104,7 +104,7 @@ func (c *common) move(ctx context.Context, hub *session, m *corev1.ConfigMap) er
 			return fmt.Errorf("there is a Secret %s already, without the label %s=%s; nothing is changed", m.Name, key, value)
 		}
 	}
-	err = hub.kube.CoreV1().ConfigMaps(m.Namespace).Delete(ctx, m.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion}})
+	err = hub.core.ConfigMaps(m.Namespace).Delete(ctx, m.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion}})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting the ConfigMap, whose Secret is there: %w", err)
 	}

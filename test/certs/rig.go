@@ -125,7 +125,7 @@ func (r *rig) register(mutating, validating replica) error {
 	}}
 	here := &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: r.NS}}
 	meta := metav1.ObjectMeta{Name: r.NS}
-	return certs.Register(r.Context(), r.Kube,
+	return certs.Register(r.Context(), r.Kube.AdmissionregistrationV1(),
 		&registrationv1.MutatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []registrationv1.MutatingWebhook{{
 			Name: "mutate.tapp.test", ClientConfig: registrationv1.WebhookClientConfig{URL: &mutating.address}, Rules: rules,
 			FailurePolicy: &fail, SideEffects: &none, NamespaceSelector: here, AdmissionReviewVersions: []string{"v1"},

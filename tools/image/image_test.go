@@ -151,3 +151,19 @@ func TestSBOM(t *testing.T) {
 		}
 	}
 }
+
+// A program that has become too large is no release.
+func TestLargest(t *testing.T) {
+	p := program{platform: v1.Platform{OS: "linux", Architecture: "arm64"}, path: filepath.Join(t.TempDir(), "tapp")}
+	if err := os.WriteFile(p.path, []byte("12345"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, largest := range []int64{0, 5} {
+		if err := (options{largest: largest}).judge(p); err != nil {
+			t.Errorf("of %d: %v", largest, err)
+		}
+	}
+	if err := (options{largest: 4}).judge(p); err == nil || err.Error() != "the program for linux/arm64 has 5 bytes, and may have 4: something large was linked" {
+		t.Error(err)
+	}
+}

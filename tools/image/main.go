@@ -1,7 +1,7 @@
 // Command image builds what a release of TApp consists of, without Docker: an archive with the container image for every
 // platform (OCI layout, in a tar file), and the list of what is in it (SBOM, CycloneDX JSON).
 //
-//	image --source DIR --version V --revision COMMIT --platforms LIST --archive FILE --sbom FILE
+//	image --source DIR --version V --revision COMMIT --platforms LIST --largest BYTES --archive FILE --sbom FILE
 //
 // The image holds one static program, the roots of trust of public certificate authorities, the licences of what is linked, and nothing else: no shell, no
 // package manager. It runs as a user without a name. No clock goes in: equal sources, built by equal versions of Go, give
@@ -35,6 +35,7 @@ type options struct {
 	// release: the chart, the licences by themselves and checksums are written beside the archive.
 	release  bool
 	licences []byte // of what is linked; empty: the image has none
+	largest  int64  // bytes that the program may have; 0: any number
 }
 
 func main() {
@@ -56,6 +57,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&o.archive, "archive", "dist/tapp-image.tar", "file for the image")
 	flags.StringVar(&o.sbom, "sbom", "dist/tapp-sbom.json", "file for the list of what is in it")
 	flags.BoolVar(&o.release, "release", false, "write the chart, its OCI artifact, the licences and SHA256SUMS beside the archive, too")
+	flags.Int64Var(&o.largest, "largest", 0, "how many bytes the program may have on any platform; 0: any number")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -154,5 +156,17 @@ func (o options) compile(ctx context.Context, platform v1.Platform, dir string) 
 	if err := build.Run(); err != nil {
 		return p, fmt.Errorf("compile for %s: %w", platform, errors.Join(err, ctx.Err()))
 	}
-	return p, nil
+	return p, o.judge(p)
+}
+
+// judge whether the program is not too large.
+func (o options) judge(p program) error {
+	made, err := os.Stat(p.path)
+	if err != nil {
+		return fmt.Errorf("the program for %s: %w", p.platform, err)
+	}
+	if o.largest > 0 && made.Size() > o.largest {
+		return fmt.Errorf("the program for %s has %d bytes, and may have %d: something large was linked", p.platform, made.Size(), o.largest)
+	}
+	return nil
 }
