@@ -9,7 +9,10 @@ MAKEFLAGS     += --no-print-directory
 # cluster is, or 2 and 20.
 NODES ?=
 SIM   ?=
-SIZE   = $(if $(NODES),--nodes $(NODES)) $(if $(SIM),--sim $(SIM))
+# Another minor version of Kubernetes, one that has a file in devcluster/kubernetes, for clusters with simulated nodes.
+KUBERNETES ?=
+OTHER  = $(if $(KUBERNETES),--kubernetes $(KUBERNETES))
+SIZE   = $(if $(NODES),--nodes $(NODES)) $(if $(SIM),--sim $(SIM)) $(OTHER)
 # Where the cluster of `make up` and `make demo` has its state.
 STATE ?= $(CURDIR)/.devcluster
 
@@ -79,13 +82,14 @@ status: bin/devcluster ## Say how the cluster is.
 ##@ Change
 
 .PHONY: generate
-generate: need-go ## Generate deepcopy functions and CRDs from the types in crd/, their copies in the chart, the pages of docs/reference, and api/openapi.json with docs/api.md.
+generate: need-go ## Generate deepcopy functions and CRDs from the types in crd/, their copies in the chart, the pages of docs/reference, api/openapi.json with docs/api.md, and chart/README.md.
 	@crds=$$(mktemp -d); trap "rm -rf '$$crds'" EXIT; \
 	  $(TOOL) controller-gen object crd:generateEmbeddedObjectMeta=true paths=./crd/... output:crd:dir="$$crds"; \
 	  (cd tools && go run ./crdgen "$$crds"/*.yaml); \
 	  rm -f crd/bases/*.yaml chart/files/crds/*.yaml; mv "$$crds"/*.yaml crd/bases/; cp crd/bases/*.yaml chart/files/crds/; \
 	  for page in metrics api; do go run ./test/reference $$page >"$$crds"/$$page.md; done; mv "$$crds"/*.md docs/reference/; \
-	  go run ./test/reference openapi >"$$crds"/openapi.json; mv "$$crds"/openapi.json api/; go run ./test/reference http >"$$crds"/api.md; mv "$$crds"/api.md docs/
+	  go run ./test/reference openapi >"$$crds"/openapi.json; mv "$$crds"/openapi.json api/; go run ./test/reference http >"$$crds"/api.md; mv "$$crds"/api.md docs/; \
+	  go run ./test/reference values >"$$crds"/README.md; mv "$$crds"/README.md chart/
 
 .PHONY: verify
 verify: generate tidy size lint ## Fail if anything generated, go.mod, go.sum or the formatting is not up to date, or the program is too large.
@@ -233,7 +237,7 @@ certs-test: need-go bin/devcluster ## Test certificates of our own against a rea
 # $(call on_cluster,NAME,FLAGS,PACKAGES[,FIRST]) tests packages on a cluster of their own. FIRST is put before the command.
 define on_cluster
 mkdir -p dist
-test/cluster.sh '$(STATE)/$(1)' $(2) -- bash -o pipefail -c "$(4)go test -json -tags cluster -count 1 -timeout 25m $(RUN) $(3) | $(REPORT)"
+test/cluster.sh '$(STATE)/$(1)' $(2) $(if $(findstring $(OTHER),$(2)),,$(OTHER)) -- bash -o pipefail -c "$(4)go test -json -tags cluster -count 1 -timeout 25m $(RUN) $(3) | $(REPORT)"
 endef
 
 # What the benchmark has measured, and the page that is made of it.

@@ -42,6 +42,8 @@ flags:
   --dir DIR     state directory (default: .devcluster beside the module's directory)
   --nodes N     up: real nodes, which need Linux and root; "sim" for none (default: as it is, or 2);
                 "api" for etcd and the API server only
+  --kubernetes V  up and build: the control plane of another version, such as 1.34, for simulated nodes only (default: as it is,
+                or the usual one; there is a file for each in the module's directory kubernetes)
   --sim N       up: simulated nodes (default: as it is, or 20)
   --cert-manager  up: with cert-manager, from now on
   --metrics-server  up: with metrics-server on the real nodes, from now on
@@ -71,6 +73,7 @@ type command struct {
 	name            string
 	arguments       []string
 	dir, nodes, sim string
+	kubernetes      string
 	certManager     bool
 	metricsServer   bool
 	nodeGrace       time.Duration
@@ -105,7 +108,7 @@ func run(ctx context.Context, args []string) error {
 			return moduleErr
 		}
 		if cmd.name == "build" {
-			_, err := c.Build(ctx)
+			_, err := c.Build(ctx, cmd.kubernetes)
 			return err
 		}
 		size, err := cmd.size(dir)
@@ -147,6 +150,7 @@ func parse(args []string) (command, error) {
 	flags.StringVar(&cmd.dir, "dir", "", "")
 	flags.StringVar(&cmd.nodes, "nodes", "", "")
 	flags.StringVar(&cmd.sim, "sim", "", "")
+	flags.StringVar(&cmd.kubernetes, "kubernetes", "", "")
 	flags.BoolVar(&cmd.certManager, "cert-manager", false, "")
 	flags.BoolVar(&cmd.metricsServer, "metrics-server", false, "")
 	flags.DurationVar(&cmd.nodeGrace, "node-grace", 0, "")
@@ -192,10 +196,11 @@ func (cmd command) size(dir state.Dir) (cluster.Size, error) {
 	if record, ok, err := dir.Load(); err != nil {
 		return size, err
 	} else if ok {
-		size = cluster.Size{Nodes: record.Nodes, Simulated: record.Simulated, APIOnly: record.APIOnly, CertManager: record.CertManager, MetricsServer: record.MetricsServer, NodeGrace: record.NodeGrace}
+		size = cluster.Size{Kubernetes: record.Kubernetes, Nodes: record.Nodes, Simulated: record.Simulated, APIOnly: record.APIOnly, CertManager: record.CertManager, MetricsServer: record.MetricsServer, NodeGrace: record.NodeGrace}
 	}
 	size.CertManager = size.CertManager || cmd.certManager
 	size.MetricsServer = size.MetricsServer || cmd.metricsServer
+	size.Kubernetes = cmp.Or(cmd.kubernetes, size.Kubernetes)
 	size.NodeGrace = cmp.Or(cmd.nodeGrace, size.NodeGrace)
 	var err error
 	switch cmd.nodes {

@@ -48,6 +48,40 @@ func TestCacheKey(t *testing.T) {
 	}
 }
 
+// TestOtherVersions: each has its files, says which version it is, and what goes into its
+// programs makes its key.
+func TestOtherVersions(t *testing.T) {
+	module := os.DirFS("..")
+	all, err := Versions(module)
+	if err != nil || len(all) < 2 {
+		t.Fatalf("there are %v: %v", all, err)
+	}
+	keys := map[string]bool{}
+	for _, v := range all {
+		data, err := os.ReadFile(filepath.Join("..", versionsDir, v+".mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		required := versions(string(data))
+		flags, err := kubernetesFlags(required["k8s.io/kubernetes"])
+		if err != nil || !strings.Contains(flags, "component-base/version.gitVersion=v"+v+".") {
+			t.Errorf("%s: flags %q: %v", v, flags, err)
+		}
+		if api := required["k8s.io/api"]; api != strings.Replace(required["k8s.io/kubernetes"], "v1.", "v0.", 1) {
+			t.Errorf("%s: it goes with k8s.io/api %s", v, api)
+		}
+		key, err := (&Builder{Module: "..", Kubernetes: v}).versionKey()
+		if err != nil || keys[key] {
+			t.Errorf("%s: key %q: %v", v, key, err)
+		}
+		keys[key] = true
+	}
+	_, err = (&Builder{Module: "..", Kubernetes: "1.7"}).versionKey()
+	if want := `unknown version of Kubernetes "1.7"; there are: ` + strings.Join(all, ", "); err == nil || err.Error() != want {
+		t.Errorf("an unknown version: %v, want %s", err, want)
+	}
+}
+
 func TestVersionsOfThisModule(t *testing.T) {
 	b := &Builder{Module: ".."}
 	flags, err := b.linkFlags()

@@ -37,11 +37,14 @@ var bundles = []struct {
 
 // Builder compiles the programs of one source module.
 type Builder struct {
-	Module  string // directory of the module devcluster
-	Cache   string
-	Line    func(format string, args ...any) // one line for the user
-	Update  func(format string, args ...any) // the state of a long step
-	version string                           // of the Go compiler
+	Module string // directory of the module devcluster
+	// Kubernetes is the minor version of the control plane and of kubectl, such as 1.34,
+	// one that the module has a go.mod for; empty: the one of the module itself.
+	Kubernetes string
+	Cache      string
+	Line       func(format string, args ...any) // one line for the user
+	Update     func(format string, args ...any) // the state of a long step
+	version    string                           // of the Go compiler
 }
 
 // CacheDir is the directory that all checkouts share.
@@ -56,26 +59,40 @@ func CacheDir() (string, error) {
 	return filepath.Join(base, ".cache", "tapp-devcluster"), nil
 }
 
-// Programs is a directory with all programs of one version.
-type Programs string
+// Programs are directories with all programs of one version.
+type Programs struct {
+	// Dir has all of them.
+	Dir string
+	// kubernetes is the file that is the control plane of another version; empty: Dir has it.
+	kubernetes string
+}
 
 // Link makes bin hold every program under its name.
 func (p Programs) Link(bin string) error {
+	targets := map[string]string{}
 	for _, b := range bundles {
 		for _, call := range b.calls {
-			if err := link(filepath.Join(string(p), b.name), filepath.Join(bin, call)); err != nil {
-				return fmt.Errorf("link program: %w", err)
-			}
+			targets[call] = filepath.Join(p.Dir, b.name)
+		}
+	}
+	if p.kubernetes != "" {
+		for _, call := range versioned {
+			targets[call] = p.kubernetes
+		}
+	}
+	for call, target := range targets {
+		if err := link(target, filepath.Join(bin, call)); err != nil {
+			return fmt.Errorf("link program: %w", err)
 		}
 	}
 	return nil
 }
 
 // Addons is the file that is the program coredns or certmanager, when its first argument says so.
-func (p Programs) Addons() string { return filepath.Join(string(p), "addons") }
+func (p Programs) Addons() string { return filepath.Join(p.Dir, "addons") }
 
 // CertManagerCRDs is a directory with the CustomResourceDefinitions of cert-manager.
-func (p Programs) CertManagerCRDs() string { return filepath.Join(string(p), "cert-manager-crds") }
+func (p Programs) CertManagerCRDs() string { return filepath.Join(p.Dir, "cert-manager-crds") }
 
 func link(target, path string) error {
 	if old, err := os.Readlink(path); err == nil && old == target {
@@ -89,29 +106,43 @@ func link(target, path string) error {
 func (b *Builder) Ensure(ctx context.Context) (Programs, error) {
 	key, err := b.key(ctx)
 	if err != nil {
-		return "", err
+		return Programs{}, err
 	}
-	dir := filepath.Join(b.Cache, "programs", key)
+	p := Programs{Dir: filepath.Join(b.Cache, "programs", key)}
+	if err := b.ensure(ctx, p.Dir, b.compile); err != nil || b.Kubernetes == "" {
+		return p, err
+	}
+	key, err = b.versionKey()
+	if err != nil {
+		return p, err
+	}
+	dir := filepath.Join(b.Cache, "kubernetes", key)
+	p.kubernetes = filepath.Join(dir, "kubernetes")
+	return p, b.ensure(ctx, dir, b.compileVersion)
+}
+
+// ensure compiles into dir if nobody has.
+func (b *Builder) ensure(ctx context.Context, dir string, compile func(ctx context.Context, dir string) error) error {
 	if complete(dir) {
-		return Programs(dir), nil
+		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
-		return "", fmt.Errorf("create the cache: %w", err)
+		return fmt.Errorf("create the cache: %w", err)
 	}
 	unlock, err := state.LockFile(ctx, filepath.Join(b.Cache, "build.lock"), func() {
 		b.Line("Another build is running; waiting for it.")
 	})
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer unlock()
 	if complete(dir) {
-		return Programs(dir), nil
+		return nil
 	}
-	if err := b.compile(ctx, dir); err != nil {
-		return "", err
+	if err := compile(ctx, dir); err != nil {
+		return err
 	}
-	return Programs(dir), b.prune(dir)
+	return b.prune(dir)
 }
 
 // complete tells whether dir is there (it appears as a whole), and notes that it is in use.
@@ -134,10 +165,6 @@ func (b *Builder) key(ctx context.Context) (string, error) {
 }
 
 func cacheKey(module fs.FS, environment ...string) (string, error) {
-	hash := sha256.New() // writing to it never fails
-	for _, e := range environment {
-		_, _ = fmt.Fprintf(hash, "%s\n", e)
-	}
 	files := []string{"go.mod", "go.sum"}
 	err := fs.WalkDir(module, "programs", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() && strings.HasSuffix(path, ".go") {
@@ -147,6 +174,15 @@ func cacheKey(module fs.FS, environment ...string) (string, error) {
 	})
 	if err != nil {
 		return "", fmt.Errorf("read the programs' source: %w", err)
+	}
+	return filesKey(module, files, environment)
+}
+
+// filesKey depends on what is in the files of a module, and on the environment.
+func filesKey(module fs.FS, files, environment []string) (string, error) {
+	hash := sha256.New() // writing to it never fails
+	for _, e := range environment {
+		_, _ = fmt.Fprintf(hash, "%s\n", e)
 	}
 	for _, path := range files {
 		f, err := module.Open(path)

@@ -48,21 +48,28 @@ func (b *Builder) compile(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	return b.fill(dir, func(temporary string) error {
+		count := &counter{total: len(packages), update: b.Update, seen: map[string]bool{}}
+		defer count.start()()
+		// One after the other: linking two of these at once would take 5 GB of memory.
+		for _, bundle := range bundles {
+			args := append([]string{"build", "-v", "-ldflags", linkFlags, "-o", filepath.Join(temporary, bundle.name)}, fixedFlags...)
+			if err := b.run(ctx, append(args, "./programs/"+bundle.name), count); err != nil {
+				return err
+			}
+		}
+		return b.copyCRDs(ctx, Programs{Dir: temporary}.CertManagerCRDs())
+	})
+}
+
+// fill makes dir appear as a whole, when all of it is made.
+func (b *Builder) fill(dir string, make func(temporary string) error) error {
 	temporary, err := os.MkdirTemp(filepath.Dir(dir), "building-*")
 	if err != nil {
 		return fmt.Errorf("build: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(temporary) }() // gone, if all went well
-	count := &counter{total: len(packages), update: b.Update, seen: map[string]bool{}}
-	defer count.start()()
-	// One after the other: linking two of these at once would take 5 GB of memory.
-	for _, bundle := range bundles {
-		args := append([]string{"build", "-v", "-ldflags", linkFlags, "-o", filepath.Join(temporary, bundle.name)}, fixedFlags...)
-		if err := b.run(ctx, append(args, "./programs/"+bundle.name), count); err != nil {
-			return err
-		}
-	}
-	if err := b.copyCRDs(ctx, Programs(temporary).CertManagerCRDs()); err != nil {
+	if err := make(temporary); err != nil {
 		return err
 	}
 	if err := os.Rename(temporary, dir); err != nil {
@@ -138,12 +145,24 @@ func (b *Builder) linkFlags() (string, error) {
 		return "", fmt.Errorf("read versions: %w", err)
 	}
 	required := versions(string(data))
-	kubernetes, helm := required["k8s.io/kubernetes"], required["helm.sh/helm/v4"]
-	parts := strings.Split(strings.TrimPrefix(kubernetes, "v"), ".")
-	if len(parts) != 3 || helm == "" {
-		return "", fmt.Errorf("read versions: go.mod requires Kubernetes %q and Helm %q", kubernetes, helm)
+	helm := required["helm.sh/helm/v4"]
+	kubernetes, err := kubernetesFlags(required["k8s.io/kubernetes"])
+	if err != nil {
+		return "", err
 	}
-	flags := []string{"-s", "-w", "-X helm.sh/helm/v4/internal/version.version=" + helm}
+	if helm == "" {
+		return "", errors.New("read versions: go.mod requires no Helm")
+	}
+	return kubernetes + " -X helm.sh/helm/v4/internal/version.version=" + helm, nil
+}
+
+// kubernetesFlags are those of all programs of a version of Kubernetes.
+func kubernetesFlags(kubernetes string) (string, error) {
+	parts := strings.Split(strings.TrimPrefix(kubernetes, "v"), ".")
+	if len(parts) != 3 {
+		return "", fmt.Errorf("read versions: go.mod requires Kubernetes %q", kubernetes)
+	}
+	flags := []string{"-s", "-w"}
 	for _, v := range []string{"gitVersion=" + kubernetes, "gitMajor=" + parts[0], "gitMinor=" + parts[1], "gitTreeState=clean"} {
 		flags = append(flags, "-X k8s.io/component-base/version."+v, "-X k8s.io/client-go/pkg/version."+v)
 	}

@@ -28,6 +28,9 @@ func (c *Cluster) check(ctx context.Context, size Size) error {
 	if size.APIOnly && (size.Nodes > 0 || size.CertManager) {
 		return errors.New("a cluster of an API server only has neither nodes nor cert-manager")
 	}
+	if size.Nodes > 0 && size.Kubernetes != "" {
+		return errors.New("real nodes run the usual version of Kubernetes; use --nodes=sim for another one")
+	}
 	if size.Nodes == 0 && size.MetricsServer {
 		return errors.New("metrics-server needs real nodes to measure")
 	}
@@ -63,6 +66,9 @@ func (c *Cluster) prepare(ctx context.Context, size Size, programs build.Program
 	}
 	if found && ((record.Nodes > 0) != (size.Nodes > 0) || record.APIOnly != size.APIOnly) {
 		return record, errors.New("the cluster that is up has other kinds of nodes: `devcluster down` first, or keep --nodes as it was")
+	}
+	if found && record.Kubernetes != size.Kubernetes {
+		return record, errors.New("the cluster that is up has another version of Kubernetes: `devcluster down` first, or keep --kubernetes as it was")
 	}
 	if !found {
 		// Data without a record (the temporary directory is cleared now and then) belongs to a cluster that is gone.
@@ -113,7 +119,7 @@ func (c *Cluster) claim(ctx context.Context, size Size) (state.Record, error) {
 		return state.Record{}, err
 	}
 	defer unlock()
-	record := state.Record{Nodes: size.Nodes, Simulated: size.Simulated, APIOnly: size.APIOnly, CertManager: size.CertManager, NodeGrace: size.NodeGrace, MetricsServer: size.MetricsServer, Boot: process.Boot()}
+	record := state.Record{Kubernetes: size.Kubernetes, Nodes: size.Nodes, Simulated: size.Simulated, APIOnly: size.APIOnly, CertManager: size.CertManager, NodeGrace: size.NodeGrace, MetricsServer: size.MetricsServer, Boot: process.Boot()}
 	if record.Slot, err = slot.Find(ctx, c.Dir.Preferred(), c.Dir.Taken()); err != nil {
 		return record, err
 	}

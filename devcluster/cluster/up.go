@@ -27,6 +27,9 @@ import (
 type Size struct {
 	Nodes     int // real nodes; 0: simulated nodes only
 	Simulated int
+	// Kubernetes is the minor version of the control plane, such as 1.34, for simulated
+	// nodes only; empty: the usual one.
+	Kubernetes string
 	// APIOnly leaves out all nodes and all controllers: for a cluster that only stores objects.
 	APIOnly     bool
 	CertManager bool
@@ -40,7 +43,7 @@ func (c *Cluster) Up(ctx context.Context, size Size) error {
 	if err := c.check(ctx, size); err != nil {
 		return err
 	}
-	programs, err := c.Build(ctx)
+	programs, err := c.Build(ctx, size.Kubernetes)
 	if err != nil {
 		return err
 	}
@@ -73,13 +76,14 @@ func (c *Cluster) Up(ctx context.Context, size Size) error {
 	return nil
 }
 
-// Build makes sure that the programs are in the cache.
-func (c *Cluster) Build(ctx context.Context) (build.Programs, error) {
+// Build makes sure that the programs are in the cache, those of a version of Kubernetes
+// among them if it is not empty.
+func (c *Cluster) Build(ctx context.Context, kubernetes string) (build.Programs, error) {
 	cache, err := build.CacheDir()
 	if err != nil {
-		return "", err
+		return build.Programs{}, err
 	}
-	b := build.Builder{Module: c.Module, Cache: cache, Line: c.Out.Line, Update: c.Out.Update}
+	b := build.Builder{Module: c.Module, Kubernetes: kubernetes, Cache: cache, Line: c.Out.Line, Update: c.Out.Update}
 	var programs build.Programs
 	err = c.step("programs are built", func() error {
 		programs, err = b.Ensure(ctx)

@@ -18,6 +18,8 @@ type Record struct {
 	Slot      slot.Slot `json:"slot"`
 	Nodes     int       `json:"nodes"`     // real nodes; 0 = simulated nodes only
 	Simulated int       `json:"simulated"` // simulated nodes
+	// Kubernetes is the minor version of the control plane; empty: the usual one.
+	Kubernetes string `json:"kubernetes,omitempty"`
 	// APIOnly tells that there are no nodes, and nothing but etcd and the API server.
 	APIOnly bool `json:"apiOnly,omitempty"`
 	// CertManager tells whether cert-manager belongs to the cluster.
