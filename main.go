@@ -21,6 +21,7 @@ import (
 	"tkestack.io/tapp/helm/engine"
 	"tkestack.io/tapp/plugin"
 	"tkestack.io/tapp/webhook"
+	"tkestack.io/tapp/webhook/check"
 )
 
 // version is set by the linker (-X main.version=...).
@@ -55,7 +56,7 @@ func newApp(files http.Handler) *cli.App {
 		HideHelpCommand: true,
 		Commands: []*cli.Command{
 			runCommand(programVersion(), files), controller.Command(programVersion()), webhook.Command(programVersion()),
-			api.Command(programVersion(), files), engine.Command(),
+			api.Command(programVersion(), files), check.Command(programVersion()), engine.Command(),
 		},
 	}
 }

@@ -70,7 +70,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{- define "tapp.image" -}}
 {{- $i := .Values.image -}}
-{{- if $i.digest -}}
+{{- if not $i.repository -}}
+{{- /* What needs no image, such as the rights of a member, renders without one. The API server refuses what begins with a space, and repeats it. */ -}}
+{{- print " image.repository is missing: build the image (make image), push it to a registry that the cluster pulls from, and set image.repository" | quote -}}
+{{- else if $i.digest -}}
 {{- printf "%s@%s" $i.repository $i.digest -}}
 {{- else -}}
 {{- printf "%s:%s" $i.repository (default .Chart.AppVersion $i.tag) -}}
@@ -200,4 +203,21 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- with .Values.commonLabels }}
 {{ toYaml . }}
 {{- end }}
+{{- end -}}
+
+{{/* Of what `helm test` makes. The name is another one here, too. The argument of the hook is its weight. */}}
+{{- define "tapp.testLabels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/name: {{ include "tapp.name" . | trunc 58 }}-test
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "tapp.testHook" -}}
+helm.sh/hook: test
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- end -}}

@@ -23,7 +23,7 @@ type room struct {
 }
 
 var rooms = []room{
-	{name: ".", may: []string{"api", "api/page", "controller", "helm/engine", "webhook", "plugin", "process", "crd/tapp/v1", "crd/app/v1"}},
+	{name: ".", may: []string{"api", "api/page", "controller", "helm/engine", "webhook", "webhook/check", "plugin", "process", "crd/tapp/v1", "crd/app/v1"}},
 
 	// Command lines, logs, metrics and health over HTTP: it knows none of the work.
 	{name: "process"},
@@ -83,6 +83,7 @@ var rooms = []room{
 
 	// Admission may only preview, by the planner. The kinds never import each other.
 	{name: "webhook", may: []string{"webhook/...", "crd/...", "certs", "process"}},
+	{name: "webhook/check", may: []string{"crd/...", "process"}},
 	{name: "webhook/review"},
 	{name: "webhook/rule", only: []string{"k8s.io/apimachinery"}},
 	{name: "webhook/tapp", may: []string{"plan/tapp", "plan/template", "crd/tapp/v1", "crd/client", "webhook/review", "webhook/rule", "process/parallel"}},

@@ -71,6 +71,9 @@ func valuesOf(t *testing.T, name string) map[string]any {
 // render returns the text of each template by its path below the chart; those that
 // give nothing are left out.
 func render(c *chartv2.Chart, values map[string]any, apis ...string) (map[string]string, error) {
+	if image, given := values["image"].(map[string]any); !given || image["repository"] == nil { // which has no default
+		values = util.CoalesceTables(map[string]any{"image": map[string]any{"repository": "example.com/tapp"}}, values)
+	}
 	capabilities := common.DefaultCapabilities.Copy()
 	capabilities.APIVersions = append(slices.Clone(capabilities.APIVersions), apis...)
 	options := common.ReleaseOptions{Name: "tapp", Namespace: namespace, Revision: 1, IsInstall: true}

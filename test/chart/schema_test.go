@@ -20,7 +20,8 @@ func TestBadValues(t *testing.T) {
 		{`replica: 3`, `additional properties 'replica' not allowed`},
 		{`replicas: two`, `at '/replicas': got string, want integer`},
 		{`replicas: -1`, `at '/replicas': minimum: got -1, want 0`},
-		{`image: {repository: ""}`, `at '/image/repository': minLength: got 0, want 1`},
+		{`image: {repository: 7}`, `at '/image/repository': got number, want string`},
+		{`securityContext: none`, `at '/securityContext': got string, want object`},
 		{`image: {pullPolicy: Sometimes}`, `at '/image/pullPolicy': value must be one of 'Always', 'IfNotPresent', 'Never'`},
 		{`image: {digest: latest}`, `at '/image/digest': 'latest' does not match pattern`},
 		{`imagePullSecrets: [pull]`, `at '/imagePullSecrets/0': got string, want object`},
@@ -128,6 +129,10 @@ var elsewhere = map[string]string{
 	"/image/tag":                                  "the digest wins; TestImage",
 	"/namespace":                                  "one-namespace",
 	"/podDisruptionBudget/enabled":                "nothing",
+	"/podSecurityContext/runAsNonRoot":            "a map that is merged",
+	"/securityContext/allowPrivilegeEscalation":   "a map that is merged",
+	"/securityContext/capabilities/drop":          "a map that is merged",
+	"/securityContext/readOnlyRootFilesystem":     "a map that is merged",
 	"/rbac/aggregate":                             "nothing",
 	"/rbac/create":                                "nothing",
 	"/serviceAccount/create":                      "nothing",
@@ -179,7 +184,8 @@ func mustRenderValues(t *testing.T, c *chartv2.Chart, values map[string]any) map
 
 func TestImage(t *testing.T) {
 	for _, c := range []struct{ values, want string }{
-		{`image: {}`, "image: tapp:" + load(t).Metadata.AppVersion},
+		{`image: {repository: ""}`, `image: " image.repository is missing: build the image (make image), push it to a registry that the cluster pulls from, and set image.repository"`},
+		{`image: {}`, "image: example.com/tapp:" + load(t).Metadata.AppVersion},
 		{`image: {repository: example.com/tapp, tag: v2}`, "image: example.com/tapp:v2"},
 	} {
 		if got := mustRenderValues(t, load(t), tree(t, []byte(c.values)))["templates/deployment.yaml"]; !strings.Contains(got, " "+c.want+"\n") {

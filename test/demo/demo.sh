@@ -113,7 +113,7 @@ kubectl get crd certificates.cert-manager.io >/dev/null 2>&1 || {
 step "TApp comes into the cluster's registry, and is installed by Helm"
 try="KUBECONFIG=$KUBECONFIG $state/bin/kubectl -n $space get events,pods,certificates"
 pushed=$(bin/devcluster push --dir "$state" dist/tapp-image.tar tapp:demo)
-run helm upgrade --install tapp ./chart --namespace $space --create-namespace --take-ownership --force-conflicts --set "image.digest=sha256:${pushed##*sha256:}" |
+run helm upgrade --install tapp ./chart --namespace $space --create-namespace --take-ownership --force-conflicts --set "image.repository=tapp,image.digest=sha256:${pushed##*sha256:}" |
 	sed -n '1p; /^STATUS/p; /^TApp /,/certificate/p'
 kubectl -n $space rollout status deployment/tapp --timeout=180s >/dev/null
 run kubectl -n $space get pods,certificates

@@ -48,6 +48,9 @@ func TestModes(t *testing.T) {
 				t.Errorf("%d pods run, want 3", n)
 			}
 			rolledOut(t)
+			if out := helm(t, "test", releaseName); !strings.Contains(out, "Phase:          Succeeded") || strings.Contains(out, "Failed") {
+				t.Errorf("helm test:\n%s", out)
+			}
 		})
 	}
 }
@@ -102,6 +105,16 @@ func TestEverything(t *testing.T) {
 	if out, err := suite.Command(t.Context(), manifest, "kubectl", "apply", "--filename", "-",
 		"--dry-run=server", "--server-side", "--validate=strict"); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestWithoutAnImage: no registry has the image, so that there is no default; who names none
+// is told by the API server.
+func TestWithoutAnImage(t *testing.T) {
+	manifest := helm(t, "template", releaseName, chartDir, "--show-only", "templates/deployment.yaml")
+	out, err := suite.Command(t.Context(), manifest, "kubectl", "apply", "--filename", "-", "--dry-run=server")
+	if want := `containers[0].image: Invalid value: " image.repository is missing: build the image (make image), push it to a registry that the cluster pulls from, and set image.repository"`; err == nil || !strings.Contains(out, want) {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

@@ -3,9 +3,10 @@
 // api.md from its CustomResourceDefinitions. `make generate` runs it, and its tests fail
 // when a page has changed.
 //
-// openapi.json and docs/api.md are made of the routes of the HTTP API.
+// openapi.json and docs/api.md are made of the routes of the HTTP API, and chart/README.md of
+// the chart's values.
 //
-//	reference metrics|api|openapi|http
+//	reference metrics|api|openapi|http|values
 //
 // It is no part of the module tools, because it imports the product, whose dependencies
 // would have other versions there and be compiled a second time.
@@ -56,8 +57,12 @@ func run(args []string) error {
 		if err := httpPage(out); err != nil {
 			return err
 		}
+	case slices.Equal(args, []string{"values"}):
+		if err := valuesPage(out); err != nil {
+			return err
+		}
 	default:
-		return errors.New("name one page: metrics, api, openapi or http")
+		return errors.New("name one page: metrics, api, openapi, http or values")
 	}
 	return out.Flush()
 }

@@ -27,7 +27,7 @@ var publicCharts = []struct {
 	// The figures keep a chart from being compared as empty.
 	objects, hooks, crds int
 }{
-	{"tapp", "", "", "../../chart", "controllers: {app: {enabled: true}}\n", 18, 0, 0},
+	{"tapp", "", "", "../../chart", "controllers: {app: {enabled: true}}\n", 18, 6, 0},
 	{"cert-manager", "github.com/cert-manager/cert-manager@v1.21.2", "h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68=", "deploy/charts/cert-manager", "crds: {enabled: true}\nprometheus: {servicemonitor: {enabled: true}}\n", 40, 4, 0},
 	{"metrics-server", "sigs.k8s.io/metrics-server@v0.9.0", "h1:nlqqZ2H0Xfko8eJC/1qaNVVT17hu4rxndkOi22KTZ4w=", "charts/metrics-server", "replicas: 2\nmetrics: {enabled: true}\n", 9, 0, 0},
 	{"kwok", "sigs.k8s.io/kwok@v0.8.0", "h1:OTIOTwgROqPMovcTwxICx2eYQ4AwLpSx5EpjbDKF4SQ=", "charts/kwok", "replicas: 2\n", 7, 0, 0},

@@ -24,7 +24,7 @@ var lives = []struct {
 	least int
 }{
 	{name: "tapp", workload: "HOME", replicas: "replicas", least: 12,
-		install: "crds: {install: false}\n", upgrade: "crds: {install: false}\ncontrollers: {app: {enabled: true}}\nmetrics: {dashboard: {enabled: true}}\n"},
+		install: "crds: {install: false}\nimage: {repository: tapp}\n", upgrade: "crds: {install: false}\nimage: {repository: tapp}\ncontrollers: {app: {enabled: true}}\nmetrics: {dashboard: {enabled: true}}\n"},
 	{name: "cert-manager", workload: "HOME", replicas: "replicaCount", least: 35,
 		install: "startupapicheck: {podAnnotations: {sim.tkestack.io/finish: Succeeded}}\n",
 		upgrade: "startupapicheck: {podAnnotations: {sim.tkestack.io/finish: Succeeded}}\nwebhook: {replicaCount: 2, networkPolicy: {enabled: true}}\nprometheus: {enabled: false}\n"},

@@ -1,0 +1,75 @@
+package check
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct{ names, lease, want string }{
+		{"tapp", "", ""},
+		{"tapp,app,appset,advdeployment", "tapp-system/tapp", ""},
+		{"tapp,deployment", "", `--controllers: unknown kind "deployment"; there are: advdeployment, app, appset, tapp`},
+		{"", "", `--controllers: unknown kind ""; there are: advdeployment, app, appset, tapp`},
+		{"tapp", "tapp", `--lease: "tapp" is not namespace/name`},
+		{"tapp", "tapp-system/", `--lease: "tapp-system/" is not namespace/name`},
+	} {
+		got := ""
+		if err := (&Options{}).parse(c.names, c.lease); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%q, %q: %q, want %q", c.names, c.lease, got, c.want)
+		}
+	}
+}
+
+// The rest is asked of real API servers, by `helm test`; how a Lease gets old is not to be
+// waited for.
+func TestLed(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	lease := func(holder string, silent time.Duration) *coordinationv1.Lease {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b"}, Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: &holder, LeaseDurationSeconds: new(int32(15)), RenewTime: &metav1.MicroTime{Time: now.Add(-silent)}}}
+	}
+	for what, c := range map[string]struct {
+		lease *coordinationv1.Lease
+		want  string
+	}{
+		"renewed":   {lease("tapp-1", 15*time.Second), ""},
+		"silent":    {lease("tapp-1", 16*time.Second), "tapp-1 held the Lease of the controllers, and has not renewed it for 16s"},
+		"given up":  {lease("", time.Second), "nobody holds the Lease of the controllers"},
+		"never had": {&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b"}}, "nobody holds the Lease of the controllers"},
+		"none":      {&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "c"}}, `reading the Lease of the controllers: leases.coordination.k8s.io "b" not found`},
+	} {
+		checked := &checker{Options{LeaseNamespace: "a", LeaseName: "b"}, fake.NewClientset(c.lease), nil, func() time.Time { return now }}
+		got := ""
+		if err := checked.led(t.Context()); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", what, got, c.want)
+		}
+	}
+}
+
+func TestUnanswered(t *testing.T) {
+	if err := unanswered(nil); err != nil {
+		t.Error(err)
+	}
+	for text, hinted := range map[string]bool{`failed calling webhook "x": EOF`: true, "forbidden": false} {
+		err := unanswered(errorOf(text))
+		if strings.Contains(err.Error(), "caBundle") != hinted {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+type errorOf string
+
+func (e errorOf) Error() string { return string(e) }
