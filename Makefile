@@ -230,6 +230,16 @@ install-test: PLATFORMS = $(HOST)
 install-test: build image bin/devcluster ## Test TApp as Helm installs it, on a cluster of its own with cert-manager and real nodes.
 	@$(call on_cluster,install,--cert-manager --nodes 2 --sim 1,./test/install/...,bin/devcluster push --dir '$(STATE)/install' dist/tapp-image.tar tapp:test && TAPP_IMAGE=tapp:test )
 
+# The version that an upgrade comes from: a commit, or a tag of a release.
+OLD ?= 9b97418
+
+.PHONY: skew-test
+skew-test: PLATFORMS = $(HOST)
+skew-test: build image bin/devcluster ## Upgrade TApp from the version OLD to this one, and roll back, on a cluster of its own with a real node.
+	@rm -rf dist/old && mkdir -p dist/old && git archive '$(OLD)' | tar -x -C dist/old
+	@cd dist/old/tools && go run ./image -source .. -version '$(OLD)' -platforms '$(PLATFORMS)' -archive ../dist/tapp-image.tar -sbom ../dist/tapp-sbom.json
+	@$(call on_cluster,skew,--nodes 1 --sim 0,./test/skew/...,bin/devcluster push --dir '$(STATE)/skew' dist/old/dist/tapp-image.tar tapp:old && bin/devcluster push --dir '$(STATE)/skew' dist/tapp-image.tar tapp:new && TAPP_OLD_CHART=$(CURDIR)/dist/old/chart TAPP_OLD_TAG=old TAPP_NEW_TAG=new )
+
 .PHONY: certs-test
 certs-test: need-go bin/devcluster ## Test certificates of our own against a real API server, while they and their CA change.
 	@$(call on_cluster,certs,--nodes sim --sim 0,./test/certs/...)

@@ -32,7 +32,7 @@ import (
 
 // Patience is how long anything may take. It ends what hangs: the machine may be busy,
 // and nothing waits longer than it has to.
-const Patience = 3 * time.Minute
+const Patience = 5 * time.Minute
 
 // Cluster is what tests need to know of one.
 type Cluster struct {
