@@ -71,8 +71,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "tapp.image" -}}
 {{- $i := .Values.image -}}
 {{- if not $i.repository -}}
-{{- /* What needs no image, such as the rights of a member, renders without one. The API server refuses what begins with a space, and repeats it. */ -}}
-{{- print " image.repository is missing: build the image (make image), push it to a registry that the cluster pulls from, and set image.repository" | quote -}}
+{{- /* What needs no image, such as the rights of a member, renders without one. The API server refuses a Deployment without. */ -}}
+""
 {{- else if $i.digest -}}
 {{- printf "%s@%s" $i.repository $i.digest -}}
 {{- else -}}
