@@ -13,8 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 
 	appv1 "tkestack.io/tapp/crd/app/v1"
@@ -46,13 +47,18 @@ type Options struct {
 // checker asks one API server.
 type checker struct {
 	Options
-	kube    kubernetes.Interface
+	served  discovery.ServerResourcesInterface
+	leases  coordinationclient.LeasesGetter
 	objects dynamic.Interface
 	now     func() time.Time
 }
 
 func newChecker(cfg *rest.Config, o Options) (*checker, error) {
-	kube, err := kubernetes.NewForConfig(cfg)
+	served, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("checking the installation: %w", err)
+	}
+	leases, err := coordinationclient.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("checking the installation: %w", err)
 	}
@@ -60,7 +66,7 @@ func newChecker(cfg *rest.Config, o Options) (*checker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checking the installation: %w", err)
 	}
-	return &checker{o, kube, objects, time.Now}, nil
+	return &checker{o, served, leases, objects, time.Now}, nil
 }
 
 // finding of one check: what holds, or what does not.
@@ -72,7 +78,7 @@ type finding struct {
 // all checks, in their order.
 func (c *checker) all(ctx context.Context) (out []finding) {
 	for _, kind := range c.Kinds {
-		out = append(out, finding{fmt.Sprintf("the API server serves %s", kinds[kind].Resource), c.served(kinds[kind])})
+		out = append(out, finding{fmt.Sprintf("the API server serves %s", kinds[kind].Resource), c.serves(kinds[kind])})
 	}
 	out = append(out, finding{"a TApp is admitted", c.admitted(ctx)})
 	if c.Judged {
@@ -84,9 +90,9 @@ func (c *checker) all(ctx context.Context) (out []finding) {
 	return out
 }
 
-func (c *checker) served(resource schema.GroupVersionResource) error {
+func (c *checker) serves(resource schema.GroupVersionResource) error {
 	version := resource.GroupVersion().String()
-	list, err := c.kube.Discovery().ServerResourcesForGroupVersion(version)
+	list, err := c.served.ServerResourcesForGroupVersion(version)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("asking for the kinds of %s: %w", version, err)
 	}
@@ -149,7 +155,7 @@ func unanswered(err error) error {
 }
 
 func (c *checker) led(ctx context.Context) error {
-	lease, err := c.kube.CoordinationV1().Leases(c.LeaseNamespace).Get(ctx, c.LeaseName, metav1.GetOptions{})
+	lease, err := c.leases.Leases(c.LeaseNamespace).Get(ctx, c.LeaseName, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("reading the Lease of the controllers: %w", err)
 	}

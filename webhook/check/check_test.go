@@ -47,7 +47,7 @@ func TestLed(t *testing.T) {
 		"never had": {&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b"}}, "nobody holds the Lease of the controllers"},
 		"none":      {&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "c"}}, `reading the Lease of the controllers: leases.coordination.k8s.io "b" not found`},
 	} {
-		checked := &checker{Options{LeaseNamespace: "a", LeaseName: "b"}, fake.NewClientset(c.lease), nil, func() time.Time { return now }}
+		checked := &checker{Options{LeaseNamespace: "a", LeaseName: "b"}, nil, fake.NewClientset(c.lease).CoordinationV1(), nil, func() time.Time { return now }}
 		got := ""
 		if err := checked.led(t.Context()); err != nil {
 			got = err.Error()
