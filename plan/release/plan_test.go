@@ -51,7 +51,7 @@ func TestLife(t *testing.T) {
 		CRDs: objects(t, "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.x}\nspec: {group: x, scope: Namespaced, names: {kind: A}}\n"),
 		Hooks: []Hook{
 			hook(t, "second", 2, []string{"hook-succeeded"}, "pre-install", "pre-upgrade"),
-			hook(t, "first", 1, []string{"hook-succeeded"}, "pre-install"),
+			hook(t, "sooner", 1, []string{"hook-succeeded"}, "pre-install"),
 			hook(t, "after", 0, nil, "post-install", "post-upgrade"),
 			hook(t, "bye", 0, []string{"hook-succeeded"}, "pre-delete"),
 			hook(t, "test", 0, nil, "test"),
@@ -62,9 +62,9 @@ func TestLife(t *testing.T) {
 	p := w.run()
 	expect(t, "install", w.said(), []string{
 		"create CustomResourceDefinition/as.x", "record 1 pending-install",
-		"record 1 pending-install", "record 1 pending-install", "create Job/first", "record 1 pending-install",
+		"record 1 pending-install", "record 1 pending-install", "create Job/sooner", "record 1 pending-install",
 		"record 1 pending-install", "create Job/second", "record 1 pending-install",
-		"delete Job/first", "delete Job/second", "record 1 pending-install",
+		"delete Job/sooner", "delete Job/second", "record 1 pending-install",
 		"create ConfigMap/web", "create Deployment/web",
 		"record 1 pending-install", "record 1 pending-install", "create Job/after", "record 1 pending-install", "record 1 pending-install",
 		"record 1 deployed",

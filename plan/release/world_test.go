@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,6 +25,8 @@ type world struct {
 	records map[int]Record
 	log     []string
 	n       int
+	// linger has deleted objects stay, as those with finalizers do.
+	linger bool
 	// settle is called after each turn, as the cluster's controllers.
 	settle func(ref Ref, o *unstructured.Unstructured)
 }
@@ -126,7 +129,11 @@ func (w *world) do(s Step) {
 		if o := w.objects[s.Ref]; o == nil || o.GetUID() != s.UID {
 			w.t.Fatalf("delete of %s", s.Ref)
 		}
-		delete(w.objects, s.Ref)
+		if w.linger {
+			w.objects[s.Ref].SetDeletionTimestamp(new(metav1.Now()))
+		} else {
+			delete(w.objects, s.Ref)
+		}
 		w.log = append(w.log, fmt.Sprintf("delete %s/%s", s.Ref.Kind, s.Ref.Name))
 	}
 }

@@ -51,6 +51,7 @@ var rooms = []room{
 	{rolloutRoom, rollouts},
 	{appSetRoom, appSetPlans},
 	{appSetShellRoom, appSetShell},
+	{releaseRoom, releasePlans},
 	{helmRoom, helmRecords},
 	{helmEngineRoom, helmEngine},
 	{helmSourceRoom, helmSource},
@@ -132,6 +133,7 @@ const (
 	rolloutRoom       = "plan/rollout"
 	budgetModelRoom   = "test/model/rollout"
 	advDeploymentRoom = "plan/advdeployment"
+	releaseRoom       = "plan/release"
 	appSetShellRoom   = "controller/appset"
 
 	helmRoom       = "helm"
@@ -168,7 +170,8 @@ var stages = []stage{
 	{rolloutRoom, rolloutRoom, [][]string{nil}, []string{rolloutRoom}},
 	{budgetModelRoom, budgetModelRoom, [][]string{{"-test.run=TestProtocol"}}, []string{rolloutRoom}},
 	{appSetRoom, appSetRoom, [][]string{quick, thorough}, []string{appSetRoom}},
-	{advDeploymentRoom, advDeploymentRoom, [][]string{nil}, []string{advDeploymentRoom}},
+	{releaseRoom, releaseRoom, [][]string{nil}, []string{releaseRoom}},
+	{advDeploymentRoom, advDeploymentRoom, [][]string{nil}, []string{advDeploymentRoom, releaseRoom}},
 	{appSetShellRoom, appSetShellRoom, [][]string{nil}, []string{appSetShellRoom}},
 	{helmRoom, helmRoom, [][]string{quick}, []string{helmRoom}},
 	{helmSourceRoom, helmSourceRoom, [][]string{nil}, []string{helmSourceRoom}},
