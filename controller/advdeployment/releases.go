@@ -51,6 +51,9 @@ func (c *Controller) seeReleases(ctx context.Context, v *view, o *object) error 
 	if v.isLive {
 		o.releases.Forget()
 	}
+	if o.touched(v.deployment) {
+		o.releases.Doubt()
+	}
 	if err := c.Releases.Observe(ctx, &o.releases, ownerOf(v.deployment), names, c.watched); err != nil {
 		return err
 	}
@@ -58,6 +61,14 @@ func (c *Controller) seeReleases(ctx context.Context, v *view, o *object) error 
 		o.releases.Drop(u.PodSet.Name, &u, c.Clock.Now())
 	}
 	return nil
+}
+
+// touched says whether somebody changed the AdvDeployment since the last sync: who does may
+// have run helm, of which no watch tells.
+func (o *object) touched(d *v1beta1.AdvDeployment) bool {
+	before := o.last
+	o.last = marks{d.Generation, d.Annotations, d.Labels}
+	return before.generation != d.Generation || !maps.Equal(before.annotations, d.Annotations) || !maps.Equal(before.labels, d.Labels)
 }
 
 // watched is what the caches of children have of a release's object.

@@ -34,8 +34,16 @@ type object struct {
 	overruled map[plan.Child][]string
 	// foreign are the children whose names are somebody else's.
 	foreign map[plan.Child]bool
-	// releases is what is known of Helm releases.
+	// releases is what is known of Helm releases, and last what users had made of the
+	// AdvDeployment when it was synced.
 	releases release.State
+	last     marks
+}
+
+// marks are what users change of an object; its status is not among it.
+type marks struct {
+	generation          int64
+	annotations, labels map[string]string
 }
 
 func (o *object) overrule(child plan.Child, differences []string) {

@@ -43,10 +43,13 @@ type Watched func(ref plan.Ref) (o *unstructured.Unstructured, known bool)
 func (o *Operator) Observe(ctx context.Context, s *State, owner Owner, names []string, watched Watched) error {
 	now := o.Clock.Now()
 	s.names, s.fresh = names, false
-	if s.listed.IsZero() || now.Sub(s.listed) > resync {
+	all := s.listed.IsZero() || now.Sub(s.listed) > resync
+	if all || s.doubted {
 		if err := o.refresh(ctx, s, owner); err != nil {
 			return err
 		}
+	}
+	if all {
 		for _, r := range s.releases {
 			clear(r.objects)
 		}
@@ -73,7 +76,7 @@ func (o *Operator) Observe(ctx context.Context, s *State, owner Owner, names []s
 func (o *Operator) refresh(ctx context.Context, s *State, owner Owner) error {
 	switch err := o.list(ctx, s, owner, s.names); {
 	case err == nil:
-		s.listed, s.blind, s.fresh = o.Clock.Now(), "", true
+		s.listed, s.blind, s.fresh, s.doubted = o.Clock.Now(), "", true, false
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
 		s.listed, s.blind = time.Time{}, err.Error()
 	default:
@@ -114,7 +117,10 @@ func (o *Operator) list(ctx context.Context, s *State, owner Owner, names []stri
 			delete(s.releases, name)
 		}
 	}
-	for _, r := range s.releases {
+	for name, r := range s.releases {
+		if !sameRecords(r.records, found[name]) {
+			clear(r.objects) // somebody else wrote records, and objects as well
+		}
 		r.records = nil
 	}
 	for name, records := range found {
@@ -126,6 +132,13 @@ func (o *Operator) list(ctx context.Context, s *State, owner Owner, names []stri
 		}
 	}
 	return nil
+}
+
+// sameRecords says whether the records that are known are those that were found.
+func sameRecords(known []plan.Record, found map[int]plan.Record) bool {
+	return len(known) == len(found) && !slices.ContainsFunc(known, func(r plan.Record) bool {
+		return found[r.Version].UID != r.UID || found[r.Version].ResourceVersion != r.ResourceVersion
+	})
 }
 
 // recordOf the head of a Secret: what its labels and annotations say.

@@ -1,8 +1,15 @@
 package release
 
 import (
+	"fmt"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/metadata/fake"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	plan "tkestack.io/tapp/plan/release"
 )
@@ -22,4 +29,54 @@ func TestExpire(t *testing.T) {
 	if !s.listed.IsZero() {
 		t.Error("the records are not read anew")
 	}
+}
+
+// At rest records are read once a minute, and at once where somebody may have run helm. If
+// he has, the objects are read, too.
+func TestDoubt(t *testing.T) {
+	scheme := fake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	heads := fake.NewSimpleMetadataClient(scheme)
+	store := func(version int, resourceVersion string) {
+		t.Helper()
+		head := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: fmt.Sprint("sh.helm.release.v1.web.v", version), ResourceVersion: resourceVersion,
+			Labels: map[string]string{"owner": "helm", "name": "web", "version": fmt.Sprint(version), "status": "deployed"}}}
+		_ = heads.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), "shop", head.Name)
+		if err := heads.Tracker().Add(head); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1800000000, 0))
+	o := New(Options{Clock: clock, As: func(string, string) (*Access, error) { return &Access{Heads: heads}, nil }})
+	s, object := &State{}, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "web"}
+	observe := func(what string, reads, known int) {
+		t.Helper()
+		heads.ClearActions()
+		s.of("web").objects[object] = sight{&unstructured.Unstructured{}, clock.Now()}
+		if err := o.Observe(t.Context(), s, Owner{Namespace: "shop", Name: "app"}, []string{"web"}, func(plan.Ref) (*unstructured.Unstructured, bool) { return nil, false }); err != nil {
+			t.Fatal(err)
+		}
+		// A list by the AdvDeployment's name, and one by the names of releases.
+		if got := len(heads.Actions()); got != 2*reads || len(s.of("web").objects) != known || s.fresh != (reads > 0) {
+			t.Errorf("%s: %d reads, objects %v, fresh: %v", what, got, s.of("web").objects, s.fresh)
+		}
+	}
+	store(1, "5")
+	observe("at first", 1, 0)
+	observe("at rest", 0, 1)
+	s.Doubt()
+	observe("doubted", 1, 1)
+	observe("at rest again", 0, 1)
+	store(1, "6")
+	observe("nobody says so", 0, 1)
+	s.Doubt()
+	observe("somebody wrote a record", 1, 0)
+	store(2, "7")
+	s.Doubt()
+	observe("somebody made a record", 1, 0)
+	clock.SetTime(clock.Now().Add(resync + time.Second))
+	observe("after a minute", 1, 0)
 }
