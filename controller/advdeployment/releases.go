@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/klog/v2"
 
+	"tkestack.io/tapp/controller/events"
 	"tkestack.io/tapp/controller/release"
 	"tkestack.io/tapp/controller/write"
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -168,6 +170,9 @@ func (c *Controller) step(ctx context.Context, v *view, o *object, name string, 
 	switch {
 	case outcome == write.Done:
 		logger.V(3).Info("Done", "op", step.Op, "object", step.Ref, "why", step.Why)
+		for _, warning := range step.Warnings {
+			c.recorder.Note(referenceTo(v.deployment), events.Topic{Type: corev1.EventTypeWarning, Reason: releaseplan.ReasonNotDone, Why: fmt.Sprintf("release %q: %s", name, warning)})
+		}
 		if applied != nil && c.children[plan.Kind(step.Ref.Kind)] != nil && plan.Kind(step.Ref.Kind).APIVersion() == step.Ref.APIVersion {
 			o.guard.Wrote(step.Ref.Kind, applied.GetResourceVersion())
 		}

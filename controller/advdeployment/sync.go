@@ -105,10 +105,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 
 // tell tells of what a sync found and did. One that leaves nothing to do is told of at once.
 func (c *Controller) tell(d *v1beta1.AdvDeployment, p plan.Plan, wrote bool) {
-	object := corev1.ObjectReference{
-		APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: v1beta1.KindAdvDeployment,
-		Namespace: d.Namespace, Name: d.Name, UID: d.UID, ResourceVersion: d.ResourceVersion,
-	}
+	object := referenceTo(d)
 	for _, e := range p.Events {
 		c.recorder.Note(object, events.Topic{Type: e.Type, Reason: e.Reason, Why: e.Message})
 	}
@@ -117,6 +114,14 @@ func (c *Controller) tell(d *v1beta1.AdvDeployment, p plan.Plan, wrote bool) {
 	}
 	if len(p.Actions) == 0 {
 		c.recorder.Settled(d.UID)
+	}
+}
+
+// referenceTo an AdvDeployment, for events.
+func referenceTo(d *v1beta1.AdvDeployment) corev1.ObjectReference {
+	return corev1.ObjectReference{
+		APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: v1beta1.KindAdvDeployment,
+		Namespace: d.Namespace, Name: d.Name, UID: d.UID, ResourceVersion: d.ResourceVersion,
 	}
 }
 

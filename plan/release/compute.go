@@ -161,10 +161,7 @@ func (c *computation) renew(last *Record) {
 		version = last.Version + 1
 	}
 	made, ok := c.prepare(version)
-	if ok && len(c.plan.Look) == 0 && len(c.plan.Stalls) == 0 {
-		if c.createCRDs() {
-			c.create(made, version)
-		}
+	if ok && len(c.plan.Look) == 0 && len(c.plan.Stalls) == 0 && c.createCRDs() && c.create(made, version) {
 		return
 	}
 	if base := c.base(version); base != nil && c.load(base) {
@@ -225,8 +222,8 @@ func (c *computation) createCRDs() bool {
 	return there
 }
 
-// create stores the next record, which is under way then.
-func (c *computation) create(made []Object, version int) {
+// create stores the next record, which is under way then. False: the cluster refuses it.
+func (c *computation) create(made []Object, version int) bool {
 	r := c.in.Rendered
 	status, why := PendingInstall, "it is installed"
 	if c.base(version) != nil {
@@ -236,9 +233,10 @@ func (c *computation) create(made []Object, version int) {
 	if r.TakesReplicas {
 		record.Replicas = new(c.in.Want.Replicas)
 	}
-	c.refused(RecordRef(c.in.Name))
+	refused := c.refused(RecordRef(c.in.Name))
 	c.wait("version %d is being stored", version)
-	c.step(Step{Op: CreateRecord, Ref: RecordRef(c.in.Name), Record: record, Why: fmt.Sprintf("version %d of release %q: %s", version, c.in.Name, why)})
+	c.step(Step{Op: CreateRecord, Ref: RecordRef(c.in.Name), Record: record, Warnings: r.Warnings, Why: fmt.Sprintf("version %d of release %q: %s", version, c.in.Name, why)})
+	return !refused
 }
 
 // carryOn takes the last record on to being deployed, and keeps it so.

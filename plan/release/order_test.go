@@ -157,3 +157,30 @@ func TestHistory(t *testing.T) {
 		expect(t, "an upgrade", w.upgrade("u1-"+string(rune('b'+i)), objects(t, deployment)), want)
 	}
 }
+
+// What is deployed is kept as it is while the cluster refuses the next record, and while a
+// kind of the next revision is not there yet. What the chart uses that is not done is told
+// with the record.
+func TestKeptMeanwhile(t *testing.T) {
+	w := newWorld(t, &Rendered{Objects: objects(t, deployment)})
+	w.run()
+	w.said()
+	w.in.Want.Content, w.in.Records, w.in.Fresh = "u1-b", []Record{w.records[1]}, true
+	w.in.Rendered = &Rendered{Chart: "web-2", Objects: objects(t, deployment), Warnings: []string{"it calls lookup"}}
+	w.in.Objects = map[Ref]*unstructured.Unstructured{deploymentRef: nil}
+	steps := func() (out []string) {
+		for _, s := range Compute(w.in).Steps {
+			out = append(out, strings.TrimSpace(string(s.Op)+" "+s.Ref.Kind+" "+strings.Join(s.Warnings, "")))
+		}
+		return out
+	}
+	expect(t, "at first", steps(), []string{"CreateRecord Release it calls lookup"})
+	w.in.Refused = map[Ref]string{RecordRef("web"): "too large"}
+	expect(t, "when it is refused", steps(), []string{"CreateRecord Release it calls lookup", "Create Deployment"})
+	expect(t, "said", stalls(Compute(w.in)), []string{`Refused: release "web": the cluster refuses Release "web": too large`})
+
+	w.in.Refused, w.in.Anywhere = nil, true
+	w.in.Rendered.CRDs = objects(t, "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.x}\nspec: {group: x, scope: Namespaced, names: {kind: A}}\n")
+	w.in.Objects[Ref{"apiextensions.k8s.io/v1", kindCRD, "", "as.x"}] = &unstructured.Unstructured{Object: w.in.Rendered.CRDs[0].Content}
+	expect(t, "while a kind is not established", steps(), []string{"Create Deployment"})
+}

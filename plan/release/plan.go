@@ -233,6 +233,8 @@ const (
 	ReasonNotAllowed = "NotAllowed"
 	// ReasonAmbiguous is the reason for a workload that cannot be told from others.
 	ReasonAmbiguous = "AmbiguousWorkload"
+	// ReasonNotDone is the reason of events that tell what a chart uses of Helm that is not done.
+	ReasonNotDone = "NotDone"
 	// ReasonWorkloadFailed is the reason for a workload that says that it failed.
 	ReasonWorkloadFailed = "WorkloadFailed"
 )
@@ -281,6 +283,8 @@ type Step struct {
 	Version string
 	// Record as it is to be.
 	Record *Record
+	// Warnings of the chart that a new record is made of: what it uses that is not done.
+	Warnings []string
 	// Why in one sentence.
 	Why string
 }

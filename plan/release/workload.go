@@ -80,9 +80,6 @@ func (c *computation) made(r *Rendered) (out []Object, problems []Stall) {
 		out[w].Content = runtime.DeepCopyJSON(out[w].Content)
 		c.dress(out[w].Content, selected(r.Objects))
 	}
-	for _, warning := range r.Warnings {
-		c.note("%s", warning)
-	}
 	return out, nil
 }
 
