@@ -79,6 +79,7 @@ var rooms = []room{
 	// imports helm.sh.
 	{name: "helm", only: []string{"helm.sh/helm/v4", "github.com/KimMachineGun/automemlimit", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/yaml"}},
 	{name: "helm/source", may: []string{"helm"}, only: []string{"github.com/Masterminds/semver/v3", "github.com/opencontainers/image-spec", "oras.land/oras-go/v2", "sigs.k8s.io/yaml"}},
+	{name: "helm/archive", only: []string{}},
 	{name: "helm/engine", may: []string{"helm"}, only: []string{"helm.sh/helm/v4", "github.com/urfave/cli/v2"}},
 
 	// Admission may only preview, by the planner. The kinds never import each other.
@@ -87,9 +88,9 @@ var rooms = []room{
 	{name: "webhook/review"},
 	{name: "webhook/rule", only: []string{"k8s.io/apimachinery"}},
 	{name: "webhook/tapp", may: []string{"plan/tapp", "plan/template", "crd/tapp/v1", "crd/client", "webhook/review", "webhook/rule", "process/parallel"}},
-	{name: "webhook/advdeployment", may: []string{"plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
+	{name: "webhook/advdeployment", may: []string{"helm/archive", "plan/message", "plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/confirmation", may: []string{"crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
-	{name: "webhook/appset", may: []string{"plan/foresight", "plan/message", "plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
+	{name: "webhook/appset", may: []string{"helm/archive", "plan/foresight", "plan/message", "plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/app", may: []string{"crd/app/v1", "crd/client", "webhook/review", "webhook/rule"}},
 	// The web page: files, and the handler that serves them.
 	{name: "api/page", only: []string{}},

@@ -4,9 +4,15 @@ import (
 	"fmt"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/helm/archive"
+	"tkestack.io/tapp/plan/message"
 )
 
-// adviseCharts warns of fields that have no effect, as for AppSets.
+// maxLine is how long a sentence about a chart may be, in bytes.
+const maxLine = 320
+
+// adviseCharts warns of fields that have no effect, and of what a chart uses of Helm that is
+// not done, as for AppSets.
 func adviseCharts(a, _ *v1beta1.AdvDeployment) (out []string) {
 	deployType, _ := v1beta1.DeployTypeOf(&a.Spec.PodSpec)
 	helm := deployType == v1beta1.DeployHelm
@@ -24,6 +30,11 @@ func adviseCharts(a, _ *v1beta1.AdvDeployment) (out []string) {
 			out = append(out, path+".rawChart: it has no effect, since the archive in secretRef is used")
 		case !stored && len(raw) > 0 && url != nil:
 			out = append(out, path+".chartUrl: it has no effect, since rawChart is used")
+		}
+		if helm && !stored {
+			for _, undone := range archive.Undone(raw) {
+				out = append(out, path+".rawChart: "+message.Cut(undone, maxLine))
+			}
 		}
 	}
 	if c := a.Spec.PodSpec.Chart; c != nil {

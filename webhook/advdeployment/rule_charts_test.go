@@ -1,6 +1,10 @@
 package advdeployment
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"slices"
 	"testing"
 
@@ -10,6 +14,8 @@ import (
 )
 
 func TestAdviseCharts(t *testing.T) {
+	chart := packed(t, `{{ lookup "v1" "Secret" "" "" }}`)
+	const undone = "web/templates/a.yaml calls lookup, which finds nothing here: charts are rendered without access to the cluster"
 	for name, c := range map[string]struct {
 		spec string
 		want []string
@@ -19,6 +25,10 @@ func TestAdviseCharts(t *testing.T) {
 		"both": {`{podSpec: {chart: {rawChart: H4s=, chartUrl: {url: a/b}}}, topology: {podSets: [{name: p, chart: {rawChart: H4s=, secretRef: {name: x}}}]}}`, []string{
 			"spec.podSpec.chart.chartUrl: it has no effect, since rawChart is used",
 			"spec.topology.podSets[p].chart.rawChart: it has no effect, since the archive in secretRef is used"}},
+		"what is not done": {`{podSpec: {chart: {rawChart: ` + chart + `}}, topology: {podSets: [{name: p, chart: {rawChart: ` + chart + `}}]}}`, []string{
+			"spec.podSpec.chart.rawChart: " + undone, "spec.topology.podSets[p].chart.rawChart: " + undone}},
+		"of a chart that is not used": {`{podSpec: {deployType: tapp}, topology: {podSets: [{name: p, chart: {rawChart: ` + chart + `}}]}}`, []string{
+			"spec.topology.podSets[p].chart: a chart has no effect with deployType InPlaceSet"}},
 		"a template beside it": {`{podSpec: {chart: {rawChart: H4s=}, template: {}}}`, []string{"spec.podSpec.template: it has no effect with deployType helm: the chart has its own"}},
 		"where none is used": {`{podSpec: {deployType: tapp, rawValues: "a: b", chart: {rawChart: H4s=}}}`, []string{
 			"spec.podSpec.rawValues: values have no effect with deployType InPlaceSet",
@@ -32,4 +42,25 @@ func TestAdviseCharts(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
+}
+
+// packed is a chart with one template, in base64.
+func packed(t *testing.T, template string) string {
+	t.Helper()
+	var out bytes.Buffer
+	zip := gzip.NewWriter(&out)
+	w := tar.NewWriter(zip)
+	if err := w.WriteHeader(&tar.Header{Name: "web/templates/a.yaml", Mode: 0o644, Size: int64(len(template))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(template)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return base64.StdEncoding.EncodeToString(out.Bytes())
 }

@@ -1,6 +1,10 @@
 package appset
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"reflect"
 	"strings"
 	"testing"
@@ -93,7 +97,11 @@ func TestImmutable(t *testing.T) {
 }
 
 func TestCharts(t *testing.T) {
+	const tests = "metadata:\n  annotations: {helm.sh/hook: test}\n"
 	testRule(t, "Charts", []ruleCase{
+		{"what is not done", `{podSpec: {chart: {rawChart: ` + packed(t, tests) + `}}, clusterTopology: {clusters: [{name: c, podSets: [{name: p, chart: {rawChart: ` + packed(t, `{{ getHostByName "a" }}`) + `}}]}]}}`, "",
+			"warning: spec.podSpec.chart.rawChart: web/templates/a.yaml has a test, which is not run here: `helm test` runs it\n" +
+				"warning: spec.clusterTopology.clusters[c].podSets[p].chart.rawChart: web/templates/a.yaml calls getHostByName, which finds nothing here: charts are rendered without network"},
 		{"by its address", `{podSpec: {chart: {chartUrl: {url: a/b}}}}`, "", ""},
 		{"both", `{podSpec: {chart: {rawChart: H4s=, chartUrl: {url: a/b}}}}`, "", "warning: spec.podSpec.chart.chartUrl: it has no effect, since rawChart is used"},
 		{"of a podSet, too large", `{podSpec: {deployType: helm}, clusterTopology: {clusters: [{name: c, podSets: [{name: p, chart: {rawChart: ` + strings.Repeat("H4th", 256<<10+1) + `}}]}]}}`, "",
@@ -112,4 +120,25 @@ func TestBudget(t *testing.T) {
 		{"as last seen", `{updateStrategy: {maxUnavailable: 1, maxFailures: 1, unreachableCounts: AsLastSeen}}`, "", ""},
 		{"both", `{updateStrategy: {maxUnavailable: 1, maxFailures: 1}}`, "", warning},
 	})
+}
+
+// packed is a chart with one template, in base64.
+func packed(t *testing.T, template string) string {
+	t.Helper()
+	var out bytes.Buffer
+	zip := gzip.NewWriter(&out)
+	w := tar.NewWriter(zip)
+	if err := w.WriteHeader(&tar.Header{Name: "web/templates/a.yaml", Mode: 0o644, Size: int64(len(template))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(template)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return base64.StdEncoding.EncodeToString(out.Bytes())
 }

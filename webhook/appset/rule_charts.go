@@ -6,6 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/helm/archive"
+	"tkestack.io/tapp/plan/message"
 )
 
 // maxRawCharts is how many bytes the raw archives of one AppSet may have in all: each of
@@ -22,7 +24,8 @@ func judgeCharts(a *v1beta1.AppSet) field.ErrorList {
 	return field.ErrorList{invalid("spec.podSpec.chart.rawChart", fmt.Sprintf("the raw archives have %d bytes in all, and at most %d can be stored; put the chart into a repository and give its chartUrl", sum, maxRawCharts))}
 }
 
-// adviseCharts warns of fields that have no effect.
+// adviseCharts warns of fields that have no effect, and of what a chart uses of Helm that is
+// not done. One that is to be fetched is not looked at.
 func adviseCharts(a, _ *v1beta1.AppSet) (out []string) {
 	deployType, _ := v1beta1.DeployTypeOf(&a.Spec.PodSpec)
 	helm := deployType == v1beta1.DeployHelm
@@ -38,6 +41,11 @@ func adviseCharts(a, _ *v1beta1.AppSet) (out []string) {
 			out = append(out, fmt.Sprintf("%s: a chart has no effect with deployType %s", path, deployType))
 		case len(c.RawChart) > 0 && c.ChartURL != nil:
 			out = append(out, path+".chartUrl: it has no effect, since rawChart is used")
+		}
+		if helm {
+			for _, undone := range archive.Undone(c.RawChart) {
+				out = append(out, path+".rawChart: "+message.Cut(undone, maxLine))
+			}
 		}
 	})
 	return out
