@@ -223,11 +223,15 @@ func repository(t *testing.T, archive []byte) (*httptest.Server, string) {
 func TestRepository(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	archive, _ := pack(t, with(nil))
+	archive, _ := pack(t, with(map[string]string{"templates/lookup.yaml": `# {{ lookup "v1" "Secret" "" "" }}`}))
 	server, file := repository(t, archive)
 	r.control("--chart-repositories", file, "--allow-private-charts")
 	r.podSet("{chartUrl: {url: stable/web, chartVersion: 1.x}}", "")
 	r.says(well)
+	cluster.Eventually(t, "what is not done is told", func(context.Context) error {
+		got := r.kubectl("get", "events", "--field-selector=reason=NotDone", "--output=jsonpath={.items[*].message}")
+		return cluster.When(got != `release "web": a template calls lookup, which finds nothing here: charts are rendered without access to the cluster`, got)
+	})
 	r.podSet("{chartUrl: {url: "+server.URL+"/web-1.2.3.tgz}}", "greeting: by URL")
 	r.says(well)
 	same(t, "history", r.history("web"), []string{"1 superseded web-1.2.3: Install complete", "2 deployed web-1.2.3: Upgrade complete"})

@@ -4,7 +4,6 @@ package release
 
 import (
 	"encoding/json"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -131,10 +130,7 @@ func TestHelmGoesOnFromPending(t *testing.T) {
 func TestLargeRecords(t *testing.T) {
 	r := newRig(t)
 	random := func(size int) map[string]string {
-		noise := make([]byte, size)
-		source := rand.NewChaCha8([32]byte{1})
-		_, _ = source.Read(noise)
-		files := map[string]string{"files/noise": string(noise)}
+		files := map[string]string{"files/noise": noise(size)}
 		for name, text := range web {
 			files[name] = text
 		}
