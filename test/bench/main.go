@@ -55,8 +55,10 @@ func main() {
 			Name: "fleet", Usage: "measure the controller of AppSets, with simulated members, on the cluster of --kubeconfig alone", Action: runFleet,
 			Flags: []cli.Flag{&cli.StringSliceFlag{Name: "of", Value: cli.NewStringSlice("appsets", "members"), Usage: "`NAME`s of what there are many of: appsets, members"}},
 		}, {
-			Name: "micro", Usage: "put what go test -bench printed into the record", ArgsUsage: "FILE", Flags: []cli.Flag{file},
-			Action: func(c *cli.Context) error { return micro(c.String("record"), c.Args().First()) },
+			Name: "micro", Usage: "put what go test -bench printed into the record, and how much memory --tapp takes that only starts", ArgsUsage: "FILE", Flags: []cli.Flag{file},
+			Action: func(c *cli.Context) error {
+				return micro(c.Context, c.String("record"), c.Args().First(), c.String("tapp"))
+			},
 		}, {
 			Name: "report", Usage: "write the page and the data of its plots from the record",
 			Flags: []cli.Flag{

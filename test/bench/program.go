@@ -145,13 +145,17 @@ func (p *program) warmUp(ctx context.Context, b *contender.Bench, size contender
 	return err
 }
 
-// micro puts results of go test -bench into the record.
-func micro(path, results string) error {
+// micro puts results of go test -bench into the record, and how a process starts.
+func micro(ctx context.Context, path, results, binary string) error {
 	found, err := measure.Micro(results)
 	if err != nil {
 		return err
 	}
-	return change(path, func(f *record.File) { f.Micro = found })
+	start, err := measure.Start(ctx, binary)
+	if err != nil {
+		return err
+	}
+	return change(path, func(f *record.File) { f.AddMicro(append(found, start)) })
 }
 
 // change changes the record.

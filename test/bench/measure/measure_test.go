@@ -123,3 +123,14 @@ func TestMicro(t *testing.T) {
 		t.Errorf("got %v and error %v, want %v", got, err, want)
 	}
 }
+
+// A process that only starts has some memory, and one that fails is no measurement.
+func TestStart(t *testing.T) {
+	got, err := Start(t.Context(), "/bin/true")
+	if err != nil || got.Name != record.Start || got.Bytes <= 0 || got.Nanos <= 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := Start(t.Context(), "/bin/false"); err == nil {
+		t.Error("a process that fails is no error")
+	}
+}

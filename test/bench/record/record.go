@@ -193,6 +193,21 @@ type Micro struct {
 	Allocs float64 `json:"allocs"`
 }
 
+// Start is the name of the measurement of a process that only starts: its time, and the most
+// that it had resident.
+const Start = "Start"
+
+// AddMicro puts results in the places of those of their names.
+func (f *File) AddMicro(found []Micro) {
+	for _, m := range found {
+		if i := slices.IndexFunc(f.Micro, func(o Micro) bool { return o.Name == m.Name }); i >= 0 {
+			f.Micro[i] = m
+		} else {
+			f.Micro = append(f.Micro, m)
+		}
+	}
+}
+
 // File is the whole of it.
 type File struct {
 	Machine Machine `json:"machine"`

@@ -3,6 +3,7 @@ package record
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -42,5 +43,14 @@ func TestRecord(t *testing.T) {
 	}
 	if _, err := Load(path); err == nil {
 		t.Error("a broken record must be an error")
+	}
+}
+
+// A run that measures a part replaces that part only.
+func TestAddMicro(t *testing.T) {
+	f := File{Micro: []Micro{{Name: "a", Nanos: 1}, {Name: "b", Nanos: 2}}}
+	f.AddMicro([]Micro{{Name: "c", Nanos: 3}, {Name: "a", Nanos: 4}})
+	if want := []Micro{{Name: "a", Nanos: 4}, {Name: "b", Nanos: 2}, {Name: "c", Nanos: 3}}; !slices.Equal(f.Micro, want) {
+		t.Errorf("%v", f.Micro)
 	}
 }
