@@ -48,6 +48,14 @@ var appSetPlans = []mutant{
 
 // appSetShell are the mutants of controller/appset.
 var appSetShell = []mutant{
+	{"used-archive-swept", "sweep.go", "the archive of a chart that a part has is dropped in its cluster",
+		"if used[digest] || !c.isOld(&all[i]) ||", "if !c.isOld(&all[i]) ||"},
+	{"new-archive-swept", "sweep.go", "an archive is dropped before the part is written that it is for",
+		"if used[digest] || !c.isOld(&all[i]) ||", "if used[digest] ||"},
+	{"asked-for-archive-swept", "sweep.go", "the archive is dropped that an AppSet has, and no part yet",
+		"		for digest := range raw {\n			used[digest] = true\n", "		for digest := range raw {\n			used[digest] = len(raw) > 1\n"},
+	{"silent-is-swept", "sweep.go", "archives are dropped in a cluster of which nothing is known",
+		"		if !m.Fresh {\n			continue\n		}\n", ""},
 	{"gone-not-looked-at", "own.go", "a new leader whose caches are behind lets the AppSet go before its parts",
 		"	if found, err := c.lookGone(ctx, v, o, own.Gone); found || err != nil {", "	if found, err := c.lookGone(ctx, v, o, nil); found || err != nil {"},
 	{"own-writes-forgotten", "act.go", "what was written to a cluster is written again until its cache shows it",
