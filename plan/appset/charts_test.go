@@ -98,6 +98,9 @@ func TestOneChartIsMissing(t *testing.T) {
 			t.Fatalf("%v", problems)
 		}
 		for _, u := range units {
+			if u.Content.Chart.Digest == "" {
+				t.Fatalf("%s has podSet %s with a chart that only names a place", cluster, u.PodSet.Name)
+			}
 			out = append(out, fmt.Sprintf("%s=%s*%d", u.PodSet.Name, u.Content.Chart.Digest[:2], u.Replicas))
 		}
 		return strings.Join(out, " ")
@@ -107,7 +110,9 @@ func TestOneChartIsMissing(t *testing.T) {
 	expect := func(what, one, two, stalled string) {
 		t.Helper()
 		for range 5 {
-			w.settle().work()
+			w.settle()
+			_, _ = has(w, "one"), has(w, "two")
+			w.work()
 		}
 		if got := has(w, "one") + ", " + has(w, "two"); got != one+", "+two {
 			t.Errorf("%s: %s, want %s, %s", what, got, one, two)

@@ -147,9 +147,15 @@ func (p *progression) read(c *computation) {
 func (p *progression) settle(then *v1beta1.AppSet, units []podset.Unit) {
 	p.then, p.stable, p.in.HasStable = then, map[rollout.Key]*podset.Unit{}, true
 	for i := range units {
-		p.stable[keyOf(units[i].Cluster, units[i].PodSet.Name)] = &units[i]
+		if wasHad(&units[i]) {
+			p.stable[keyOf(units[i].Cluster, units[i].PodSet.Name)] = &units[i]
+		}
 	}
 }
+
+// wasHad says whether a recorded content was one: that of a unit whose chart could not be had
+// was asked for, and nobody's.
+func wasHad(u *podset.Unit) bool { return u.Content.Chart == nil || u.Content.Chart.Digest != "" }
 
 // recover what is stable from the parts, where another content is asked for and nothing
 // says what it was: the record was lost, or the installation was not done yet.
@@ -189,7 +195,7 @@ func (p *progression) before(c *computation) map[rollout.Key]string {
 	}
 	_, units := history.As(c.app, c.units)
 	for i := range units {
-		if was := clusterOf(history, units[i].Cluster); was {
+		if was := clusterOf(history, units[i].Cluster); was && wasHad(&units[i]) {
 			out[keyOf(units[i].Cluster, units[i].PodSet.Name)] = units[i].Hash
 		}
 	}
