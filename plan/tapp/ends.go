@@ -55,7 +55,7 @@ func (s *spec) isCompleted(i *instance) bool {
 	switch i.state {
 	case ended:
 		return s.isFinal(i.pod)
-	case terminating, missing:
+	case terminating, missing, foreign:
 		// A kubelet gives a pod that it was told to delete a final phase too, so that
 		// the phase of a terminating pod does not tell whether it ended by itself.
 		return isEnd(s.tapp.Status.Statuses[i.name])

@@ -26,17 +26,21 @@ func (o *oracle) budget(c *change, pod *corev1.Pod, id string, seen []*tappv1.TA
 		for _, view := range o.views(causeOf(c)) {
 			said := o.withinBudget(t, view, b, id)
 			if said == "" {
-				return o.took(b, id, nil)
+				return o.took(causeOf(c), id, nil)
 			}
 			why = append(why, said)
 		}
 	}
-	return o.took(b, id, fmt.Errorf("S2: pod %s goes out of service: %s", pod.Name, why[0]))
+	return o.took(causeOf(c), id, fmt.Errorf("S2: pod %s goes out of service: %s", pod.Name, why[0]))
 }
 
-// took notes that a chain takes an instance out of service.
-func (o *oracle) took(b *belief, id string, err error) error {
-	b.out[id] = o.judged
+// took notes that a chain takes an instance out of service. What arrives late is not
+// noted: its process was told that it failed, and what it asks for in the same moment may
+// be of a plan that was made since, on what it saw then.
+func (o *oracle) took(r *request, id string, err error) error {
+	if !r.abandoned {
+		r.belief.out[id] = o.judged
+	}
 	return err
 }
 
@@ -109,9 +113,10 @@ func scale(budget *intstr.IntOrString, of int) int {
 	return max(1, n)
 }
 
-// isCompleted says whether an instance ended, and stays so.
+// isCompleted says whether an instance ended, and stays so. That another controller takes
+// its name afterwards does not have it run again.
 func (o *oracle) isCompleted(t *tappv1.TApp, pod *corev1.Pod, id string) bool {
-	if pod == nil || pod.DeletionTimestamp != nil {
+	if pod == nil || pod.DeletionTimestamp != nil || controllerOf(pod) != t.UID {
 		return isEnd(t.Status.Statuses[id])
 	}
 	return isFinished(pod) && !o.runsAgain(t, pod)
