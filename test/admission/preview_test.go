@@ -121,3 +121,31 @@ func TestOverlap(t *testing.T) {
 		"tapp.apps.tkestack.io/web-two created")
 	expect(t, r.KubectlWith(text(t, manifest("other")), "apply", "--filename", "-"), "tapp.apps.tkestack.io/other created")
 }
+
+// TestFleetPreview: a change of an AppSet says what will become of its instances in all
+// clusters, in which stages, and what of its fields has not the effect that it seems to have.
+func TestFleetPreview(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.KubectlWith(gated("AppSet", "web:1", staged), "apply", "--filename", "-")
+	const tried = "appset.workload.dmall.com/web configured (server dry run)"
+	for name, c := range map[string]struct {
+		image, strategy string
+		want            []string
+	}{
+		"nothing": {"web:1", staged, []string{"appset.workload.dmall.com/web unchanged (server dry run)"}},
+		"image": {"web:2", staged, []string{
+			"Warning: stage canary (member1): 1 instance is updated in place: image of web from web:1 to web:2; then it waits for a confirmation",
+			"Warning: stage blue (member1): 2 instances are updated in place: image of web from web:1 to web:2", tried}},
+		"paused": {"web:2", staged + ", paused: true", []string{
+			"Warning: stage canary (member1): 1 instance is updated in place: image of web from web:1 to web:2; then it waits for a confirmation",
+			"Warning: stage blue (member1): 2 instances are updated in place: image of web from web:1 to web:2",
+			"Warning: spec.updateStrategy.paused is true: updates start when it is false", tried}},
+		"budget that a silent cluster uses up": {"web:1", staged + ", maxUnavailable: 1, maxFailures: 1", []string{
+			"Warning: spec.updateStrategy.maxFailures: a silent cluster uses maxUnavailable up with all of its instances, so that no rollout can pass it; set unreachableCounts to AsLastSeen to count them as they were seen last", tried}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expect(t, r.KubectlWith(gated("AppSet", c.image, c.strategy), "apply", "--dry-run=server", "--filename", "-"), c.want...)
+		})
+	}
+}
