@@ -11,6 +11,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	appv1 "tkestack.io/tapp/crd/app/v1"
+	"tkestack.io/tapp/crd/workload/v1beta1"
 )
 
 func appAccess(verb, namespace, name string) Access {
@@ -65,7 +66,11 @@ func (s *Summary) judge(deleted *metav1.Time, conditions []metav1.Condition) {
 		s.Reason, s.Message, s.Since = from.Reason, from.Message, &from.LastTransitionTime
 	}
 	if s.State == StateStalled {
-		s.Attention = append(s.Attention, Attention{Severity: SeverityStalled, Reason: s.Reason, Message: s.Message, Since: s.Since})
+		severity := SeverityStalled
+		if s.Reason == v1beta1.ReasonHalted || s.Reason == v1beta1.ReasonRolledBack {
+			severity = SeverityHalted
+		}
+		s.Attention = append(s.Attention, Attention{Severity: severity, Reason: s.Reason, Message: s.Message, Since: s.Since})
 	}
 }
 

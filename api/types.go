@@ -53,6 +53,8 @@ type Severity string
 
 // The severities, from the one that needs a human most.
 const (
+	// SeverityHalted: a rollout failed and goes no further, or has gone back.
+	SeverityHalted Severity = "halted"
 	// SeverityStalled: nothing goes on without help.
 	SeverityStalled Severity = "stalled"
 	// SeverityWaiting: a gate waits for a confirmation.

@@ -62,7 +62,8 @@ func newFake(t *testing.T, o page.Options) *fake {
 		f.lists["/api/v1/"+path] = nil
 	}
 	f.lists["/api/openapi.json"] = []entry{{"", object{"paths": object{"/api/v1/tapps": object{}, "/api/v1/apps": object{}, "/api/v1/appsets": object{}, "/api/v1/clusters": object{},
-		"/api/v1/namespaces/{namespace}/tapps/{name}/history": object{}, "/api/v1/namespaces/{namespace}/appsets/{name}/history": object{}}}}}
+		"/api/v1/namespaces/{namespace}/tapps/{name}/history": object{}, "/api/v1/namespaces/{namespace}/appsets/{name}/history": object{},
+		"/api/v1/namespaces/{namespace}/appsets/{name}/instances": object{}}}}}
 	f.start("127.0.0.1:0")
 	t.Cleanup(f.stop)
 	return f
@@ -107,6 +108,13 @@ func (f *fake) put(path string, entries ...entry) {
 		f.lists[path] = append(f.lists[path], e)
 	}
 	f.tell(path, event{"change", object{"items": items}})
+}
+
+// sum is what a list has beside its items.
+func (f *fake) sum(path string, members object) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sums[path] = members
 }
 
 // drop objects of a route.

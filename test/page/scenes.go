@@ -91,6 +91,24 @@ func appsetScene(f *fake) {
 		entry{"1", object{"revision": 1, "created": ago(3000 * time.Hour), "current": true, "change": "search runs search:2.14.0"}})
 	f.put(base+"/events", entry{"1", object{"type": "Warning", "reason": "RolloutHalted", "message": "Stage blue: podSet search-bj2-blue in cluster bj-2 failed.", "last": ago(47 * time.Minute), "count": 1}},
 		entry{"2", object{"type": "Normal", "reason": "StageDone", "message": "Stage canary is done.", "last": ago(2 * time.Hour), "count": 1}})
+	f.sum(base+"/instances", object{"clusters": []object{{"cluster": "bj-2", "instances": 24}}})
+	for i := range 24 {
+		f.put(base+"/instances", entry{strconv.Itoa(i), podOf("search-bj2-blue", i)})
+	}
+}
+
+// podOf a podSet. The one of instance 7 does not start.
+func podOf(podSet string, i int) object {
+	name := fmt.Sprintf("%s-%d", podSet, i)
+	o := object{"cluster": "bj-2", "namespace": "shop", "name": name, "uid": name, "podSet": podSet, "group": "blue", "id": strconv.Itoa(i), "version": "2.14.0",
+		"phase": "Running", "ready": true, "node": fmt.Sprintf("bj-node-%d", i%7), "created": ago(200 * time.Hour), "containers": []object{{"name": "search", "ready": true, "state": "running", "restarts": 0}}}
+	if i < 8 {
+		o["version"], o["created"] = "2.15.0", ago(50*time.Minute)
+	}
+	if i == 7 {
+		o["ready"], o["containers"] = false, []object{{"name": "search", "ready": false, "state": "waiting, CrashLoopBackOff, back-off 5m0s restarting failed container", "restarts": 9}}
+	}
+	return o
 }
 
 // tappScene is the page of a TApp with so many instances, some of them in every state.

@@ -4,6 +4,8 @@ package page
 
 import (
 	"fmt"
+	"maps"
+	"net/http"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -37,6 +39,8 @@ func TestPictures(t *testing.T) {
 			b.visit(f.url("/#/appsets/shop/search"))
 			b.shows(".matrix", "bj-2")
 			b.shows(".history", "Revision 2")
+			b.do(click(`[data-unit="bj-2/search-bj2-blue"]`))
+			b.shows("#unit", "bj-node-3")
 			b.shoot(filepath.Join(pictures, "appset-"+name+".png"))
 		})
 	}
@@ -88,6 +92,57 @@ func TestKeyboard(t *testing.T) {
 	b.shows("tbody", "ErrImagePull")
 }
 
+// TestUnit: the instances of a podSet in a cluster are opened and closed by keyboard, follow
+// the cluster, and a cluster or a right that is missing is told.
+func TestUnit(t *testing.T) {
+	f := newFake(t, page.Options{})
+	fleetScene(f)
+	const set, instances = "/api/v1/namespaces/shop/appsets/search", "/api/v1/namespaces/shop/appsets/search/instances"
+	b := open(t, desk, f.url("/#/appsets/shop/search"))
+	b.shows(".matrix", "bj-2")
+	b.focus(`[data-unit="bj-2/search-bj2-blue"]`)
+	b.key("Enter")
+	b.shows("#unit h2", "Instances of search-bj2-blue in bj-2")
+	if got := b.focused(); got != "Instances of search-bj2-blue in bj-2" {
+		t.Errorf("the focus is on %q", got)
+	}
+	b.shows("#unit tbody", "search: waiting, CrashLoopBackOff, back-off 5m0s restarting failed container; 9 restarts")
+	if n := eval[int](b, "document.querySelectorAll('#unit tbody tr').length"); n != 24 {
+		t.Errorf("%d instances are shown", n)
+	}
+	b.shows("#unit .command", "kubectl tapp fleet explain -n shop search")
+	b.shows("#unit .command", "kubectl --context bj-2 get pods -n shop -l release=search-bj2-blue")
+	if got, want := b.location(), f.url("/#/appsets/shop/search?unit=bj-2%2Fsearch-bj2-blue"); got != want {
+		t.Errorf("the address is %s, want %s", got, want)
+	}
+
+	// A change of the AppSet takes the focus from nobody, and the pods are read again.
+	b.focus(`[data-unit="bj-2/search-bj2-green"]`)
+	f.put(instances, entry{"24", podOf("search-bj2-blue", 24)})
+	changed := object{}
+	maps.Copy(changed, f.lists[set][0].object)
+	changed["clusterStatuses"] = changed["clusterStatuses"].([]object)[:2]
+	f.put(set, entry{"", changed})
+	b.until("the silent cluster is gone", "!document.querySelector('.matrix').innerText.includes('sh-1')")
+	if got := b.focused(); got != "Instances of search-bj2-green in bj-2" {
+		t.Errorf("the focus is on %q", got)
+	}
+	b.until("the 25th instance is there", "document.querySelectorAll('#unit tbody tr').length === 25")
+
+	f.sum(instances, object{"clusters": []object{{"cluster": "bj-2", "error": "cluster bj-2 did not answer in 5s"}}})
+	b.shows("#unit", "The cluster did not answer")
+	b.shows("#unit", "cluster bj-2 did not answer in 5s")
+	f.refuse(instances, http.StatusForbidden, metav1.StatusReasonForbidden, "jane may not get appsets/instances in namespace shop")
+	b.shows("#unit", "jane may not get appsets/instances in namespace shop")
+	b.shows("#unit", "kubectl auth can-i get appsets.workload.dmall.com/search --subresource=instances -n shop")
+	b.expect("403")
+	b.button("#unit", "Close")
+	b.until("it is closed", "document.querySelector('#unit').hidden")
+	if got := b.focused(); got != "Instances of search-bj2-blue in bj-2" {
+		t.Errorf("the focus goes to %q", got)
+	}
+}
+
 // TestNames: whatever can be used has a name, and every input a label.
 func TestNames(t *testing.T) {
 	f := newFake(t, page.Options{Actions: true})
@@ -111,7 +166,7 @@ func TestNames(t *testing.T) {
 // views of the scenes, and a text that is there when a view is complete.
 var views = map[string]string{
 	"/#/": "things need you", "/#/clusters": "sh-1", "/#/preview": "Nothing is written",
-	"/#/tapps/default/worker": "Revision 2", "/#/appsets/shop/search": "Revision 2",
+	"/#/tapps/default/worker": "Revision 2", "/#/appsets/shop/search": "Revision 2", "/#/appsets/shop/search?unit=bj-2%2Fsearch-bj2-blue": "CrashLoopBackOff, back-off",
 }
 
 // TestContrast computes the contrast of every text with its ground, in light and dark:

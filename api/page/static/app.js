@@ -2,14 +2,15 @@
 import { watch } from './client.js';
 import { h, fill, told, since, state } from './dom.js';
 import { paths, summary, word } from './wire.js';
-import { denied } from './overview.js';
+import { denied, staleness } from './overview.js';
 import { heading } from './tapp.js';
 import { eventsOf } from './history.js';
 
 export function appView({ main, signal, args: [ns, name] }) {
   const head = h('div', { class: 'object' });
   const conditions = h('section', { 'aria-label': 'Conditions' });
-  fill(main, head, conditions, h('div', { class: 'below' }, eventsOf('apps', ns, name, signal)));
+  const stale = h('div');
+  fill(main, head, stale, conditions, h('div', { class: 'below' }, eventsOf('apps', ns, name, signal)));
   heading(head, { kind: 'App', ns, name });
   watch(paths.object('apps', ns, name), {
     object: (o) => {
@@ -22,6 +23,7 @@ export function appView({ main, signal, args: [ns, name] }) {
         h('span', { class: 'soft' }, since(c.lastTransitionTime)), state({ sign: c.status === 'True' ? '✓' : c.status === 'False' ? '–' : '?', word: c.type, tone: c.type === 'Stalled' && c.status === 'True' ? 'bad' : 'idle' }),
         h('p', null, told(c.message || c.reason)))))] : []);
     },
+    health: (d) => fill(stale, d.degraded ? staleness('This', d) : []),
     refused: (e) => fill(head, h('h1', null, told(name)), e.code === 404 ? h('p', null, `There is no App ${name} in namespace ${ns}.`) : denied('apps', e, { namespace: ns })),
   }, signal);
 }

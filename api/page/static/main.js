@@ -42,7 +42,7 @@ function show() {
     const moved = shown !== null && shown !== path;
     shown = path;
     fill(main);
-    view({ main, session, signal: running.signal, args });
+    view({ main, session, signal: running.signal, args, query: new URLSearchParams(query ?? '') });
     if (moved) { main.focus({ preventScroll: true }); scrollTo(0, 0); }
     return;
   }

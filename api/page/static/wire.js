@@ -11,6 +11,7 @@ export const paths = {
   part: (kind, ns, name, part) => `${api}/namespaces/${enc(ns)}/${kind}/${enc(name)}/${part}`,
   clusters: () => `${api}/clusters`,
   preview: (kind, ns) => `${api}/namespaces/${enc(ns)}/${kind}:preview`,
+  unit: (ns, name, cluster) => `${api}/namespaces/${enc(ns)}/appsets/${enc(name)}/instances?cluster=${enc(cluster)}&limit=5000`,
 };
 
 export const link = (kind, ns, name) => `#/${kind}/${enc(ns)}/${enc(name)}`;
@@ -19,15 +20,21 @@ export const link = (kind, ns, name) => `#/${kind}/${enc(ns)}/${enc(name)}`;
 export function summary(kind, o) {
   const ns = o.namespace ?? '', name = o.name ?? '';
   const desired = o.desired ?? o.replicas ?? 0, available = o.available ?? o.ready ?? 0;
-  const max = o.maxUnavailable;
+  const { max, used } = budgetOf(o, desired, available);
   return {
     kind, ns, name, key: `${ns}/${name}`, created: o.created, state: o.state ?? '', reason: o.reason ?? '', message: o.message ?? '', since: o.since,
     paused: !!o.paused, desired, available, updated: o.updated, states: o.states ?? {},
-    versions: versionsOf(kind, o), budget: max === undefined || max === null ? null : { max, used: o.unavailable ?? Math.max(0, desired - available) },
+    versions: versionsOf(kind, o), budget: max === undefined || max === null ? null : { max, used },
     stages: o.stages ?? o.rollout?.stages ?? [], clusters: o.clusterStatuses ?? [], problems: o.problems ?? [], waiting: o.waiting ?? [], steps: o.steps ?? [],
     commands: (o.commands ?? []).map((c) => [c.title, c.line]), conditions: o.conditions ?? o.object?.status?.conditions ?? [],
     attention: (o.attention ?? []).map((a) => ({ ...a, severity: severityOf(a, o), kind, ns, name })),
   };
+}
+
+// budgetOf an object: a fleet's is that of its rollout, where it has one for all clusters.
+function budgetOf(o, desired, available) {
+  if (o.rollout) return { max: o.rollout.budget, used: o.rollout.charged ?? 0 };
+  return { max: o.maxUnavailable, used: o.unavailable ?? Math.max(0, desired - available) };
 }
 
 // severityOf says how urgent it is, by the reason of the controllers.

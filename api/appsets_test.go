@@ -1,0 +1,51 @@
+package api
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+)
+
+// TestSeverities: what an AppSet needs a human for, by its conditions and clusters.
+func TestSeverities(t *testing.T) {
+	condition := func(kind, reason string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: "because"}
+	}
+	for _, c := range []struct {
+		name       string
+		conditions []metav1.Condition
+		paused     bool
+		cluster    v1beta1.ClusterState
+		state      State
+		severity   Severity
+		command    string
+	}{
+		{"well", []metav1.Condition{condition(v1beta1.ConditionReady, v1beta1.ReasonSynced)}, false, v1beta1.ClusterReady, StateReady, "", ""},
+		{"halted", []metav1.Condition{condition(v1beta1.ConditionStalled, v1beta1.ReasonHalted)}, false, v1beta1.ClusterReady, StateStalled, SeverityHalted, "kubectl tapp fleet explain shop -n ns"},
+		{"rolled back", []metav1.Condition{condition(v1beta1.ConditionStalled, v1beta1.ReasonRolledBack)}, false, v1beta1.ClusterReady, StateStalled, SeverityHalted, "kubectl tapp fleet explain shop -n ns"},
+		{"refused", []metav1.Condition{condition(v1beta1.ConditionStalled, v1beta1.ReasonRefused)}, false, v1beta1.ClusterReady, StateStalled, SeverityStalled, "kubectl tapp fleet explain shop -n ns"},
+		{"a gate", []metav1.Condition{condition(v1beta1.ConditionAwaitingConfirmation, "Stage")}, false, v1beta1.ClusterReady, StateWaiting, SeverityWaiting, "kubectl tapp fleet confirm shop -n ns"},
+		{"paused", nil, true, v1beta1.ClusterReady, StatePaused, SeverityPaused, "kubectl tapp fleet resume shop -n ns"},
+		{"silent", nil, false, v1beta1.ClusterOffline, StateUnknown, SeveritySilent, "kubectl tapp fleet clusters"},
+	} {
+		stored := &v1beta1.AppSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop"}}
+		stored.Spec.UpdateStrategy.Paused = c.paused
+		stored.Status.Conditions = c.conditions
+		stored.Status.AggrStatus.Clusters = []v1beta1.ClusterStatus{{Name: "gz", State: c.cluster}}
+		got := summarizeAppSet(stored)
+		if got.State != c.state {
+			t.Errorf("%s: the state is %s, want %s", c.name, got.State, c.state)
+		}
+		if c.severity == "" {
+			if len(got.Attention) != 0 {
+				t.Errorf("%s: %+v", c.name, got.Attention)
+			}
+			continue
+		}
+		if len(got.Attention) != 1 || got.Attention[0].Severity != c.severity || got.Attention[0].Command != c.command {
+			t.Errorf("%s: %+v, want %s and %s", c.name, got.Attention, c.severity, c.command)
+		}
+	}
+}
