@@ -186,9 +186,10 @@ app-test: need-go bin/devcluster ## Test the kind App, its writes for 500 of the
 	@$(call on_cluster,app,--nodes sim,./test/app/...)
 
 .PHONY: fleet-test
-fleet-test: build bin/devcluster ## Test the fleet: a hub and three member clusters with simulated nodes.
+fleet-test: build bin/devcluster ## Test the fleet: hubs with three and with two member clusters, which have simulated nodes.
 	@mkdir -p dist
-	@test/fleet.sh '$(STATE)/fleet' 'hub --nodes api' 'member1 --nodes sim --sim 3' 'member2 --nodes sim --sim 3' 'member3 --nodes sim --sim 3' -- bash -o pipefail -c "go test -json -tags cluster -count 1 -timeout 20m -parallel 32 $(RUN) ./test/fleet/... | $(REPORT)"
+	@test/fleet.sh '$(STATE)/fleet' 'hub --nodes api' 'member1 --nodes sim --sim 3' 'member2 --nodes sim --sim 3' 'member3 --nodes sim --sim 3' \
+	  'second/hub --nodes api' 'second/member1 --nodes sim --sim 3' 'second/member2 --nodes sim --sim 3' -- bash -o pipefail -c "go test -json -tags cluster -count 1 -timeout 20m -parallel 32 $(RUN) ./test/fleet/... | $(REPORT)"
 
 .PHONY: pair-test
 pair-test: PLATFORMS = $(HOST)

@@ -22,6 +22,7 @@ mkdir -p "$dir"
 finish() {
 	local code=$? cluster
 	trap - EXIT INT TERM
+	wait # for those that still start
 	if [ $code -ne 0 ]; then
 		echo "It failed ($code). The logs of the clusters are in $dir/*/logs." >&2
 	fi
@@ -37,9 +38,18 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
+# Beside each other: most of the time they wait.
+ups=()
 for cluster in "${clusters[@]}"; do
 	read -ra up <<<"$cluster"
-	bin/devcluster up --dir "$dir/${up[0]}" "${up[@]:1}"
+	mkdir -p "$dir/${up[0]}"
+	bin/devcluster up --dir "$dir/${up[0]}" "${up[@]:1}" >"$dir/${up[0]}.up.log" 2>&1 &
+	ups+=("$!")
+done
+for i in "${!ups[@]}"; do
+	name=${clusters[i]%% *}
+	wait "${ups[i]}" || { cat "$dir/$name.up.log" >&2 && exit 1; }
+	sed -n "s|^The cluster|$name|; s| To use it:$||; /is up after/p" "$dir/$name.up.log"
 done
 export TAPP_FLEET=$dir TAPP_BIN=$PWD/bin/tapp TAPP_DEVCLUSTER=$PWD/bin/devcluster
 "$@"

@@ -37,7 +37,7 @@ type point struct {
 // TestLeaderKilled: master and worker die before and after each kind of write, in each
 // phase of an application's life. Who comes next goes on, and all is as it is to be.
 func TestLeaderKilled(t *testing.T) {
-	r := newAlone(t)
+	r := newSecond(t)
 	hub, member := r.on(r.hub), r.members[1]
 	toHub, toMember, ofWorker := r.relay(r.hub), r.relay(member), r.relay(member)
 	register := func(server string, ca []byte) {

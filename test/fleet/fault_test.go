@@ -4,8 +4,8 @@ package fleet
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"sync"
 	"testing"
@@ -18,11 +18,10 @@ const stalled = `--output=jsonpath={.status.conditions[?(@.type=="Stalled")].sta
 
 const states = `--output=jsonpath={.status.aggrStatus.clusters[*].state}`
 
-// installed is an AppSet in all three members, for a test with an outage. The master is
-// another one afterwards, which remembers nothing of it.
-func installed(t *testing.T, version string) (*rig, *cluster.Rig) {
+// installed is an AppSet in all members, for a test with an outage. The master is another
+// one afterwards, which remembers nothing of it.
+func installed(t *testing.T, r *rig, version string) (*rig, *cluster.Rig) {
 	t.Helper()
-	r := newAlone(t)
 	t.Cleanup(func() {
 		if err := r.lead(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
@@ -30,14 +29,29 @@ func installed(t *testing.T, version string) (*rig, *cluster.Rig) {
 	})
 	hub := r.on(r.hub)
 	r.apply(version, 2)
-	r.shows(r.hub, "Running 9 9 "+version, "get", "as", "shop", columns)
+	r.running(3, version)
 	return r, hub
 }
 
 // apply the AppSet that is in all members.
 func (r *rig) apply(version string, replicas int) {
 	r.Helper()
-	r.on(r.hub).KubectlWith(app("shop", "InPlaceSet", version, replicas, "member1", "member2", "member3"), "apply", "--filename", "-")
+	r.on(r.hub).KubectlWith(app("shop", "InPlaceSet", version, replicas, r.names()...), "apply", "--filename", "-")
+}
+
+// names of all members.
+func (r *rig) names() (out []string) {
+	for _, m := range r.members {
+		out = append(out, m.name)
+	}
+	return out
+}
+
+// running has the AppSet that is in all members be there, with so many instances in each.
+func (r *rig) running(instances int, version string) {
+	r.Helper()
+	n := instances * len(r.members)
+	r.shows(r.hub, fmt.Sprintf("Running %d %d %s", n, n, version), "get", "as", "shop", columns)
 }
 
 // remove the AppSet, and see that it leaves nothing.
@@ -65,7 +79,7 @@ func (r *rig) carried(m *site, log *audit.Log) []audit.Request {
 // goes on, what is not known is told, a deletion waits, and all are as they are to be when
 // the network heals.
 func TestCutOff(t *testing.T) {
-	r, hub := installed(t, "v1")
+	r, hub := installed(t, newAlone(t), "v1")
 	well, deaf, mute := r.members[0], r.members[1], r.members[2]
 	hub.KubectlWith(app("other", "InPlaceSet", "v1", 2, "member1", "member2"), "apply", "--filename", "-")
 	r.shows(r.hub, "Running 6 6 v1", "get", "as", "other", columns)
@@ -113,7 +127,7 @@ func (r *rig) signals(s *site, component string) func(name string) {
 // Of members that refuse the hub's credentials, and of those under maintenance, as much
 // is told as is known, and nothing is written to them.
 func TestFrozen(t *testing.T) {
-	r, hub := installed(t, "v1")
+	r, hub := installed(t, newAlone(t), "v1")
 	kept, frozen, revoked := r.members[0], r.members[1], r.members[2]
 	signal := r.signals(frozen, "kube-apiserver")
 	say := func(status string) {
@@ -162,7 +176,7 @@ func TestFrozen(t *testing.T) {
 // TestSwapped: two registrations that lead to each other's clusters are found out by the
 // clusters' identity: nothing is filled, emptied or written.
 func TestSwapped(t *testing.T) {
-	r, hub := installed(t, "v1")
+	r, hub := installed(t, newAlone(t), "v1")
 	one, two := r.members[1], r.members[2]
 	logs := map[*site]*audit.Log{one: r.on(one).FollowAudit(), two: r.on(two).FollowAudit()}
 	swap := func(a, b *site) {
@@ -218,43 +232,4 @@ func TestMemberJoins(t *testing.T) {
 	back()
 	hub.Kubectl("wait", "--for=delete", "as/shop", "--timeout=120s")
 	r.shows(late, "", "get", "advdeployments,tapps,pods", "--output=name")
-}
-
-// TestRestoredMember: a member that went back to an old state of its store is brought to
-// where it is to be, and nothing is deleted for what it lacks.
-func TestRestoredMember(t *testing.T) {
-	r, hub := installed(t, "v1")
-	restored := r.members[2]
-	in := r.on(restored)
-	state := filepath.Join(filepath.Dir(restored.Kubeconfig), "data", "etcd")
-	run := func(command string, args ...string) {
-		t.Helper()
-		if out, err := exec.Command(command, args...).CombinedOutput(); err != nil {
-			t.Errorf("%v: %s", err, out)
-		}
-	}
-	// The backup is what a snapshot of the disk has.
-	signal := r.signals(restored, "etcd")
-	signal("STOP")
-	run("cp", "--recursive", state, state+".backup")
-	signal("CONT")
-	r.apply("v2", 3)
-	hub.KubectlWith(app("other", "InPlaceSet", "v1", 2, "member1", "member3"), "apply", "--filename", "-")
-	r.shows(r.hub, "Running 12 12 v2", "get", "as", "shop", columns)
-	r.shows(r.hub, "Running 6 6 v1", "get", "as", "other", columns)
-	// All programs of a cluster are to be restarted with its store, by etcd's documents.
-	for _, component := range []string{"kube-scheduler", "kube-controller-manager", "kwok", "kube-apiserver", "etcd"} {
-		in.Devcluster("stop", component)
-	}
-	run("bash", "-c", `rm -r "$0" && mv "$0.backup" "$0"`, state)
-	in.Devcluster("up")
-	if err := restored.work(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	r.shows(restored, "Running 4 4 v2", "get", "ad", "shop", columns)
-	r.shows(restored, "Running 3 3 v1", "get", "ad", "other", columns)
-	r.shows(r.hub, "Running 12 12 v2", "get", "as", "shop", columns)
-	r.shows(r.hub, "Running 6 6 v1", "get", "as", "other", columns)
-	hub.Kubectl("delete", "as", "other", "--timeout=180s")
-	r.remove()
 }

@@ -8,13 +8,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"tkestack.io/tapp/test/cluster"
 )
 
-// everything is the fleet of all tests.
-var everything *fleet
+// everything is the fleet of most tests, and second one of tests that take the clusters of
+// theirs away for long: both go on at a time.
+var everything, second *fleet
 
 // TestMain installs what the chart has, except for its pods, in all clusters: the
 // programs run as processes, with the tokens of the chart's accounts.
@@ -25,19 +27,37 @@ func TestMain(m *testing.M) {
 			return nil, errors.New("TAPP_FLEET names no clusters: run these tests by `make fleet-test`")
 		}
 		var err error
-		if everything, err = connect(dir); err != nil {
+		if everything, err = connect(dir, "hub", "member1", "member2", "member3"); err != nil {
 			return nil, err
 		}
-		if err := everything.begin(ctx); err != nil {
-			return nil, errors.Join(err, everything.end(ctx))
+		if second, err = connect(filepath.Join(dir, "second"), "hub", "member1", "member2"); err != nil {
+			return nil, err
 		}
-		return everything.end, nil
+		second.guarded = true
+		fleets := []*fleet{everything, second}
+		end := func(ctx context.Context) error { return each(fleets, func(f *fleet) error { return f.end(ctx) }) }
+		if err := each(fleets, func(f *fleet) error { return f.begin(ctx) }); err != nil {
+			return nil, errors.Join(err, end(ctx))
+		}
+		return end, nil
 	}))
 }
 
-func connect(dir string) (*fleet, error) {
+// each does something with all of them at a time.
+func each[T any](all []T, do func(T) error) error {
+	var doing sync.WaitGroup
+	errs := make([]error, len(all))
+	for i, one := range all {
+		doing.Go(func() { errs[i] = do(one) })
+	}
+	doing.Wait()
+	return errors.Join(errs...)
+}
+
+// connect to the hub and the members that have these directories.
+func connect(dir string, names ...string) (*fleet, error) {
 	f := &fleet{}
-	for _, name := range []string{"hub", "member1", "member2", "member3"} {
+	for _, name := range names {
 		c, err := cluster.ConnectTo(filepath.Join(dir, name, "kubeconfig"), "fleet-test")
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

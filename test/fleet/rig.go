@@ -23,6 +23,7 @@ import (
 
 	"tkestack.io/tapp/test/audit"
 	"tkestack.io/tapp/test/cluster"
+	"tkestack.io/tapp/test/hook"
 )
 
 // releaseSpace is the namespace of the service account that the programs are.
@@ -42,6 +43,10 @@ type fleet struct {
 	hub     *site
 	members []*site
 	use     sync.RWMutex // of all of it: see newRig
+	// guarded: the hub has the chart's webhooks and policies. Elsewhere the controllers are
+	// by themselves.
+	guarded bool
+	hooks   *hook.Server
 }
 
 // site is one of the clusters, and the program that runs there.
@@ -60,6 +65,12 @@ type site struct {
 func (f *fleet) begin(ctx context.Context) error {
 	if err := f.hub.install(ctx, "--set", "controllers.appset.enabled=true"); err != nil {
 		return fmt.Errorf("hub: %w", err)
+	}
+	if f.guarded {
+		var err error
+		if f.hooks, err = hook.Start(ctx, f.hub.Cluster, "../../chart", "--set", "controllers.appset.enabled=true"); err != nil {
+			return fmt.Errorf("hub: %w", err)
+		}
 	}
 	for _, m := range f.members {
 		if err := m.install(ctx, "--set", "controllers.advdeployment.enabled=true"); err != nil {
@@ -133,8 +144,11 @@ func (f *fleet) register(ctx context.Context, name string, config []byte) error 
 }
 
 // end stops all programs, in order.
-func (f *fleet) end(context.Context) error {
+func (f *fleet) end(ctx context.Context) error {
 	var errs []error
+	if f.hooks != nil {
+		errs = append(errs, f.hooks.Stop(ctx))
+	}
 	for _, s := range append([]*site{f.hub}, f.members...) {
 		errs = append(errs, s.halt())
 		if s.wire != nil {
@@ -235,30 +249,51 @@ func newRig(t *testing.T) *rig {
 	t.Parallel()
 	everything.use.RLock()
 	t.Cleanup(everything.use.RUnlock)
-	return makeRig(t)
+	return makeRig(t, everything)
 }
 
 // newAlone is newRig of a test that takes clusters, registrations or programs away. Only
 // tests of the first member by itself run beside it: its cluster and program have to stay.
 func newAlone(t *testing.T) *rig {
 	t.Helper()
+	return alone(t, everything)
+}
+
+// newGuarded is newRig with the second fleet, which has two members, and webhooks and
+// policies on its hub.
+func newGuarded(t *testing.T) *rig {
+	t.Helper()
 	t.Parallel()
-	everything.use.Lock()
-	t.Cleanup(everything.use.Unlock)
-	return makeRig(t)
+	second.use.RLock()
+	t.Cleanup(second.use.RUnlock)
+	return makeRig(t, second)
+}
+
+// newSecond is newAlone with the second fleet.
+func newSecond(t *testing.T) *rig {
+	t.Helper()
+	return alone(t, second)
+}
+
+func alone(t *testing.T, f *fleet) *rig {
+	t.Helper()
+	t.Parallel()
+	f.use.Lock()
+	t.Cleanup(f.use.Unlock)
+	return makeRig(t, f)
 }
 
 // newMember is a rig of the first member by itself, without the hub.
 func newMember(t *testing.T) (*rig, *site) {
 	t.Helper()
 	t.Parallel()
-	r := makeRig(t)
+	r := makeRig(t, everything)
 	return r, r.members[0]
 }
 
-func makeRig(t *testing.T) *rig {
+func makeRig(t *testing.T, f *fleet) *rig {
 	t.Helper()
-	r := &rig{T: t, fleet: everything, ns: fmt.Sprintf("%s-%d", strings.ToLower(strings.TrimPrefix(strings.ReplaceAll(t.Name(), "/", "-"), "Test")), os.Getpid())}
+	r := &rig{T: t, fleet: f, ns: fmt.Sprintf("%s-%d", strings.ToLower(strings.TrimPrefix(strings.ReplaceAll(t.Name(), "/", "-"), "Test")), os.Getpid())}
 	for _, s := range append([]*site{r.hub}, r.members...) {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.ns}}
 		if _, err := s.Kube.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {

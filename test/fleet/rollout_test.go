@@ -40,27 +40,29 @@ const gated = "upgradeType: canary|blue, needWaitingForConfirm: true, maxConcurr
 // gate that waits: the rollout's id, the stage, and the token.
 const gate = `--output=jsonpath={.status.rollout.id} {.status.rollout.stage} {.status.rollout.stages[?(@.token)].token}`
 
-// confirmation of a gate as it was shown.
-func confirmation(shown string) string {
+// confirmation of a gate of the AppSet shop as it was shown.
+func confirmation(shown string) string { return confirmationOf("shop", shown) }
+
+func confirmationOf(app, shown string) string {
 	fields := strings.Fields(shown)
 	return fmt.Sprintf(`
 apiVersion: workload.dmall.com/v1beta1
 kind: Confirmation
-metadata: {name: shop-%[3]s}
-spec: {appSet: shop, rollout: %[1]s, stage: %[2]s, token: %[3]s, confirmedBy: ann}`, fields[0], fields[1], fields[2])
+metadata: {name: %[4]s-%[3]s}
+spec: {appSet: %[4]s, rollout: %[1]s, stage: %[2]s, token: %[3]s, confirmedBy: ann}`, fields[0], fields[1], fields[2], app)
 }
 
-// witness looks at the pods of all members until it is stopped, and says how many were
+// witness looks at the pods of an AppSet in all members until it is stopped, and says how many were
 // unavailable at one instant: those that were so in two looks at all members, and did not
 // change between them.
-func (r *rig) witness(desired int) (most func() int) {
+func (r *rig) witness(app string, desired int) (most func() int) {
 	r.Helper()
 	ctx, stop := context.WithCancel(r.Context())
 	worst := 0
 	look := func() map[string]string {
 		available := map[string]string{}
 		for _, m := range r.members {
-			pods, err := m.Kube.CoreV1().Pods(r.ns).List(ctx, metav1.ListOptions{LabelSelector: "app=shop"})
+			pods, err := m.Kube.CoreV1().Pods(r.ns).List(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
 			if err != nil {
 				return nil
 			}
@@ -121,7 +123,7 @@ func TestColours(t *testing.T) {
 	hub := r.on(r.hub)
 	hub.KubectlWith(coloured("nginx:v1", gated, "member1", "member2"), "apply", "--filename", "-")
 	r.shows(r.hub, "Running 6 6 v1", "get", "as", "shop", columns)
-	most := r.witness(6)
+	most := r.witness("shop", 6)
 	hub.KubectlWith(coloured("nginx:v2", gated, "member1", "member2"), "apply", "--filename", "-")
 	r.shows(r.hub, "WaitingForConfirm 6 6 v1/v2", "get", "as", "shop", columns)
 	hub.Kubectl("wait", "--for=condition=AwaitingConfirmation", "as/shop", "--timeout=60s")
@@ -170,7 +172,7 @@ func TestHalts(t *testing.T) {
 	good := coloured("nginx:v1", strategy, "member1", "member2", "member3")
 	hub.KubectlWith(good, "apply", "--filename", "-")
 	r.shows(r.hub, "Running 9 9 v1", "get", "as", "shop", columns)
-	most := r.witness(9)
+	most := r.witness("shop", 9)
 	hub.KubectlWith(bad(good), "apply", "--filename", "-")
 	r.shows(r.hub, "Halted 9 8 v1", "get", "as", "shop", columns)
 	r.shows(r.hub, "True RolloutHalted", "get", "as", "shop", stalled)
