@@ -53,7 +53,7 @@ func main() {
 		Action: run,
 		Commands: []*cli.Command{{
 			Name: "fleet", Usage: "measure the controller of AppSets, with simulated members, on the cluster of --kubeconfig alone", Action: runFleet,
-			Flags: []cli.Flag{&cli.StringSliceFlag{Name: "of", Value: cli.NewStringSlice("appsets", "members"), Usage: "`NAME`s of what there are many of: appsets, members"}},
+			Flags: []cli.Flag{&cli.StringSliceFlag{Name: "of", Value: cli.NewStringSlice("rollouts", "appsets", "members"), Usage: "`NAME`s of what is measured: rollouts, and what many AppSets or members take (appsets, members)"}},
 		}, {
 			Name: "micro", Usage: "put what go test -bench printed into the record, and how much memory --tapp takes that only starts", ArgsUsage: "FILE", Flags: []cli.Flag{file},
 			Action: func(c *cli.Context) error {
@@ -108,6 +108,8 @@ func runFleet(c *cli.Context) error {
 	}}
 	for _, name := range c.StringSlice("of") {
 		switch name {
+		case "rollouts":
+			o.Rollouts = true
 		case "appsets":
 			o.AppSets = true
 		case "members":

@@ -5,6 +5,7 @@
 //	fleet.go     the hub, AppSets and registrations
 //	process.go   the controller as a process
 //	measure.go   what is measured
+//	step.go      the steps of a rollout
 package fleet
 
 import (

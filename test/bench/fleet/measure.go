@@ -20,16 +20,19 @@ import (
 const (
 	fewMembers, manyAppSets = 3, 1000
 	manyMembers, manyParts  = 200, 100
+	someMembers, someParts  = 12, 20
 	changes                 = 60
-	deaths                  = 10
+	rollouts                = 5
+	deaths                  = 6
 )
 
 // Options of a run.
 type Options struct {
 	Config             *rest.Config
 	Binary, Kubeconfig string
-	// Members and AppSets say which of the two is measured: of many members, of many AppSets.
-	Members, AppSets bool
+	// Rollouts, Members and AppSets say what is measured: rollouts and silent members of a small
+	// fleet, and what many members, or many AppSets, take.
+	Rollouts, Members, AppSets bool
 	// Save is handed each figure when it is there.
 	Save func(record.Fleet) error
 }
@@ -41,6 +44,17 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.clear(context.WithoutCancel(ctx))) }()
+	if o.Rollouts {
+		if err := h.filled(ctx, someMembers, someParts); err != nil {
+			return err
+		}
+		if err := h.step(ctx, o.Save); err != nil {
+			return err
+		}
+		if err := h.die(ctx, o.Save); err != nil {
+			return err
+		}
+	}
 	if o.AppSets {
 		if err := h.filled(ctx, fewMembers, manyAppSets); err != nil {
 			return err
@@ -58,10 +72,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := h.filled(ctx, manyMembers, manyParts); err != nil {
 		return err
 	}
-	if err := h.restart(ctx, record.FleetManyMembers, manyParts, o.Save); err != nil {
-		return err
-	}
-	return h.die(ctx, o.Save)
+	return h.restart(ctx, record.FleetManyMembers, manyParts, o.Save)
 }
 
 func tell(format string, args ...any) {
@@ -218,5 +229,5 @@ func (h *hub) die(ctx context.Context, save func(record.Fleet) error) error {
 			return err
 		}
 	}
-	return save(record.Fleet{Name: record.FleetOffline, Members: len(h.members), AppSets: manyParts, Spread: record.SpreadOf(took)})
+	return save(record.Fleet{Name: record.FleetOffline, Members: len(h.members), AppSets: someParts, Spread: record.SpreadOf(took)})
 }

@@ -11,6 +11,9 @@ const (
 	FleetPart = "part"
 	// FleetStatus is from the last member's status until the hub tells of it.
 	FleetStatus = "status"
+	// FleetStep is from the last status of one cluster's part in a rollout until the next
+	// cluster's part is written.
+	FleetStep = "step"
 	// FleetOffline is from a member's last answer until the hub says that it is Offline.
 	FleetOffline = "offline"
 	// FleetManyMembers and FleetManyAppSets are from the start of the controller's process

@@ -11,6 +11,7 @@ func fleetNames() []struct{ name, what string } {
 	return []struct{ name, what string }{
 		{record.FleetPart, "the last member's part is written, after the request to scale"},
 		{record.FleetStatus, "the hub tells of it, after the last member's status"},
+		{record.FleetStep, "the next member of a rollout is written to, after the last status of the one before"},
 		{record.FleetOffline, "a member that fell silent is Offline"},
 		{record.FleetManyAppSets, "restart, until all was worked on"},
 		{record.FleetManyMembers, "restart, until all was worked on"},
@@ -29,6 +30,7 @@ func (d data) fleetGoals() []goal {
 	out := []goal{
 		one(record.FleetPart, "a part is written, after its spec", "1 s", 1, longest, "%.2f s"),
 		one(record.FleetStatus, "a status is on the hub, after the member's", "1 s", 1, longest, "%.2f s"),
+		one(record.FleetStep, "a rollout's next cluster is written to, after the one before", "2 s", 2, longest, "%.2f s"),
 		one(record.FleetOffline, "a dead member is Offline", "15 to 20 s", 20, longest, "%.1f s"),
 		one(record.FleetManyMembers, "restart with 200 members of 100 parts each", "10 s", 10, longest, "%.1f s"),
 		one(record.FleetManyMembers, "memory with 200 members of 100 parts each", "150 MB", 150, func(m record.Fleet) float64 { return float64(m.Memory) / (1 << 20) }, "%.0f MB"),
