@@ -222,6 +222,20 @@ page-test: need-chromium build bin/devcluster ## Test the web page in a real bro
 e2e: build bin/devcluster ## Test TApp on a cluster of its own, with real nodes, which is taken down at the end.
 	@$(call on_cluster,e2e,$(SIZE),./test/e2e/...)
 
+# Those tests of e2e whose pods run on simulated nodes, or nowhere.
+SIMULATED = ^(TestBadInput|TestGoodSpecTurnsBad|TestQuota|TestBackoff|TestTenIsMoreThanNine|TestStatusOfABigApp|TestControllerRestartsDuringRollout|TestThousandInstances|TestKillAndStartOne|TestKillAndStartAll|TestScale|TestTemplatePerInstance|TestDeletedPodComesBack|TestHistory|TestAutoDeleteUnusedTemplate|TestOwnerlessPodIsAdopted|TestPodOfAnotherController|TestRelease|TestDelete|TestOrphansAreAdoptedByTheNextOne|TestOrphansOfAnOlderTemplate|TestApplyTwice|TestPaused|TestRecreate|TestPolicyReCreate|TestPolicyInPlaceOnly|TestMetadataChangesRestartNothing|TestForeignMetadataStays|TestPodWithFinalizer|TestForcedUpdatesAreNotRolled|TestRollingTemplateIsSwitchedInMidRollout|TestInPlaceKeepsThePod)$$
+
+.PHONY: e2e-sim-test
+e2e-sim-test: build bin/devcluster ## Run the tests of e2e that need no kubelet, on simulated nodes.
+	@$(call on_cluster,e2e-sim,--nodes sim --sim 22,-run '$(SIMULATED)' ./test/e2e/...)
+
+# Versions of Kubernetes; empty: all that there are.
+VERSIONS ?=
+
+.PHONY: test-versions
+test-versions: need-go ## Test TApp on each version of Kubernetes that devcluster can build, with simulated nodes (VERSIONS for some).
+	@bash test/versions.sh '$(STATE)' $(VERSIONS)
+
 .PHONY: nodes-test
 nodes-test: build bin/devcluster ## Lose real nodes, and scale by real load, on a cluster of its own with three of them.
 	@$(call on_cluster,nodes,--nodes 3 --sim 0 --node-grace 20s --metrics-server,./test/nodes/...)
