@@ -12,7 +12,7 @@ import (
 // it has the runtime pick goroutines at random. `make sim` begins with this test.
 func TestSameAgain(t *testing.T) {
 	drive.SameAgain(t, func(seed int64) drive.Trail {
-		r := Run(t, Draw(seed), true)
+		r := Run(t, Draw(seed, *with, *without), true)
 		return drive.Trail{Digest: r.Digest, Steps: r.Steps, Trace: r.Trace}
 	})
 }

@@ -97,10 +97,11 @@ func otherFaults() []string {
 // first's, and the third is the first one's namesake in another namespace.
 func appKeys() []string { return []string{"shop/web", "shop/web-1", "yard/web"} }
 
-// Draw makes the plan of a seed.
-func Draw(seed int64) Plan {
+// Draw makes the plan of a seed. with is the class of faults that it has, or any, and without
+// the one that it has not; both may be empty.
+func Draw(seed int64, with, without string) Plan {
 	p := drawCommon(seed)
-	p.drawClasses(*with, *without)
+	p.drawClasses(with, without)
 	p.sort()
 	return p
 }

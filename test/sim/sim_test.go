@@ -20,7 +20,7 @@ func TestSeeds(t *testing.T) {
 		count = someSeeds
 	}
 	for seed := *start; seed < *start+int64(count); seed++ {
-		r := Run(t, Draw(seed), false)
+		r := Run(t, Draw(seed, *with, *without), false)
 		got := drive.Outcome{Seeds: 1, Steps: r.Steps, Coverage: r.Coverage, Failures: map[int64]string{}}
 		if r.Failure != nil {
 			got.Failures[seed] = r.Failure.Error()
@@ -70,7 +70,7 @@ func TestCrashPoints(t *testing.T) {
 
 // replay shows a run, and when it failed the smallest one that fails too.
 func replay(t *testing.T, seed int64) {
-	r := Run(t, Draw(seed), false)
+	r := Run(t, Draw(seed, *with, *without), false)
 	if r.Failure != nil {
 		r = Shrink(t, r)
 		t.Error(r.Failure)
