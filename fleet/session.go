@@ -85,6 +85,7 @@ func (s *session) run(ctx context.Context) {
 	defer watching.Wait()
 	defer s.stopWatching()
 	for ctx.Err() == nil {
+		began := s.clock.Now()
 		s.probe(ctx)
 		if ctx.Err() != nil {
 			return
@@ -92,13 +93,14 @@ func (s *session) run(ctx context.Context) {
 		s.direct(ctx, &watching)
 		s.keepLease(ctx)
 		s.owner.changed(s)
-		s.rest(ctx)
+		s.rest(ctx, began.Add(s.every))
 	}
 }
 
-// rest until the next probe, and let the state change in between when time alone does.
-func (s *session) rest(ctx context.Context) {
-	probe := s.clock.After(s.every)
+// rest until the next probe, which is due then, and let the state change in between when time
+// alone does. Probes that take long do not make for fewer of them.
+func (s *session) rest(ctx context.Context, due time.Time) {
+	probe := s.clock.After(max(due.Sub(s.clock.Now()), s.every/5))
 	for {
 		s.mu.Lock()
 		next := s.machine.Next(s.clock.Now())
