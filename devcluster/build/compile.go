@@ -63,13 +63,13 @@ func (b *Builder) compile(ctx context.Context, dir string) error {
 }
 
 // fill makes dir appear as a whole, when all of it is made.
-func (b *Builder) fill(dir string, make func(temporary string) error) error {
+func (b *Builder) fill(dir string, put func(temporary string) error) error {
 	temporary, err := os.MkdirTemp(filepath.Dir(dir), "building-*")
 	if err != nil {
 		return fmt.Errorf("build: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(temporary) }() // gone, if all went well
-	if err := make(temporary); err != nil {
+	if err := put(temporary); err != nil {
 		return err
 	}
 	if err := os.Rename(temporary, dir); err != nil {
