@@ -116,6 +116,9 @@ type Unit struct {
 type Sight struct {
 	// Has is the content that its cluster is asked for; empty: there is no such unit yet.
 	Has string
+	// Unseen: its cluster may have it, and has not been heard since this process began. What
+	// it has is not known then, and all of its instances may be out of service.
+	Unseen bool
 	// Grant and Ceiling as written into its cluster; nil: none.
 	Grant, Ceiling *int32
 	// Observed: its own controller follows all of that.

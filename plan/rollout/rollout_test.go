@@ -347,3 +347,26 @@ func TestBudget(t *testing.T) {
 	w.work("a/x").settle().expect(Staged, "c/x v2 2")
 	w.work("b/x", "c/x").settle().expect(Done)
 }
+
+// TestUnseenBudget: what a hub that was started anew has not seen of a silent cluster is
+// charged as if all of it were out of service, or as it was recorded, and the record of it
+// stays until it is seen.
+func TestUnseenBudget(t *testing.T) {
+	for last, want := range map[bool][]string{false: nil, true: {"b/x v2 1"}} {
+		s := Strategy{Concurrent: new(intstr.FromInt32(9)), MaxUnavailable: new(intstr.FromInt32(3)), AsLastSeen: last}
+		w := newWorld(t, s, "a/x=3", "b/x=3").install()
+		w.in.Strategy.MaxUnavailable = new(intstr.FromInt32(2))
+		w.ask("v2").settle().expect(Staged, "a/x v2 2")
+		known := w.in.Record.boundOf(Key{"a", "x"})
+		if known == nil || known.Bound != 2 {
+			t.Fatalf("the record has %+v", w.in.Record.Bounds)
+		}
+		w.unit("a/x").Sight = Sight{Unseen: true}
+		w.cluster("a").Fresh, w.cluster("a").Ready = false, false
+		w.in.Strategy.MaxUnavailable = new(intstr.FromInt32(3))
+		w.settle().expect(Staged, want...)
+		if now := w.in.Record.boundOf(Key{"a", "x"}); now == nil || *now != *known {
+			t.Errorf("the record had %+v, and has %+v", known, now)
+		}
+	}
+}

@@ -95,7 +95,7 @@ func (c *computation) isInChange(i int) bool {
 
 // account of a unit as it is seen.
 func (c *computation) account(u *Unit) Account {
-	if u.Has == "" { // nothing of it can go out of service
+	if u.Has == "" && !u.Unseen { // nothing of it can go out of service
 		return Account{Desired: u.Replicas, Observed: true, Limit: new(int32(0))}
 	}
 	a := Account{
@@ -108,7 +108,7 @@ func (c *computation) account(u *Unit) Account {
 	a.Limit = new(int32(0))
 	if b := c.r.boundOf(u.Key); b != nil {
 		*a.Limit = b.Bound
-		a.Pending = b.Version != "" && !isNewer(u.Version, b.Version)
+		a.Pending = b.Version != "" && (u.Unseen || !isNewer(u.Version, b.Version))
 	}
 	return a
 }
@@ -234,7 +234,7 @@ func (s *spending) record() {
 		if s.accounts[i].Whole {
 			b.Bound = s.lastKnown(i)
 		}
-		if known := s.r.boundOf(u.Key); known != nil && known.Version != "" && !isNewer(u.Version, known.Version) {
+		if known := s.r.boundOf(u.Key); known != nil && known.Version != "" && (u.Unseen || !isNewer(u.Version, known.Version)) {
 			b.Version = known.Version
 		}
 		if ceiling, reserved := s.reserve[i]; reserved {

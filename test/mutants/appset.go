@@ -76,6 +76,8 @@ var rollouts = []mutant{
 		"		bound = a.ceiling()\n", "		bound = *a.Grant\n"},
 	{"bound-rises-again", "budget.go", "an instance that fails by itself gives a unit back what others were given",
 		"		bound = min(bound, *a.Limit)\n", "		bound = max(bound, *a.Limit)\n"},
+	{"others-are-free", "budget.go", "a unit is granted what others hold of the budget",
+		"	out := max(0, int64(budget)-charges, ", "	out := max(0, int64(budget)-0*charges, "},
 	{"id-without-generation", "record.go", "a rollout of the same content has the id of the last one",
 		"hex.EncodeToString(sum[:5]) + \"-\" + strconv.FormatInt(generation, 10)", "hex.EncodeToString(sum[:5]) + \"-\" + strconv.FormatInt(0*generation, 10)"},
 	{"any-token", "compute.go", "a Confirmation opens a gate by the stage's name alone",

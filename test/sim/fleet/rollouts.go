@@ -17,6 +17,11 @@ import (
 func (w *world) strategy(a *v1beta1.AppSet) {
 	s := &a.Spec.UpdateStrategy
 	*s = v1beta1.UpdateStrategy{MaxUnavailable: s.MaxUnavailable, Paused: s.Paused}
+	if w.plan.Tight {
+		a.Spec.ProgressDeadlineSeconds = new(int32(60 + 60*w.rng.IntN(5)))
+		s.MaxUnavailable, s.MaxConcurrentClusters = new(intstr.FromInt32(int32(1+w.rng.IntN(2)))), new(intstr.FromInt32(int32(len(w.names))))
+		return
+	}
 	var names []string
 	for i := range a.Spec.ClusterTopology.Clusters {
 		names = append(names, a.Spec.ClusterTopology.Clusters[i].Name)

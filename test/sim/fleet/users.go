@@ -31,7 +31,14 @@ func (w *world) draft(key string) *v1beta1.AppSet {
 	a.Spec.PodSpec.Template = &corev1.PodTemplateSpec{}
 	a.Spec.PodSpec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: image(0)}}
 	for i, member := range w.names {
-		if i == 0 || w.rng.IntN(3) > 0 {
+		switch {
+		case w.plan.Tight:
+			t := target(member, 1+w.rng.IntN(3))
+			if w.rng.IntN(2) == 0 {
+				t.PodSets = append(t.PodSets, podSet(member, "b", 1+w.rng.IntN(2)))
+			}
+			a.Spec.ClusterTopology.Clusters = append(a.Spec.ClusterTopology.Clusters, t)
+		case i == 0 || w.rng.IntN(3) > 0:
 			a.Spec.ClusterTopology.Clusters = append(a.Spec.ClusterTopology.Clusters, target(member, w.rng.IntN(4)))
 		}
 	}
