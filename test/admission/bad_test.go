@@ -88,6 +88,8 @@ var versions = []struct {
 	common string
 }{
 	{regexp.MustCompile(`Invalid value: "object": `), "Invalid value: "},
+	{regexp.MustCompile(`map\[string\]interface \{\}(\{.*\})`), "$1"},
+	{regexp.MustCompile(`Invalid value: "null": `), "Invalid value: null: "},
 	{regexp.MustCompile(`"number": (\S+) in body must be of type integer: "number"`), `"float64": $1 in body must be of type int32: "float64"`},
 	{regexp.MustCompile(`(?m)^\* <nil>: Invalid value: "": Checked value must be of type .*\n`), ""},
 }
