@@ -14,10 +14,11 @@ import (
 	"strings"
 )
 
-// Bounds of what is read: of all files together, of one of them, of archives in archives,
-// and of what is said.
+// Bounds of what is read of the archives of one object: of all files together, of the templates
+// that are searched, of one file, of archives in archives, and of what is said of an archive.
 const (
 	maxUnpacked = 24 << 20
+	maxSearched = 2 << 20
 	maxFile     = 1 << 20
 	maxDepth    = 4
 	maxSaid     = 8
@@ -36,11 +37,21 @@ var because = map[string]string{
 	"getHostByName": "charts are rendered without network",
 }
 
+// Reader reads the archives of one object. Its bounds are for all of them together, so that
+// many take no longer than one.
+type Reader struct {
+	left int64 // bytes that may be read
+	text int   // bytes of templates that may be searched
+}
+
+// NewReader is for one object.
+func NewReader() *Reader { return &Reader{maxUnpacked, maxSearched} }
+
 // Undone says in sentences, each with its file, what a chart uses of Helm that is not done
 // here. Rendering says the same of what is really called, and what is wrong with an archive
 // that cannot be read.
-func Undone(chart []byte) []string {
-	s := &scan{left: maxUnpacked}
+func (r *Reader) Undone(chart []byte) []string {
+	s := &scan{Reader: r}
 	s.archive(chart, "", 0)
 	slices.Sort(s.said)
 	return s.said
@@ -48,7 +59,7 @@ func Undone(chart []byte) []string {
 
 // scan of an archive and of those in it.
 type scan struct {
-	left int64 // bytes that may be read
+	*Reader
 	said []string
 }
 
@@ -77,18 +88,30 @@ func (s *scan) archive(raw []byte, in string, depth int) {
 		if isArchive(name) {
 			s.archive(text, path.Dir(name), depth+1)
 		} else {
-			s.template(strings.TrimPrefix(name, "/"), comment.ReplaceAllString(string(text), ""))
+			s.template(strings.TrimPrefix(name, "/"), string(text))
 		}
 	}
 }
 
 func isTemplate(name string) bool { return strings.Contains(name, "/templates/") }
 
+// isSuspect says whether a template is worth a search, which takes a hundred times as long.
+func isSuspect(text string) bool {
+	return strings.Contains(text, "lookup") || strings.Contains(text, "getHostByName") || strings.Contains(text, "helm.sh/hook")
+}
+
 func isArchive(name string) bool {
 	return strings.HasSuffix(path.Dir(name), "/charts") && strings.HasSuffix(name, ".tgz")
 }
 
 func (s *scan) template(name, text string) {
+	if !isSuspect(text) {
+		return
+	}
+	if s.text -= len(text); s.text < 0 {
+		return
+	}
+	text = comment.ReplaceAllString(text, "")
 	var called []string
 	for _, found := range call.FindAllStringSubmatch(text, -1) {
 		called = append(called, found[1])

@@ -56,7 +56,7 @@ func TestUndone(t *testing.T) {
 		"nothing":                {"a: {{ .Values.a }}\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Undone(pack(t, map[string]string{"web/templates/a.yaml": c.text, "web/README.md": `{{ lookup "v1" "Secret" "" "" }}`})); !slices.Equal(got, c.want) {
+			if got := NewReader().Undone(pack(t, map[string]string{"web/templates/a.yaml": c.text, "web/README.md": `{{ lookup "v1" "Secret" "" "" }}`})); !slices.Equal(got, c.want) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
@@ -67,7 +67,7 @@ func TestUndone(t *testing.T) {
 func TestUndoneIn(t *testing.T) {
 	call := `{{ lookup "v1" "Secret" "" "" }}`
 	packed := pack(t, map[string]string{"cache/templates/b.yaml": call})
-	got := Undone(pack(t, map[string]string{"web/charts/cache-1.tgz": string(packed), "web/charts/queue/templates/c.yaml": call}))
+	got := NewReader().Undone(pack(t, map[string]string{"web/charts/cache-1.tgz": string(packed), "web/charts/queue/templates/c.yaml": call}))
 	if want := []string{
 		"web/charts/cache/templates/b.yaml calls lookup, which finds nothing here: charts are rendered without access to the cluster",
 		"web/charts/queue/templates/c.yaml calls lookup, which finds nothing here: charts are rendered without access to the cluster",
@@ -94,8 +94,36 @@ func TestUndoneIn(t *testing.T) {
 		"too large":      {pack(t, bomb), 0},
 		"one large file": {pack(t, map[string]string{"web/templates/a.yaml": call + strings.Repeat(" ", maxFile), "web/templates/b.yaml": call}), 1},
 	} {
-		if got := Undone(c.chart); len(got) != c.want {
+		if got := NewReader().Undone(c.chart); len(got) != c.want {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+}
+
+// The bounds are for all archives of an object: many small ones, each of which unpacks to
+// much, are read no longer than one.
+func TestBoundsOfAnObject(t *testing.T) {
+	call := `{{ lookup "v1" "Secret" "" "" }}`
+	large := pack(t, map[string]string{"web/templates/a.yaml": call + strings.Repeat(" ", maxFile-len(call))})
+	r := NewReader()
+	for i, want := range []int{1, 1, 0, 0} {
+		if got := r.Undone(large); len(got) != want {
+			t.Errorf("archive %d: %q", i, got)
+		}
+	}
+	harmless := pack(t, map[string]string{"web/templates/a.yaml": strings.Repeat(" ", maxFile)})
+	r = NewReader()
+	for range 10 {
+		r.Undone(harmless)
+	}
+	if got := r.Undone(large); len(got) != 1 {
+		t.Errorf("templates without a call use up what may be searched: %q", got)
+	}
+	bomb := pack(t, map[string]string{"web/a": strings.Repeat("0", maxUnpacked/2)})
+	r = NewReader()
+	r.Undone(bomb)
+	r.Undone(bomb)
+	if got := r.Undone(large); len(got) != 0 {
+		t.Errorf("more is unpacked than may be: %q", got)
 	}
 }

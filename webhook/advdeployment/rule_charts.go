@@ -22,6 +22,7 @@ func adviseCharts(a, _ *v1beta1.AdvDeployment) (out []string) {
 	if !helm && a.Spec.PodSpec.RawValues != "" {
 		out = append(out, fmt.Sprintf("spec.podSpec.rawValues: values have no effect with deployType %s", deployType))
 	}
+	archives := archive.NewReader()
 	advise := func(path string, raw []byte, url *v1beta1.ChartURL, stored bool) {
 		switch {
 		case !helm:
@@ -32,7 +33,7 @@ func adviseCharts(a, _ *v1beta1.AdvDeployment) (out []string) {
 			out = append(out, path+".chartUrl: it has no effect, since rawChart is used")
 		}
 		if helm && !stored {
-			for _, undone := range archive.Undone(raw) {
+			for _, undone := range archives.Undone(raw) {
 				out = append(out, path+".rawChart: "+message.Cut(undone, maxLine))
 			}
 		}

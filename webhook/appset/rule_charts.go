@@ -35,6 +35,7 @@ func adviseCharts(a, _ *v1beta1.AppSet) (out []string) {
 	if !helm && a.Spec.PodSpec.RawValues != "" {
 		out = append(out, fmt.Sprintf("spec.podSpec.rawValues: values have no effect with deployType %s", deployType))
 	}
+	archives := archive.NewReader()
 	charts(a, func(path string, c *v1beta1.ChartSpec) {
 		switch {
 		case !helm:
@@ -43,7 +44,7 @@ func adviseCharts(a, _ *v1beta1.AppSet) (out []string) {
 			out = append(out, path+".chartUrl: it has no effect, since rawChart is used")
 		}
 		if helm {
-			for _, undone := range archive.Undone(c.RawChart) {
+			for _, undone := range archives.Undone(c.RawChart) {
 				out = append(out, path+".rawChart: "+message.Cut(undone, maxLine))
 			}
 		}
