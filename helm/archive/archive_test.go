@@ -1,36 +1,12 @@
 package archive
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
-)
 
-func pack(t *testing.T, files map[string]string) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	zip := gzip.NewWriter(&out)
-	w := tar.NewWriter(zip)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(files[name]))}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(files[name])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := zip.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
+	"tkestack.io/tapp/test/gen"
+)
 
 func TestUndone(t *testing.T) {
 	const (
@@ -56,7 +32,7 @@ func TestUndone(t *testing.T) {
 		"nothing":                {"a: {{ .Values.a }}\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := NewReader().Undone(pack(t, map[string]string{"web/templates/a.yaml": c.text, "web/README.md": `{{ lookup "v1" "Secret" "" "" }}`})); !slices.Equal(got, c.want) {
+			if got := NewReader().Undone(gen.Archive(t, map[string]string{"web/templates/a.yaml": c.text, "web/README.md": `{{ lookup "v1" "Secret" "" "" }}`})); !slices.Equal(got, c.want) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
@@ -66,8 +42,8 @@ func TestUndone(t *testing.T) {
 // Subcharts are read, packed or not; what is no archive, or too much, says nothing.
 func TestUndoneIn(t *testing.T) {
 	call := `{{ lookup "v1" "Secret" "" "" }}`
-	packed := pack(t, map[string]string{"cache/templates/b.yaml": call})
-	got := NewReader().Undone(pack(t, map[string]string{"web/charts/cache-1.tgz": string(packed), "web/charts/queue/templates/c.yaml": call}))
+	packed := gen.Archive(t, map[string]string{"cache/templates/b.yaml": call})
+	got := NewReader().Undone(gen.Archive(t, map[string]string{"web/charts/cache-1.tgz": string(packed), "web/charts/queue/templates/c.yaml": call}))
 	if want := []string{
 		"web/charts/cache/templates/b.yaml calls lookup, which finds nothing here: charts are rendered without access to the cluster",
 		"web/charts/queue/templates/c.yaml calls lookup, which finds nothing here: charts are rendered without access to the cluster",
@@ -76,7 +52,7 @@ func TestUndoneIn(t *testing.T) {
 	}
 	deep := packed
 	for range 10 {
-		deep = pack(t, map[string]string{"web/charts/cache-1.tgz": string(deep)})
+		deep = gen.Archive(t, map[string]string{"web/charts/cache-1.tgz": string(deep)})
 	}
 	many := map[string]string{}
 	for _, name := range strings.Split("abcdefghijkl", "") {
@@ -90,9 +66,9 @@ func TestUndoneIn(t *testing.T) {
 		"no archive":     {[]byte("H4s="), 0},
 		"cut off":        {packed[:len(packed)/2], 0},
 		"too deep":       {deep, 0},
-		"many":           {pack(t, many), maxSaid},
-		"too large":      {pack(t, bomb), 0},
-		"one large file": {pack(t, map[string]string{"web/templates/a.yaml": call + strings.Repeat(" ", maxFile), "web/templates/b.yaml": call}), 1},
+		"many":           {gen.Archive(t, many), maxSaid},
+		"too large":      {gen.Archive(t, bomb), 0},
+		"one large file": {gen.Archive(t, map[string]string{"web/templates/a.yaml": call + strings.Repeat(" ", maxFile), "web/templates/b.yaml": call}), 1},
 	} {
 		if got := NewReader().Undone(c.chart); len(got) != c.want {
 			t.Errorf("%s: %q", name, got)
@@ -104,14 +80,14 @@ func TestUndoneIn(t *testing.T) {
 // much, are read no longer than one.
 func TestBoundsOfAnObject(t *testing.T) {
 	call := `{{ lookup "v1" "Secret" "" "" }}`
-	large := pack(t, map[string]string{"web/templates/a.yaml": call + strings.Repeat(" ", maxFile-len(call))})
+	large := gen.Archive(t, map[string]string{"web/templates/a.yaml": call + strings.Repeat(" ", maxFile-len(call))})
 	r := NewReader()
 	for i, want := range []int{1, 1, 0, 0} {
 		if got := r.Undone(large); len(got) != want {
 			t.Errorf("archive %d: %q", i, got)
 		}
 	}
-	harmless := pack(t, map[string]string{"web/templates/a.yaml": strings.Repeat(" ", maxFile)})
+	harmless := gen.Archive(t, map[string]string{"web/templates/a.yaml": strings.Repeat(" ", maxFile)})
 	r = NewReader()
 	for range 10 {
 		r.Undone(harmless)
@@ -119,7 +95,7 @@ func TestBoundsOfAnObject(t *testing.T) {
 	if got := r.Undone(large); len(got) != 1 {
 		t.Errorf("templates without a call use up what may be searched: %q", got)
 	}
-	bomb := pack(t, map[string]string{"web/a": strings.Repeat("0", maxUnpacked/2)})
+	bomb := gen.Archive(t, map[string]string{"web/a": strings.Repeat("0", maxUnpacked/2)})
 	r = NewReader()
 	r.Undone(bomb)
 	r.Undone(bomb)

@@ -1,17 +1,14 @@
 package engine_test
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"fmt"
 	"maps"
 	"os"
-	"slices"
 	"testing"
 
 	"tkestack.io/tapp/helm"
 	"tkestack.io/tapp/helm/engine"
+	"tkestack.io/tapp/test/gen"
 )
 
 // TestMain lets this program be the child process, as main does.
@@ -30,30 +27,6 @@ func TestMain(m *testing.M) {
 func archive(t testing.TB, files map[string]string) []byte {
 	t.Helper()
 	raw := map[string]string{"web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.2.3\n"}
-	for name, text := range files {
-		raw["web/"+name] = text
-	}
-	return pack(t, raw)
-}
-
-func pack(t testing.TB, files map[string]string) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
-	w := tar.NewWriter(z)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(files[name]))}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(files[name])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
+	maps.Copy(raw, gen.Below("web", files))
+	return gen.Archive(t, raw)
 }

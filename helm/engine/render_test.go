@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tkestack.io/tapp/helm"
+	"tkestack.io/tapp/test/gen"
 )
 
 func TestBadCharts(t *testing.T) {
@@ -121,7 +122,7 @@ web:
 			request.Release, request.Namespace = "web", "default"
 			switch {
 			case c.raw != nil:
-				request.Chart = pack(t, c.raw)
+				request.Chart = gen.Archive(t, c.raw)
 			case request.Chart == nil:
 				request.Chart = archive(t, c.files)
 			}

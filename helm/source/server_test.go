@@ -1,9 +1,6 @@
 package source_test
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/pem"
@@ -17,28 +14,13 @@ import (
 	"testing"
 
 	"tkestack.io/tapp/helm/source"
+	"tkestack.io/tapp/test/gen"
 )
 
 // chart packs a chart of that name and version.
 func chart(t testing.TB, name, version string) []byte {
 	t.Helper()
-	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
-	w := tar.NewWriter(z)
-	text := "apiVersion: v2\nname: " + name + "\nversion: " + version + "\n"
-	if err := w.WriteHeader(&tar.Header{Name: name + "/Chart.yaml", Mode: 0o644, Size: int64(len(text))}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
+	return gen.Archive(t, map[string]string{name + "/Chart.yaml": "apiVersion: v2\nname: " + name + "\nversion: " + version + "\n"})
 }
 
 func digest(raw []byte) string {

@@ -3,39 +3,19 @@
 package fleet
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
+
+	"tkestack.io/tapp/test/gen"
 )
 
 // chart is an archive of a chart, as `helm package` makes it.
 func chart(t *testing.T, files map[string]string) string {
 	t.Helper()
-	var out bytes.Buffer
-	zip := gzip.NewWriter(&out)
-	archive := tar.NewWriter(zip)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := archive.WriteHeader(&tar.Header{Name: "web/" + name, Mode: 0o644, Size: int64(len(files[name]))}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := archive.Write([]byte(files[name])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := zip.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return base64.StdEncoding.EncodeToString(out.Bytes())
+	return base64.StdEncoding.EncodeToString(gen.Archive(t, gen.Below("web", files)))
 }
 
 // web is a chart as many are: a Deployment with a Service, a configuration, and hooks.

@@ -5,16 +5,12 @@
 package release
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +20,7 @@ import (
 
 	"tkestack.io/tapp/helm"
 	"tkestack.io/tapp/test/cluster"
+	"tkestack.io/tapp/test/gen"
 )
 
 // rig is a namespace, and the programs.
@@ -186,28 +183,12 @@ func (r *rig) history(name string) (out []string) {
 // pack writes a chart's archive, and gives it and its file.
 func pack(t *testing.T, files map[string]string) ([]byte, string) {
 	t.Helper()
-	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
-	w := tar.NewWriter(z)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := w.WriteHeader(&tar.Header{Name: "web/" + name, Mode: 0o644, Size: int64(len(files[name]))}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(files[name])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	archive := gen.Archive(t, gen.Below("web", files))
 	file := filepath.Join(t.TempDir(), "web-1.2.3.tgz")
-	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(file, archive, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return out.Bytes(), file
+	return archive, file
 }
 
 func same(t *testing.T, what string, got, want any) {

@@ -1,9 +1,6 @@
 package advdeployment
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"encoding/base64"
 	"slices"
 	"testing"
@@ -11,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/test/gen"
 )
 
 func TestAdviseCharts(t *testing.T) {
@@ -47,20 +45,5 @@ func TestAdviseCharts(t *testing.T) {
 // packed is a chart with one template, in base64.
 func packed(t *testing.T, template string) string {
 	t.Helper()
-	var out bytes.Buffer
-	zip := gzip.NewWriter(&out)
-	w := tar.NewWriter(zip)
-	if err := w.WriteHeader(&tar.Header{Name: "web/templates/a.yaml", Mode: 0o644, Size: int64(len(template))}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write([]byte(template)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := zip.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return base64.StdEncoding.EncodeToString(out.Bytes())
+	return base64.StdEncoding.EncodeToString(gen.Archive(t, map[string]string{"web/templates/a.yaml": template}))
 }
