@@ -56,30 +56,14 @@ func (a *authority) Run(ctx context.Context) error {
 		return err
 	}
 	defer ended()
-	timer := time.NewTimer(lookAgain)
-	defer timer.Stop()
-	for {
-		wait := lookAgain
-		if err := a.ensure(ctx, secret); err != nil && ctx.Err() == nil {
-			wait = tryAgain
+	atEach(ctx, changed, func() error {
+		err := a.ensure(ctx, secret)
+		if err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "There is no CA yet", "secret", klog.KRef(a.namespace, a.name))
 		}
-		timer.Reset(wait)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-changed:
-		case <-timer.C:
-		}
-	}
-}
-
-// announce without waiting: who has not heard the last one hears of both at once.
-func announce(to chan<- struct{}) {
-	select {
-	case to <- struct{}{}:
-	default:
-	}
+		return err
+	})
+	return nil
 }
 
 // WatchRotation has a channel told when the CA is another one.

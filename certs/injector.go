@@ -60,23 +60,14 @@ func (i *Injector) Run(ctx context.Context) error {
 		return err
 	}
 	defer ended()
-	logger := klog.FromContext(ctx)
-	timer := time.NewTimer(lookAgain)
-	defer timer.Stop()
-	for {
-		wait := lookAgain
-		if err := i.inject(ctx); err != nil && ctx.Err() == nil {
-			wait = tryAgain
-			logger.Error(err, "CA not injected yet", "configuration", i.Configuration)
+	atEach(ctx, events, func() error {
+		err := i.inject(ctx)
+		if err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "CA not injected yet", "configuration", i.Configuration)
 		}
-		timer.Reset(wait)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-events:
-		case <-timer.C:
-		}
-	}
+		return err
+	})
+	return nil
 }
 
 // watch fills the caches of the few objects that matter, and reports their events.

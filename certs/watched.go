@@ -3,6 +3,7 @@ package certs
 import (
 	"context"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -83,4 +84,32 @@ func fill(ctx context.Context, caches ...runner) (ended func(), err error) {
 		return nil, context.Cause(ctx)
 	}
 	return running.Wait, nil
+}
+
+// announce without waiting: who has not heard the last one hears of both at once.
+func announce(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
+}
+
+// atEach event work is done, and from time to time without one, until ctx ends. What fails is
+// tried again soon.
+func atEach(ctx context.Context, event <-chan struct{}, work func() error) {
+	timer := time.NewTimer(lookAgain)
+	defer timer.Stop()
+	for {
+		wait := lookAgain
+		if work() != nil {
+			wait = tryAgain
+		}
+		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+			return
+		case <-event:
+		case <-timer.C:
+		}
+	}
 }
