@@ -15,15 +15,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-const (
-	// injectorManager owns the fields that Injector writes.
-	injectorManager = "tapp-certs"
-	// lookAgain is how often Injector compares without an event: CAs leave a bundle
-	// when their time has come.
-	lookAgain = 10 * time.Second
-	// tryAgain is how long it waits after an error.
-	tryAgain = time.Second
-)
+// injectorManager owns the fields that Injector writes.
+const injectorManager = "tapp-certs"
 
 // Injector keeps the CA of a Secret in the caBundle of all webhooks of the
 // MutatingWebhookConfiguration and the ValidatingWebhookConfiguration of one name,

@@ -12,6 +12,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
+const (
+	// lookAgain is how often things are compared without an event: CAs get old, and leave a
+	// bundle when their time has come.
+	lookAgain = 10 * time.Second
+	// tryAgain is how long is waited after an error.
+	tryAgain = time.Second
+)
+
 // objects of a kind, in a namespace or of the cluster.
 type objects[L runtime.Object] interface {
 	List(context.Context, metav1.ListOptions) (L, error)
