@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -8,19 +9,22 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"tkestack.io/tapp/process"
 )
 
 func TestParse(t *testing.T) {
 	for _, c := range []struct{ names, lease, want string }{
 		{"tapp", "", ""},
 		{"tapp,app,appset,advdeployment", "tapp-system/tapp", ""},
-		{"tapp,deployment", "", `--controllers: unknown kind "deployment"; there are: advdeployment, app, appset, tapp`},
-		{"", "", `--controllers: unknown kind ""; there are: advdeployment, app, appset, tapp`},
+		{"tapp,deployment", "", `--controllers names "deployment"; there are advdeployment, app, appset, tapp`},
+		{"", "", `--controllers is empty; name some of advdeployment, app, appset, tapp`},
 		{"tapp", "tapp", `--lease: "tapp" is not namespace/name`},
 		{"tapp", "tapp-system/", `--lease: "tapp-system/" is not namespace/name`},
 	} {
 		got := ""
-		if err := (&Options{}).parse(c.names, c.lease); err != nil {
+		var o Options
+		if err := errors.Join((*process.Names)(&o.Kinds).Set(c.names), o.parse(c.lease)); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {

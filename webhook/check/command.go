@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -20,21 +22,21 @@ const every = 2 * time.Second
 // Command is `tapp check`, which `helm test` runs.
 func Command(version string) *cli.Command {
 	var o Options
-	var kubeconfig, names, lease string
+	var kubeconfig, lease string
 	var timeout time.Duration
-	var out io.Writer
-	command := process.Command(process.Spec{
+	o.Kinds = []string{"tapp"}
+	return process.Command(process.Spec{
 		Name: "check", Usage: "say whether the cluster serves TApp's kinds, judges them, and has a controller that leads. Nothing is stored", Version: version,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "kubeconfig", Usage: "`path` of a kubeconfig; empty: KUBECONFIG, or the cluster that this runs in", Destination: &kubeconfig},
 			&cli.StringFlag{Name: "namespace", Usage: "the `namespace` of the TApps that are tried", Destination: &o.Namespace, Value: "default"},
-			&cli.StringFlag{Name: "controllers", Usage: "the `kinds` that are to be served, such as tapp,app", Destination: &names, Value: "tapp"},
+			&cli.GenericFlag{Name: "controllers", Usage: "`kinds` that are to be served, with commas between them: " + strings.Join(names(), ", "), Value: (*process.Names)(&o.Kinds)},
 			&cli.BoolFlag{Name: "judged", Usage: "webhooks are to judge the TApps of the namespace", Destination: &o.Judged, Value: true},
 			&cli.StringFlag{Name: "lease", Usage: "`namespace/name` of the Lease of the controllers; empty: it is not looked at", Destination: &lease},
 			&cli.DurationFlag{Name: "timeout", Usage: "how `long` it may take until all holds", Destination: &timeout, Value: time.Minute},
 		},
 		Run: func(ctx context.Context) error {
-			if err := o.parse(names, lease); err != nil {
+			if err := o.parse(lease); err != nil {
 				return err
 			}
 			cfg, err := process.FindAPIServer(nil, kubeconfig, "")
@@ -48,28 +50,18 @@ func Command(version string) *cli.Command {
 			if err != nil {
 				return err
 			}
-			return c.wait(ctx, out, timeout)
+			return c.wait(ctx, os.Stdout, timeout)
 		},
 	})
-	run := command.Action
-	command.Action = func(ctx *cli.Context) error {
-		out = ctx.App.Writer
-		return run(ctx)
-	}
-	return command
 }
 
-// parse reads the lists of the command line.
-func (o *Options) parse(names, lease string) error {
-	for name := range strings.SplitSeq(names, ",") {
-		if _, known := kinds[name]; !known {
-			return fmt.Errorf("--controllers: unknown kind %q; there are: advdeployment, app, appset, tapp", name)
-		}
-		o.Kinds = append(o.Kinds, name)
-	}
-	slices.Sort(o.Kinds)
-	if lease == "" {
-		return nil
+// names of the kinds.
+func names() []string { return slices.Sorted(maps.Keys(kinds)) }
+
+// parse judges the kinds, and reads the name of the Lease.
+func (o *Options) parse(lease string) error {
+	if err := process.Names(o.Kinds).Among("--controllers", names()...); err != nil || lease == "" {
+		return err
 	}
 	var ok bool
 	if o.LeaseNamespace, o.LeaseName, ok = strings.Cut(lease, "/"); !ok || o.LeaseNamespace == "" || o.LeaseName == "" {
