@@ -118,6 +118,12 @@ func (r *Record) boundOf(k Key) *Bound {
 	return &r.Bounds[i]
 }
 
+// mayArrive says whether the write that the bound is of may arrive yet: the object is not known
+// to be another version than it was reserved for.
+func (b *Bound) mayArrive(u *Unit) bool {
+	return b.Version != "" && (u.Unseen || !isNewer(u.Version, b.Version))
+}
+
 func (k Key) compare(other Key) int {
 	return cmp.Or(strings.Compare(k.Cluster, other.Cluster), strings.Compare(k.Name, other.Name))
 }

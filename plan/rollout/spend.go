@@ -108,7 +108,7 @@ func (c *computation) account(u *Unit) Account {
 	a.Limit = new(int32(0))
 	if b := c.r.boundOf(u.Key); b != nil {
 		*a.Limit = b.Bound
-		a.Pending = b.Version != "" && (u.Unseen || !isNewer(u.Version, b.Version))
+		a.Pending = b.mayArrive(u)
 	}
 	return a
 }
@@ -234,7 +234,7 @@ func (s *spending) record() {
 		if s.accounts[i].Whole {
 			b.Bound = s.lastKnown(i)
 		}
-		if known := s.r.boundOf(u.Key); known != nil && known.Version != "" && (u.Unseen || !isNewer(u.Version, known.Version)) {
+		if known := s.r.boundOf(u.Key); known != nil && known.mayArrive(u) {
 			b.Version = known.Version
 		}
 		if ceiling, reserved := s.reserve[i]; reserved {
