@@ -20,9 +20,9 @@ var versioned = []string{"kube-apiserver", "kube-controller-manager", "kube-sche
 // versionsDir has the source of versioned, and a go.mod with its go.sum for each version.
 const versionsDir = "kubernetes"
 
-// Versions are the minor versions of Kubernetes that a module has a go.mod for, the oldest
+// otherVersions are the minor versions of Kubernetes that a module has a go.mod for, the oldest
 // first, but its own.
-func Versions(module fs.FS) ([]string, error) {
+func otherVersions(module fs.FS) ([]string, error) {
 	paths, err := fs.Glob(module, versionsDir+"/*.mod")
 	if err != nil {
 		return nil, fmt.Errorf("read the versions of Kubernetes: %w", err)
@@ -44,7 +44,7 @@ func minor(version string) (n int) {
 // versionKey depends on all that goes into the programs of the other version.
 func (b *Builder) versionKey() (string, error) {
 	module := os.DirFS(b.Module)
-	all, err := Versions(module)
+	all, err := otherVersions(module)
 	if err != nil {
 		return "", err
 	}
