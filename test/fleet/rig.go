@@ -246,10 +246,7 @@ type rig struct {
 // with others: clusters and their programs stay as they are.
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	t.Parallel()
-	everything.use.RLock()
-	t.Cleanup(everything.use.RUnlock)
-	return makeRig(t, everything)
+	return beside(t, everything)
 }
 
 // newAlone is newRig of a test that takes clusters, registrations or programs away. Only
@@ -263,16 +260,22 @@ func newAlone(t *testing.T) *rig {
 // policies on its hub.
 func newGuarded(t *testing.T) *rig {
 	t.Helper()
-	t.Parallel()
-	second.use.RLock()
-	t.Cleanup(second.use.RUnlock)
-	return makeRig(t, second)
+	return beside(t, second)
 }
 
 // newSecond is newAlone with the second fleet.
 func newSecond(t *testing.T) *rig {
 	t.Helper()
 	return alone(t, second)
+}
+
+// beside others that use the fleet.
+func beside(t *testing.T, f *fleet) *rig {
+	t.Helper()
+	t.Parallel()
+	f.use.RLock()
+	t.Cleanup(f.use.RUnlock)
+	return makeRig(t, f)
 }
 
 func alone(t *testing.T, f *fleet) *rig {
