@@ -12,7 +12,7 @@ SIM   ?=
 # Another minor version of Kubernetes, one that has a file in devcluster/kubernetes, for clusters with simulated nodes.
 KUBERNETES ?=
 OTHER  = $(if $(KUBERNETES),--kubernetes $(KUBERNETES))
-SIZE   = $(if $(NODES),--nodes $(NODES)) $(if $(SIM),--sim $(SIM)) $(OTHER)
+SIZE   = $(if $(NODES),--nodes $(NODES)) $(if $(SIM),--sim $(SIM))
 # Where the cluster of `make up` and `make demo` has its state.
 STATE ?= $(CURDIR)/.devcluster
 
@@ -69,7 +69,7 @@ down-fleet: bin/devcluster ## End the clusters of demo-fleet.
 
 .PHONY: up
 up: bin/devcluster ## Start or repair the cluster: NODES real nodes (or NODES=sim for none), SIM simulated ones.
-	@bin/devcluster up --dir '$(STATE)' $(SIZE) $(WITH)
+	@bin/devcluster up --dir '$(STATE)' $(SIZE) $(OTHER) $(WITH)
 
 .PHONY: down
 down: bin/devcluster ## End the cluster, and remove its traces.
@@ -262,7 +262,7 @@ certs-test: need-go bin/devcluster ## Test certificates of our own against a rea
 # $(call on_cluster,NAME,FLAGS,PACKAGES[,FIRST]) tests packages on a cluster of their own. FIRST is put before the command.
 define on_cluster
 mkdir -p dist
-test/cluster.sh '$(STATE)/$(1)' $(2) $(if $(findstring $(OTHER),$(2)),,$(OTHER)) -- bash -o pipefail -c "$(4)go test -json -tags cluster -count 1 -timeout 25m $(RUN) $(3) | $(REPORT)"
+test/cluster.sh '$(STATE)/$(1)' $(2) $(OTHER) -- bash -o pipefail -c "$(4)go test -json -tags cluster -count 1 -timeout 25m $(RUN) $(3) | $(REPORT)"
 endef
 
 # What the benchmark has measured, and the page that is made of it.
