@@ -78,3 +78,24 @@ func PodLine(p *corev1.Pod) string {
 	}
 	return b.String()
 }
+
+// Starts says of each pod that the labels select, or of all, its UID, and how often and as
+// what its containers were started. Two of them are equal if nothing went, came or restarted
+// in between.
+func (r *Rig) Starts(selector string) map[string]string {
+	r.Helper()
+	list, err := r.Kube.CoreV1().Pods(r.NS).List(r.Context(), metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		r.Fatal(err)
+	}
+	out := map[string]string{}
+	for i := range list.Items {
+		p := &list.Items[i]
+		starts := []string{string(p.UID)}
+		for _, c := range p.Status.ContainerStatuses {
+			starts = append(starts, fmt.Sprintf("%s started %d times as %s", c.Name, c.RestartCount, c.ContainerID))
+		}
+		out[p.Name] = strings.Join(starts, ", ")
+	}
+	return out
+}

@@ -155,22 +155,10 @@ spec:
 `, name, replicas, image)
 }
 
-// pods of a TApp: name to UID and restarts.
+// pods of a TApp, and how often their containers were started.
 func (r *rig) pods(name string) map[string]string {
 	r.Helper()
-	list, err := r.Kube.CoreV1().Pods(r.NS).List(r.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
-	if err != nil {
-		r.Fatal(err)
-	}
-	out := map[string]string{}
-	for _, p := range list.Items {
-		restarts := int32(0)
-		for _, c := range p.Status.ContainerStatuses {
-			restarts += c.RestartCount
-		}
-		out[p.Name] = fmt.Sprintf("uid %s, %d restarts", p.UID, restarts)
-	}
-	return out
+	return r.Starts("app=" + name)
 }
 
 // since tells how long something took, in tenths of seconds.

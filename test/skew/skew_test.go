@@ -68,29 +68,10 @@ spec:
 // rig is the test's namespace, and the release in its own.
 type rig struct{ *cluster.Rig }
 
-// pods says which pods there are, and how often their containers were started.
-func (r *rig) pods() map[string]string {
-	r.Helper()
-	list, err := r.Kube.CoreV1().Pods(r.NS).List(r.Context(), metav1.ListOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
-	out := map[string]string{}
-	for i := range list.Items {
-		p := &list.Items[i]
-		starts := []string{string(p.UID)}
-		for _, c := range p.Status.ContainerStatuses {
-			starts = append(starts, fmt.Sprintf("%s started %d times as %s", c.Name, c.RestartCount, c.ContainerID))
-		}
-		out[p.Name] = strings.Join(starts, ", ")
-	}
-	return out
-}
-
 // same fails if pods have gone, come or restarted, those of names aside.
 func (r *rig) same(when string, before map[string]string, aside ...string) {
 	r.Helper()
-	after := r.pods()
+	after := r.Starts("")
 	for _, name := range aside {
 		delete(before, name)
 		delete(after, name)
@@ -108,15 +89,15 @@ func (r *rig) helm(args ...string) {
 	r.KubectlWith("", "--namespace", releaseSpace, "rollout", "status", "deployment/tapp", "--timeout="+cluster.Patience.String())
 }
 
-// scaled has the TApp have one instance more, which shows that the release works on it, and
-// returns its name.
-func (r *rig) scaled(n int) string {
+// scaled has the TApp have n instances, one more than before, which shows that the release
+// works on it, and returns the name of the new one. Of all, killed are.
+func (r *rig) scaled(n, killed int) string {
 	r.Helper()
 	r.Eventually("a change is admitted", func(context.Context) error {
 		out, err := r.TryKubectl("patch", "tapp", "web", "--type=merge", "--patch", fmt.Sprintf(`{"spec":{"replicas":%d}}`, n))
 		return cluster.When(err != nil, out)
 	})
-	r.ready("web", n-1) // one is killed
+	r.ready("web", n-killed)
 	return fmt.Sprintf("web-%d", n-1)
 }
 
@@ -133,7 +114,7 @@ func (r *rig) ready(name string, n int) {
 // inPlace changes the image of the default template: pods stay, containers start anew.
 func (r *rig) inPlace(image string, instances ...string) {
 	r.Helper()
-	before := r.pods()
+	before := r.Starts("")
 	r.Kubectl("patch", "tapp", "web", "--type=json", "--patch", `[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "`+image+`"}]`)
 	for _, name := range instances {
 		r.Eventually(name+" runs "+image, func(context.Context) error {
@@ -141,7 +122,7 @@ func (r *rig) inPlace(image string, instances ...string) {
 			return cluster.When(!strings.HasPrefix(got, image+" ") || !strings.HasSuffix(got, image+" true"), got)
 		})
 	}
-	after := r.pods()
+	after := r.Starts("")
 	for _, name := range instances {
 		was, _, _ := strings.Cut(before[name], ",")
 		is, _, _ := strings.Cut(after[name], ",")
@@ -182,25 +163,20 @@ func TestSkew(t *testing.T) {
 	r.ready("held", 2)
 	r.Kubectl("rollout", "status", "deployment/shop", "--timeout="+cluster.Patience.String())
 
-	before := r.pods()
+	before := r.Starts("")
 	r.helm(append([]string{"upgrade", "tapp", "../../chart"}, values(newTag)...)...)
-	r.same("upgraded", before, r.scaled(5))
+	r.same("upgraded", before, r.scaled(5, 1))
 	r.inPlace("demo:v1", "web-0", "web-3", "web-4")
 	r.Kubectl("patch", "tapp", "web", "--type=merge", "--patch", `{"spec":{"statuses":{"2":null}}}`)
 	r.ready("web", 5)
 
-	before = r.pods()
+	before = r.Starts("")
 	r.helm("rollback", "tapp", "1")
 	r.Eventually("the older version runs", func(context.Context) error {
 		got := r.Kubectl("--namespace", releaseSpace, "get", "deployment", "tapp", "--output=jsonpath={.spec.template.spec.containers[0].image} {.status.updatedReplicas} {.status.readyReplicas}")
 		return cluster.When(got != "tapp:"+oldTag+" 2 2", got)
 	})
-	r.Eventually("a change is admitted", func(context.Context) error {
-		out, err := r.TryKubectl("patch", "tapp", "web", "--type=merge", "--patch", `{"spec":{"replicas":6}}`)
-		return cluster.When(err != nil, out)
-	})
-	r.ready("web", 6)
-	r.same("rolled back", before, "web-5")
+	r.same("rolled back", before, r.scaled(6, 0))
 	r.inPlace("demo:v2", "web-0", "web-2", "web-3", "web-4", "web-5")
 	r.Kubectl("patch", "tapp", "held", "--type=merge", "--patch", `{"spec":{"paused":false}}`)
 	r.ready("held", 2)
