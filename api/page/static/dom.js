@@ -56,6 +56,17 @@ export function sync(container, list, key, make, update) {
   container.known = now;
 }
 
+// paged shows in pager how to turn the pages of a list, if it has more than one, and returns
+// the number of the page that is there and its items. turn is told which one is asked for.
+export function paged(pager, list, page, size, turn) {
+  const pages = Math.max(1, Math.ceil(list.length / size));
+  page = Math.min(page, pages - 1);
+  fill(pager, pages < 2 ? [] : [h('button', { type: 'button', disabled: page === 0, onclick: () => turn(page - 1) }, 'Previous'),
+    h('span', { class: 'num soft' }, `${page * size + 1} to ${Math.min(list.length, (page + 1) * size)} of ${list.length}`),
+    h('button', { type: 'button', disabled: page === pages - 1, onclick: () => turn(page + 1) }, 'Next')]);
+  return [page, list.slice(page * size, (page + 1) * size)];
+}
+
 // age as kubectl writes it.
 export function age(at, now = Date.now()) {
   const s = Math.max(0, Math.round((now - at) / 1000));

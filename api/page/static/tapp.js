@@ -1,6 +1,6 @@
 // One TApp: its instances as a grid, or as a table, and why each is where it is.
 import { watch } from './client.js';
-import { h, fill, sync, setText, told, printable, since, state, command, commands } from './dom.js';
+import { h, fill, sync, paged, setText, told, printable, since, state, command, commands } from './dom.js';
 import { Grid } from './grid.js';
 import { marksOf, phaseMark, severities, stateMark, stateNames, stateOf } from './marks.js';
 import { imagesName, nextOf, paths, summary, tapp } from './wire.js';
@@ -170,9 +170,9 @@ export function tappView({ main, session, signal, args: [ns, name] }) {
 
   function drawTable() {
     const all = only ? list.filter((i) => (i.mark === 'ok' ? i.key : i.mark) === only) : list;
-    const pages = Math.max(1, Math.ceil(all.length / pageSize));
-    page = Math.min(page, pages - 1);
-    sync(rows, all.slice(page * pageSize, (page + 1) * pageSize), (i) => i.id, () => h('tr'), (e, i) => {
+    let shown;
+    [page, shown] = paged(pager, all, page, pageSize, (asked) => { page = asked; drawTable(); });
+    sync(rows, shown, (i) => i.id, () => h('tr'), (e, i) => {
       const key = JSON.stringify(i);
       if (e.told === key) return;
       e.told = key;
@@ -180,9 +180,6 @@ export function tappView({ main, session, signal, args: [ns, name] }) {
       fill(e, h('th', { scope: 'row', class: 'num' }, printable(i.id)), h('td', null, state({ sign: m.sign || '✓', word: i.state, tone: m.tone })),
         h('td', null, h('span', { class: `sign ${v?.fill}`, 'aria-hidden': 'true' }, v?.sign), ' ', told(names.get(i.key))), h('td', null, since(i.since)), h('td', null, told(i.node)), h('td', null, told(i.why || i.next?.[0]?.why || '')));
     });
-    fill(pager, pages < 2 ? [] : [h('button', { type: 'button', disabled: page === 0, onclick: () => { page--; drawTable(); } }, 'Previous'),
-      h('span', { class: 'num soft' }, `${page * pageSize + 1} to ${Math.min(all.length, (page + 1) * pageSize)} of ${all.length}`),
-      h('button', { type: 'button', disabled: page === pages - 1, onclick: () => { page++; drawTable(); } }, 'Next')]);
   }
   inspect();
 }

@@ -1,7 +1,7 @@
 // The instances of one podSet in one cluster of the fleet. The cluster is asked live, as long
 // as they are shown.
 import { get, serves, Refused } from './client.js';
-import { h, fill, sync, told, printable, since, state, commands, command, say } from './dom.js';
+import { h, fill, sync, paged, told, printable, since, state, commands, command, say } from './dom.js';
 import { stateMark } from './marks.js';
 import { paths, tapp, word } from './wire.js';
 
@@ -99,9 +99,9 @@ export function unitPanel(ns, name, signal, changed) {
   }
 
   function draw() {
-    const pages = Math.max(1, Math.ceil(list.length / pageSize));
-    page = Math.min(page, pages - 1);
-    sync(rows, list.slice(page * pageSize, (page + 1) * pageSize), (i) => i.uid, () => h('tr'), (e, i) => {
+    let there;
+    [page, there] = paged(pager, list, page, pageSize, (asked) => { page = asked; draw(); });
+    sync(rows, there, (i) => i.uid, () => h('tr'), (e, i) => {
       const text = JSON.stringify(i);
       if (e.told === text) return;
       e.told = text;
@@ -110,9 +110,6 @@ export function unitPanel(ns, name, signal, changed) {
         h('td', null, v ? h('span', { class: `sign ${v.fill}`, 'aria-hidden': 'true' }, v.sign) : null, ' ', told(i.version || '')),
         h('td', null, since(i.created)), h('td', null, told(i.node ?? '')), h('td', null, told(whyOf(i))));
     });
-    fill(pager, pages < 2 ? [] : [h('button', { type: 'button', disabled: page === 0, onclick: () => { page--; draw(); } }, 'Previous'),
-      h('span', { class: 'num soft' }, `${page * pageSize + 1} to ${Math.min(list.length, (page + 1) * pageSize)} of ${list.length}`),
-      h('button', { type: 'button', disabled: page === pages - 1, onclick: () => { page++; draw(); } }, 'Next')]);
   }
 
   // know what the AppSet says of the podSet now.
