@@ -104,7 +104,7 @@ var rooms = []room{
 	}},
 
 	// What tests on a real cluster share.
-	{name: "test/cluster", may: []string{"controller", "crd/...", "test/audit", "test/gen"}},
+	{name: "test/cluster", may: []string{"controller", "crd/...", "test/audit", "test/gen", "test/local"}},
 	// Nothing of the product imports its tests: no other room may name test.
 	{name: "test/...", may: []string{"test/...", "plan/...", "controller/...", "crd/...", "webhook/...", "certs/...", "plugin/...", "fleet/...", "api/...", "helm/...", "process"}},
 }

@@ -5,14 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"tkestack.io/tapp/test/local"
 )
 
 // Process is a run of tapp as a process of its own.
@@ -26,7 +25,7 @@ type Process struct {
 
 // Launch starts `tapp COMMAND` with flags. It need not become ready.
 func (c *Cluster) Launch(command string, flags ...string) (*Process, error) {
-	address, err := freeAddress()
+	address, err := local.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -48,30 +47,9 @@ func (c *Cluster) Launch(command string, flags ...string) (*Process, error) {
 	return p, nil
 }
 
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	return l.Addr().String(), l.Close()
-}
-
 // Get a page of its metrics and health.
 func (p *Process) Get(ctx context.Context, path string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.address+path, nil)
-	if err != nil {
-		return "", err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s says %s: %s", path, response.Status, body)
-	}
-	return string(body), err
+	return local.Get(ctx, p.address, path)
 }
 
 // WaitReady waits until it is ready to work; that it ended is an error.

@@ -4,16 +4,14 @@ package program
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"tkestack.io/tapp/test/local"
 )
 
 // Program is a process of `tapp controller`.
@@ -26,7 +24,7 @@ type Program struct {
 
 // Start returns as soon as the process is there. It leads without an election.
 func Start(binary, kubeconfig string, flags ...string) (*Program, error) {
-	address, err := freeAddress()
+	address, err := local.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -38,15 +36,6 @@ func Start(binary, kubeconfig string, flags ...string) (*Program, error) {
 		return nil, fmt.Errorf("starting the controller: %w", err)
 	}
 	return p, nil
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("looking for a port: %w", err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String(), nil
 }
 
 // PID of the process.
@@ -68,22 +57,7 @@ func (p *Program) Stop() error {
 
 // Get a page of its metrics and health. Any status but 200 is an error.
 func (p *Program) Get(ctx context.Context, path string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.address+path, nil)
-	if err != nil {
-		return "", err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	body, err := io.ReadAll(response.Body)
-	if err := errors.Join(err, response.Body.Close()); err != nil {
-		return "", err
-	}
-	if response.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: %s", path, response.Status)
-	}
-	return string(body), nil
+	return local.Get(ctx, p.address, path)
 }
 
 // Value of a metric on the page /metrics; -1 if there is none.
