@@ -1,4 +1,4 @@
-// Package kernel keeps what kubelets change of the machine: settings of the kernel that belong to no namespace. The first
+// Package kernel keeps what real nodes change of the machine: settings of the kernel that belong to no namespace. The first
 // cluster on the machine records them, and the last one puts them back.
 package kernel
 
@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"tkestack.io/tapp/devcluster/process"
 	"tkestack.io/tapp/devcluster/state"
@@ -25,6 +27,21 @@ var settings = map[string]string{
 	"kernel/panic_on_oops":      "1",
 	"kernel/keys/root_maxkeys":  "1000000",
 	"kernel/keys/root_maxbytes": "25000000",
+}
+
+// limits that are often too low for several clusters beside each other, and what they are raised to. Each containerd, kubelet and
+// API server watches files by a handful of inotify instances, and containerd does not start without its own ("too many open files").
+var limits = map[string]int{
+	"fs/inotify/max_user_instances": 1024,
+}
+
+// changes are all settings that real nodes change, with the values that they get.
+func changes() map[string]string {
+	all := maps.Clone(settings)
+	for name, value := range limits {
+		all[name] = strconv.Itoa(value)
+	}
+	return all
 }
 
 // Machine is where the settings and the processes of a machine are.
@@ -46,13 +63,14 @@ type record struct {
 	Settings map[string]string `json:"settings"`
 }
 
-// Save records the settings, unless an earlier cluster did since the machine started. The caller has the lock "kubelets".
+// Save records the settings, unless an earlier cluster did since the machine started, and raises the limits. The caller has the
+// lock "kubelets".
 func (m Machine) Save() error {
 	if r, err := m.read(); err == nil && r.Boot == process.Boot() {
-		return nil
+		return m.raise(r)
 	}
 	r := record{Boot: process.Boot(), Settings: map[string]string{}}
-	for name := range settings {
+	for name := range changes() {
 		value, err := m.get(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // a kernel without it
@@ -66,10 +84,34 @@ func (m Machine) Save() error {
 	if err != nil {
 		return fmt.Errorf("record the kernel's settings: %w", err)
 	}
-	return state.WriteFile(m.Record, text, 0o600)
+	if err := state.WriteFile(m.Record, text, 0o600); err != nil {
+		return err
+	}
+	return m.raise(r)
 }
 
-// Restore puts back what a kubelet wrote, and nobody else changed since, unless a kubelet of another cluster still runs. The
+// raise the limits that are recorded, and lower. One that may not be written stays as it is: it may do for one cluster.
+func (m Machine) raise(r record) error {
+	for name, least := range limits {
+		if _, recorded := r.Settings[name]; !recorded {
+			continue
+		}
+		text, err := m.get(name)
+		if err != nil {
+			return fmt.Errorf("read a limit of the kernel: %w", err)
+		}
+		if is, err := strconv.Atoi(text); err != nil || is >= least {
+			continue
+		}
+		err = os.WriteFile(m.path(name), []byte(strconv.Itoa(least)), 0o600)
+		if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+			return fmt.Errorf("raise a limit of the kernel: %w", err)
+		}
+	}
+	return nil
+}
+
+// Restore puts back what a kubelet or Save wrote, and nobody else changed since, unless a kubelet of another cluster still runs. The
 // caller has the lock "kubelets".
 func (m Machine) Restore() error {
 	r, err := m.read()
@@ -85,9 +127,10 @@ func (m Machine) Restore() error {
 	}
 	if r.Boot == process.Boot() {
 		var errs []error
+		changed := changes()
 		for name, value := range r.Settings {
 			is, err := m.get(name)
-			if err == nil && is == settings[name] && is != value {
+			if err == nil && is == changed[name] && is != value {
 				err = os.WriteFile(m.path(name), []byte(value), 0o600)
 			}
 			errs = append(errs, err)

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +15,7 @@ func machine(t *testing.T) Machine {
 	t.Helper()
 	dir := t.TempDir()
 	m := Machine{Proc: filepath.Join(dir, "proc"), Record: filepath.Join(dir, "record.json")}
-	for name := range settings {
+	for name := range changes() {
 		write(t, m.path(name), "7\n")
 	}
 	if err := os.Remove(m.path("kernel/keys/root_maxkeys")); err != nil { // a kernel without it
@@ -77,9 +78,45 @@ func TestRestore(t *testing.T) {
 	}
 	m.expect(t, "vm/overcommit_memory", "7")
 	m.expect(t, "kernel/keys/root_maxbytes", "7")
+	m.expect(t, instances, "7")
 	m.expect(t, "kernel/panic", "99")
 	if _, err := os.Stat(m.Record); !os.IsNotExist(err) {
 		t.Errorf("the record stays: %v", err)
+	}
+}
+
+const instances = "fs/inotify/max_user_instances"
+
+// TestLimits: a limit is raised where it is lower, also when the record is there already.
+func TestLimits(t *testing.T) {
+	m := machine(t)
+	for _, c := range []struct{ is, then, back string }{
+		{"128", "1024", "128"},
+		{"1024", "1024", "1024"},
+		{"8192", "8192", "8192"},
+		{"unlimited", "unlimited", "unlimited"},
+	} {
+		write(t, m.path(instances), c.is)
+		for range 2 {
+			if err := m.Save(); err != nil {
+				t.Fatal(err)
+			}
+			m.expect(t, instances, c.then)
+			write(t, m.path(instances), c.is)
+		}
+		if err := m.Save(); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Restore(); err != nil {
+			t.Fatal(err)
+		}
+		m.expect(t, instances, c.back)
+	}
+	if err := os.Remove(m.path(instances)); err != nil { // a kernel without it
+		t.Fatal(err)
+	}
+	if err := errors.Join(m.Save(), m.Restore()); err != nil {
+		t.Error(err)
 	}
 }
 

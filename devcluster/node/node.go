@@ -78,6 +78,15 @@ func (n Node) StartRuntime(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	unlock, err := state.LockMachine(ctx, "kubelets")
+	if err != nil {
+		return err
+	}
+	err = kernel.Here().Save() // with limits under which it starts
+	unlock()
+	if err != nil {
+		return err
+	}
 	err = n.start(ctx, n.containerd(), path, "--config="+n.config("containerd.toml"))
 	if err != nil {
 		return err
