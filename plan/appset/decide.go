@@ -79,8 +79,8 @@ func since(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func (c *computation) compare() {
 	for _, s := range c.sites {
 		if s.spec != nil && s.ours {
-			differences := Differences(c.partOf(s), s.Part)
-			s.asWanted = len(differences) == 0 || slices.Equal(differences, c.in.Overruled[s.Name])
+			s.differences = c.differences(s)
+			s.asWanted = len(s.differences) == 0 || slices.Equal(s.differences, c.in.Overruled[s.Name])
 		}
 	}
 }
@@ -113,21 +113,21 @@ func (c *computation) site(s *site) {
 
 // adjust a part that is ours to what it is to be.
 func (c *computation) adjust(s *site) {
-	wanted := c.partOf(s)
-	differences := Differences(wanted, s.Part)
+	differences := message.Quote(strings.Join(s.differences, ", "))
 	switch {
-	case len(differences) == 0:
+	case len(s.differences) == 0:
 		return
 	case s.asWanted:
-		c.stall(v1beta1.ReasonRefused, "%s", s.tell(v1beta1.ReasonRefused, "cluster %s overrules its part: %s", s.title, message.Quote(strings.Join(differences, ", "))))
+		c.stall(v1beta1.ReasonRefused, "%s", s.tell(v1beta1.ReasonRefused, "cluster %s overrules its part: %s", s.title, differences))
 		return
 	}
 	c.wait("cluster %s: the part is being changed", s.title)
+	wanted := c.partOf(s)
 	if !wasApplied(wanted, s.Part) {
-		c.act(Apply, s, fmt.Sprintf("cluster %s: the part is not as the AppSet says: %s", s.title, message.Quote(strings.Join(differences, ", ")))).Manifest = wanted
+		c.act(Apply, s, fmt.Sprintf("cluster %s: the part is not as the AppSet says: %s", s.title, differences)).Manifest = wanted
 		return
 	}
-	why := fmt.Sprintf("cluster %s: somebody edited the part, which is put right: %s", s.title, message.Quote(strings.Join(differences, ", ")))
+	why := fmt.Sprintf("cluster %s: somebody edited the part, which is put right: %s", s.title, differences)
 	a := c.act(Correct, s, why)
 	a.Manifest, a.Patch, a.Event = wanted, correction(wanted, s.Part), &Event{corev1.EventTypeWarning, ReasonPartCorrected, why}
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -20,8 +21,8 @@ import (
 // stamp, and is not compared: a change of the AppSet that leaves a part as it is writes
 // nothing.
 func (c *computation) partOf(s *site) map[string]any {
-	labels := map[string]any{v1beta1.LabelAppSetUID: string(c.app.UID), v1beta1.LabelFleetID: c.in.Fleet}
-	annotations := map[string]any{v1beta1.AnnotationAppSet: c.app.Namespace + "/" + c.app.Name, v1beta1.AnnotationRevision: s.revision}
+	ours := c.marks(s)
+	labels, annotations := untyped(ours.labels), untyped(ours.annotations)
 	out := manifest.Stamp(map[string]any{
 		"apiVersion": v1beta1.SchemeGroupVersion.String(), "kind": v1beta1.KindAdvDeployment,
 		"metadata": map[string]any{"namespace": c.app.Namespace, "name": c.app.Name, "labels": labels, "annotations": annotations},
@@ -29,6 +30,42 @@ func (c *computation) partOf(s *site) map[string]any {
 	}, v1beta1.AnnotationApplied)
 	annotations[v1beta1.AnnotationAppSetGeneration] = strconv.FormatInt(c.app.Generation, 10)
 	return out
+}
+
+type marks struct{ labels, annotations map[string]string }
+
+func (c *computation) marks(s *site) marks {
+	return marks{
+		labels:      map[string]string{v1beta1.LabelAppSetUID: string(c.app.UID), v1beta1.LabelFleetID: c.in.Fleet},
+		annotations: map[string]string{v1beta1.AnnotationAppSet: c.app.Namespace + "/" + c.app.Name, v1beta1.AnnotationRevision: s.revision},
+	}
+}
+
+// differences of a part from what it is to be. Most parts have none, which is found out without their manifests.
+func (c *computation) differences(s *site) []string {
+	if c.hasAll(s) {
+		return nil
+	}
+	return Differences(c.partOf(s), s.Part)
+}
+
+func (c *computation) hasAll(s *site) bool {
+	ours := c.marks(s)
+	for _, kind := range []struct{ want, have map[string]string }{{ours.labels, s.Part.Labels}, {ours.annotations, s.Part.Annotations}} {
+		for key, value := range kind.want {
+			if kind.have[key] != value {
+				return false
+			}
+		}
+	}
+	if s.Part.Annotations[v1beta1.AnnotationAppSetGeneration] == "" {
+		return false
+	}
+	// Completing sets fields of these two alone.
+	want, have := &v1beta1.AdvDeployment{Spec: *s.spec}, &v1beta1.AdvDeployment{Spec: s.Part.Spec}
+	v1beta1.DefaultAdvDeployment(want)
+	v1beta1.DefaultAdvDeployment(have)
+	return equality.Semantic.DeepEqual(&want.Spec, &have.Spec)
 }
 
 // Differences of a part from its manifest, in a fixed order. The spec is ours as a whole,

@@ -138,7 +138,11 @@ func (p *progression) read(c *computation) {
 		// is not seen may have the one before.
 		stable, p.in.Stable = p.in.Record.Revision, p.in.Record.Revision
 	}
-	if history := p.ledger.History(stable); history != nil {
+	switch history := p.ledger.History(stable); {
+	case history == nil:
+	case stable == p.revision: // and so are all contents
+		p.settle(c.app, c.units)
+	default:
 		p.settle(history.As(c.app, c.units))
 	}
 }

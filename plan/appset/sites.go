@@ -32,8 +32,10 @@ type site struct {
 	// remembered: a part was written there, into the cluster with the identity was.
 	remembered bool
 	was        types.UID
-	// ours: Part has the marks of this AppSet. asWanted: and says what it is to say.
+	// ours: Part has the marks of this AppSet. asWanted: and says what it is to say, or what
+	// its cluster makes of that. differences: and says this otherwise.
 	ours, asWanted bool
+	differences    []string
 	// why it is not as it should be.
 	reason, message string
 }

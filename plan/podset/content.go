@@ -125,10 +125,10 @@ func (b *builder) build(u *Unit) {
 	u.Content = c
 }
 
-// template of the unit: that of podSpec with what the podSet says. Nil: there is a
-// problem.
+// template of the unit: that of podSpec with what the podSet says. It shares with podSpec what
+// is equal in both. Nil: there is a problem.
 func (b *builder) template(u *Unit, labels, annotations map[string]string) *corev1.PodTemplateSpec {
-	t := b.app.Spec.PodSpec.Template.DeepCopy()
+	t := new(*b.app.Spec.PodSpec.Template)
 	main := MainContainer(t, b.app.Name)
 	if main < 0 {
 		b.problem("spec.podSpec.template.spec.containers", "the template has no container")
@@ -140,6 +140,7 @@ func (b *builder) template(u *Unit, labels, annotations map[string]string) *core
 			return nil
 		}
 	}
+	t.Spec.Containers = slices.Clone(t.Spec.Containers)
 	container := &t.Spec.Containers[main]
 	image, labelOnly := ImageOf(b.podSet.Image, container.Image, b.podSet.Version)
 	if labelOnly && b.podSet.Image == "" {
@@ -151,6 +152,7 @@ func (b *builder) template(u *Unit, labels, annotations map[string]string) *core
 	}
 	t.Labels, t.Annotations = over(t.Labels, labels), over(t.Annotations, annotations)
 	if term := b.podSet.NodeSelectorTerm; term != nil {
+		t.Spec.Affinity = t.Spec.Affinity.DeepCopy()
 		requireNodes(&t.Spec, term)
 	}
 	return t

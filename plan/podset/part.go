@@ -14,11 +14,11 @@ import (
 
 // Part is the spec of the AdvDeployment of one cluster, of whose units it is made. What
 // depends on other clusters is resolved in it, so that the units of the part have the
-// content that they have in the AppSet.
+// content that they have in the AppSet. It shares with the AppSet what is equal in both.
 func Part(a *v1beta1.AppSet, units []Unit) v1beta1.AdvDeploymentSpec {
 	spec := v1beta1.AdvDeploymentSpec{
 		ServiceName: a.Spec.ServiceName,
-		PodSpec:     *a.Spec.PodSpec.DeepCopy(),
+		PodSpec:     a.Spec.PodSpec,
 		UpdateStrategy: v1beta1.UpdateStrategy{
 			MinReadySeconds: a.Spec.UpdateStrategy.MinReadySeconds,
 			Paused:          a.Spec.UpdateStrategy.Paused,
