@@ -25,7 +25,7 @@ var _ AdvDeploymentsGetter = (*AdvDeploymentClient)(nil)
 
 func advDeployments() kind[*v1beta1.AdvDeployment, *v1beta1.AdvDeploymentList] {
 	return kind[*v1beta1.AdvDeployment, *v1beta1.AdvDeploymentList]{
-		resource: v1beta1.AdvDeployments(), addToScheme: v1beta1.AddToScheme,
+		resource: v1beta1.AdvDeployments(), codecs: workload,
 		newObject: func() *v1beta1.AdvDeployment { return &v1beta1.AdvDeployment{} },
 		newList:   func() *v1beta1.AdvDeploymentList { return &v1beta1.AdvDeploymentList{} },
 	}

@@ -25,7 +25,7 @@ var _ AppsGetter = (*AppClient)(nil)
 
 func apps() kind[*appv1.App, *appv1.AppList] {
 	return kind[*appv1.App, *appv1.AppList]{
-		resource: appv1.Resource(), addToScheme: appv1.AddToScheme,
+		resource: appv1.Resource(), codecs: codecsOf(appv1.AddToScheme),
 		newObject: func() *appv1.App { return &appv1.App{} },
 		newList:   func() *appv1.AppList { return &appv1.AppList{} },
 	}

@@ -25,7 +25,7 @@ var _ AppSetsGetter = (*AppSetClient)(nil)
 
 func appSets() kind[*v1beta1.AppSet, *v1beta1.AppSetList] {
 	return kind[*v1beta1.AppSet, *v1beta1.AppSetList]{
-		resource: v1beta1.AppSets(), addToScheme: v1beta1.AddToScheme,
+		resource: v1beta1.AppSets(), codecs: workload,
 		newObject: func() *v1beta1.AppSet { return &v1beta1.AppSet{} },
 		newList:   func() *v1beta1.AppSetList { return &v1beta1.AppSetList{} },
 	}

@@ -5,6 +5,7 @@ package client
 import (
 	"context"
 	"errors"
+	"sync"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,8 @@ import (
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
 )
 
 // Objects reads and writes the objects of a kind in a namespace, or in all
@@ -42,11 +45,31 @@ type object interface {
 
 // kind is what a client has to know of a kind.
 type kind[T object, L runtime.Object] struct {
-	resource    schema.GroupVersionResource
-	addToScheme func(*runtime.Scheme) error
-	newObject   func() T
-	newList     func() L
+	resource  schema.GroupVersionResource
+	codecs    func() (*codecs, error)
+	newObject func() T
+	newList   func() L
 }
+
+// codecs of a group, which all connections share: there are two for each cluster of a fleet.
+type codecs struct {
+	objects runtime.NegotiatedSerializer
+	params  runtime.ParameterCodec
+}
+
+// codecsOf makes them when they are first asked for.
+func codecsOf(addToScheme func(*runtime.Scheme) error) func() (*codecs, error) {
+	return sync.OnceValues(func() (*codecs, error) {
+		scheme := runtime.NewScheme()
+		if err := errors.Join(addToScheme(scheme), autoscalingv1.AddToScheme(scheme)); err != nil {
+			return nil, err
+		}
+		return &codecs{serializer.NewCodecFactory(scheme).WithoutConversion(), runtime.NewParameterCodec(scheme)}, nil
+	})
+}
+
+// workload has the kinds of a fleet.
+var workload = codecsOf(v1beta1.AddToScheme) //nolint:gochecknoglobals // it never changes
 
 // connection to an API server, for the objects of one kind.
 type connection[T object, L runtime.Object] struct {
@@ -58,8 +81,8 @@ type connection[T object, L runtime.Object] struct {
 // connect makes a connection with an HTTP client of its own. It shares a rate limit
 // with others if cfg.RateLimiter is set.
 func connect[T object, L runtime.Object](cfg *rest.Config, k kind[T, L]) (*connection[T, L], error) {
-	scheme := runtime.NewScheme()
-	if err := errors.Join(k.addToScheme(scheme), autoscalingv1.AddToScheme(scheme)); err != nil {
+	known, err := k.codecs()
+	if err != nil {
 		return nil, err
 	}
 	version := k.resource.GroupVersion()
@@ -69,12 +92,12 @@ func connect[T object, L runtime.Object](cfg *rest.Config, k kind[T, L]) (*conne
 	// The caller may have asked for protobuf, which custom resources do not speak.
 	c.ContentType = runtime.ContentTypeJSON
 	c.AcceptContentTypes = runtime.ContentTypeJSON
-	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	c.NegotiatedSerializer = known.objects
 	if c.UserAgent == "" {
 		c.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
 	restClient, err := rest.RESTClientFor(c)
-	return &connection[T, L]{kind: k, rest: restClient, params: runtime.NewParameterCodec(scheme)}, err
+	return &connection[T, L]{kind: k, rest: restClient, params: known.params}, err
 }
 
 // in gives access to the objects of a namespace.

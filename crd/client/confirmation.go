@@ -25,7 +25,7 @@ var _ ConfirmationsGetter = (*ConfirmationClient)(nil)
 
 func confirmations() kind[*v1beta1.Confirmation, *v1beta1.ConfirmationList] {
 	return kind[*v1beta1.Confirmation, *v1beta1.ConfirmationList]{
-		resource: v1beta1.Confirmations(), addToScheme: v1beta1.AddToScheme,
+		resource: v1beta1.Confirmations(), codecs: workload,
 		newObject: func() *v1beta1.Confirmation { return &v1beta1.Confirmation{} },
 		newList:   func() *v1beta1.ConfirmationList { return &v1beta1.ConfirmationList{} },
 	}

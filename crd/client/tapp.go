@@ -26,7 +26,7 @@ var _ Interface = (*Client)(nil)
 
 func tapps() kind[*tappv1.TApp, *tappv1.TAppList] {
 	return kind[*tappv1.TApp, *tappv1.TAppList]{
-		resource: tappv1.Resource(), addToScheme: tappv1.AddToScheme,
+		resource: tappv1.Resource(), codecs: codecsOf(tappv1.AddToScheme),
 		newObject: func() *tappv1.TApp { return &tappv1.TApp{} },
 		newList:   func() *tappv1.TAppList { return &tappv1.TAppList{} },
 	}
