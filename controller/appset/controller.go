@@ -32,6 +32,7 @@ package appset
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -122,6 +123,8 @@ type Controller struct {
 	statuses *status.Writer
 	objects  cache.PerObject[object]
 	charts   charts
+	// planning is full while as many plans are made as may be.
+	planning chan struct{}
 	// parts are the names of which some cluster has, or had, a part.
 	parts names
 }
@@ -131,7 +134,7 @@ func New(o Options) (*Controller, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	c := &Controller{Options: o, statusMetrics: newStatusMetrics(), statuses: status.NewWriter(o.Clock, statusInterval, statusHold)}
+	c := &Controller{Options: o, planning: make(chan struct{}, runtime.GOMAXPROCS(0)), statusMetrics: newStatusMetrics(), statuses: status.NewWriter(o.Clock, statusInterval, statusHold)}
 	c.recorder = events.NewRecorder(events.Options{Client: o.Events, Component: v1beta1.Component, Host: o.Host, Clock: o.Clock})
 	c.loop = &loop.Loop{
 		Name: "appset", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,

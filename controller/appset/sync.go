@@ -126,7 +126,7 @@ func (c *Controller) bereaved(ctx context.Context, k loop.Key) error {
 // converge plans and acts until there is nothing to do, and returns the last plan.
 func (c *Controller) converge(ctx context.Context, v *view, o *object) (plan.Plan, error) {
 	for round := 0; ; round++ {
-		p := plan.Compute(v.input(o, c.FleetID(), c.Clock.Now()))
+		p := c.plan(v.input(o, c.FleetID(), c.Clock.Now()))
 		switch {
 		case ctx.Err() != nil:
 			return p, ctx.Err()
@@ -166,6 +166,14 @@ func (c *Controller) converge(ctx context.Context, v *view, o *object) (plan.Pla
 			return p, err
 		}
 	}
+}
+
+// plan as many AppSets at a time as there are processors: more would not be faster, and each
+// of a large fleet takes megabytes while it lasts. Workers wait for clusters beside it.
+func (c *Controller) plan(in plan.Input) plan.Plan {
+	c.planning <- struct{}{}
+	defer func() { <-c.planning }()
+	return plan.Compute(in)
 }
 
 // failure of writes in this sync, which is tried again, and later each time.
