@@ -154,6 +154,7 @@ type Fleet struct {
 	members  map[string]*member
 	sources  *sources
 	gauges   gauges
+	sharer   sharer
 	// running is the context of Run, and sessions what it waits for.
 	running  context.Context //nolint:containedctx // sessions begin and end while it lasts
 	sessions sync.WaitGroup

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"tkestack.io/tapp/controller/cache"
@@ -19,6 +20,8 @@ type parts struct {
 	changed func(key types.NamespacedName)
 	// listedAnew is called after each list.
 	listedAnew func()
+	// sharer is all members'.
+	sharer *sharer
 
 	mu      sync.RWMutex
 	objects map[types.NamespacedName]part
@@ -39,8 +42,8 @@ type part struct {
 	lists int
 }
 
-func newParts(c clock.PassiveClock, changed func(types.NamespacedName), listedAnew func()) *parts {
-	return &parts{clock: c, changed: changed, listedAnew: listedAnew, objects: map[types.NamespacedName]part{}}
+func newParts(c clock.PassiveClock, shared *sharer, changed func(types.NamespacedName), listedAnew func()) *parts {
+	return &parts{clock: c, sharer: shared, changed: changed, listedAnew: listedAnew, objects: map[types.NamespacedName]part{}}
 }
 
 func keyOf(o *v1beta1.AdvDeployment) types.NamespacedName {
@@ -56,7 +59,7 @@ func (p *parts) Update(object any) error {
 	if !ok {
 		return nil
 	}
-	trim(o)
+	p.slim(o)
 	p.mu.Lock()
 	p.step(o.ResourceVersion)
 	key := keyOf(o)
@@ -114,7 +117,7 @@ func (p *parts) Replace(list []any, version string) error {
 		if !ok {
 			continue
 		}
-		trim(o)
+		p.slim(o)
 		key := keyOf(o)
 		p.objects[key] = part{object: o}
 		if had, ok := before[key]; !ok || had.object.UID != o.UID || had.object.ResourceVersion != o.ResourceVersion {
@@ -135,6 +138,16 @@ func (p *parts) Replace(list []any, version string) error {
 	}
 	p.listedAnew()
 	return nil
+}
+
+// Transformer slims what a reflector gathers before it hands on a list: many members are listed at a time.
+func (p *parts) Transformer() toolscache.TransformFunc {
+	return func(object any) (any, error) {
+		if o, ok := object.(*v1beta1.AdvDeployment); ok {
+			p.slim(o)
+		}
+		return object, nil
+	}
 }
 
 // Resync does nothing: nothing is handed on late.
@@ -165,7 +178,7 @@ func (p *parts) begun() int {
 // been restored in between.
 func (p *parts) wrote(o *v1beta1.AdvDeployment, lists int) {
 	o = o.DeepCopy()
-	trim(o)
+	p.slim(o)
 	p.mu.Lock()
 	key := keyOf(o)
 	have, exists := p.objects[key]
@@ -203,6 +216,8 @@ func (p *parts) truth() (asOf time.Time, listed bool) {
 	return p.asOf, p.listed
 }
 
-func trim(o *v1beta1.AdvDeployment) {
+// slim has a part, which nobody else has yet, take less memory.
+func (p *parts) slim(o *v1beta1.AdvDeployment) {
 	_, _ = cache.Trim(o) // it fails never
+	p.sharer.share(o)
 }

@@ -27,7 +27,7 @@ func TestWrittenPart(t *testing.T) {
 		{"a list began while the write was on its way", []string{list, write, list, answer}, "103", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := newParts(clock.RealClock{}, func(types.NamespacedName) {}, func() {})
+			p := newParts(clock.RealClock{}, &sharer{}, func(types.NamespacedName) {}, func() {})
 			if err := p.Replace(nil, "103"); err != nil {
 				t.Fatal(err)
 			}
