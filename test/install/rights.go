@@ -15,7 +15,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"tkestack.io/tapp/test/audit"
 )
 
 // right is what a role grants, or a request needs.
@@ -34,11 +37,17 @@ func (r right) String() string {
 // account is who the release is to the API server.
 const account = "system:serviceaccount:" + releaseSpace + ":" + releaseName
 
-// granted are the rights that the chart gives to TApp with these values.
-func granted(t *testing.T, values ...string) map[right]bool {
+// granted are the rights that the chart gives to a ServiceAccount with these values, also by
+// roles that are in every cluster.
+func granted(t *testing.T, serviceAccount string, values ...string) map[right]bool {
 	t.Helper()
 	manifest := helm(t, append([]string{"template", releaseName, chartDir}, set(values)...)...)
-	roles, bound := map[string][]rbacv1.PolicyRule{}, []string{}
+	const readsCA = "extension-apiserver-authentication-reader"
+	inEvery, err := suite.Kube.RbacV1().Roles(metav1.NamespaceSystem).Get(t.Context(), readsCA, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	roles, bound := map[string][]rbacv1.PolicyRule{"Role/" + readsCA: inEvery.Rules}, []string{}
 	for document := range strings.SplitSeq(manifest, "\n---\n") {
 		var o struct {
 			Kind     string
@@ -53,7 +62,7 @@ func granted(t *testing.T, values ...string) map[right]bool {
 		switch {
 		case strings.HasSuffix(o.Kind, "Role"):
 			roles[o.Kind+"/"+o.Metadata.Name] = o.Rules
-		case strings.HasSuffix(o.Kind, "RoleBinding") && slices.ContainsFunc(o.Subjects, func(s rbacv1.Subject) bool { return s.Name == releaseName }):
+		case strings.HasSuffix(o.Kind, "RoleBinding") && slices.ContainsFunc(o.Subjects, func(s rbacv1.Subject) bool { return s.Name == serviceAccount }):
 			bound = append(bound, o.RoleRef.Kind+"/"+o.RoleRef.Name)
 		}
 	}
@@ -89,12 +98,17 @@ func (u used) readAudit(t *testing.T) {
 		if r.User != account || r.Resource == "" {
 			continue
 		}
-		resource := r.Resource
-		if r.Subresource != "" {
-			resource += "/" + r.Subresource
-		}
-		u[right{r.Group, resource, r.Verb}] = true
+		u.add(r)
 	}
+}
+
+// add the right that a request needs.
+func (u used) add(r audit.Request) {
+	resource := r.Resource
+	if r.Subresource != "" {
+		resource += "/" + r.Subresource
+	}
+	u[right{r.Group, resource, r.Verb}] = true
 }
 
 var watches = regexp.MustCompile(`^tapp_api_requests_total\{.*resource="([a-z/]+)",verb="watch"\}`)
@@ -134,10 +148,10 @@ func (u used) readWatchesOf(ctx context.Context, pod *corev1.Pod) error {
 }
 
 // without lists the rights in a that b lacks.
-func without(a, b map[right]bool) []string {
+func without[A, B any](a map[right]A, b map[right]B) []string {
 	var out []string
 	for r := range a {
-		if !b[r] {
+		if _, ok := b[r]; !ok {
 			out = append(out, r.String())
 		}
 	}

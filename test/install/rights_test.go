@@ -55,9 +55,9 @@ func TestRights(t *testing.T) {
 		exercise(r)
 	}
 
-	grants := granted(t, "tls.mode=selfManaged")
-	maps.Copy(grants, granted(t, "tls.mode=certManager"))
-	maps.Copy(grants, granted(t, "controllers.app.enabled=true"))
+	grants := granted(t, releaseName, "tls.mode=selfManaged")
+	maps.Copy(grants, granted(t, releaseName, "tls.mode=certManager"))
+	maps.Copy(grants, granted(t, releaseName, "controllers.app.enabled=true"))
 	expected := maps.Clone(grants)
 	for r := range neverSeen {
 		if !grants[r] {
