@@ -209,6 +209,15 @@ func (a *API) getCluster(q *request) error {
 }
 
 func (a *API) clustersOf(q *request) ([]Cluster, error) {
+	objects, v, err := a.storedAppSets(q)
+	if err != nil {
+		return nil, err
+	}
+	return gather(objects, v), nil
+}
+
+// storedAppSets are all AppSets, and which of them the caller may see.
+func (a *API) storedAppSets(q *request) ([]any, visibility, error) {
 	namespace := a.Namespace
 	t, release, err := a.topics.acquire("stored "+string(appSets), nil, func(_ context.Context, t *topic, before *shown) (*shown, time.Duration, error) {
 		store, err := t.feed(appSets, namespace)
@@ -225,21 +234,21 @@ func (a *API) clustersOf(q *request) ([]Cluster, error) {
 		return s, 0, err
 	})
 	if err != nil {
-		return nil, err
+		return nil, visibility{}, err
 	}
 	defer release()
 	if _, _, err := t.current(q.ctx()); err != nil {
-		return nil, err
+		return nil, visibility{}, err
 	}
 	v, err := a.visible(q, t, appSetAccess("list", namespace, ""))
 	if err != nil {
-		return nil, err
+		return nil, visibility{}, err
 	}
 	store, err := t.feed(appSets, namespace)
 	if err != nil {
-		return nil, err
+		return nil, visibility{}, err
 	}
-	return gather(store.List(), v), nil
+	return store.List(), v, nil
 }
 
 // gather what the statuses say of each cluster; of several, the latest sight counts.

@@ -240,26 +240,11 @@ func (a *API) fleetInstance(cluster string, pod *corev1.Pod, of belonging) Fleet
 
 // writeFleetInstances answers with a page.
 func (q *request) writeFleetInstances(all *FleetInstanceList) error {
-	limit, err := q.number("limit", defaultLimit, 1, maxLimit)
+	page, err := pageOf(q, all.List, (*FleetInstance).key)
 	if err != nil {
 		return err
 	}
-	after := q.r.URL.Query().Get("continue")
-	page := *all
-	from, _ := slices.BinarySearchFunc(all.Items, after, func(i FleetInstance, after string) int {
-		if i.key() <= after {
-			return -1
-		}
-		return 1
-	})
-	if after == "" {
-		from = 0
-	}
-	page.Items = all.Items[from:min(from+limit, len(all.Items))]
-	if from+limit < len(all.Items) {
-		page.Continue = page.Items[len(page.Items)-1].key()
-	}
-	return q.writeValue(page)
+	return q.writeValue(FleetInstanceList{List: page, Clusters: all.Clusters})
 }
 
 // errAll: what is about one pod needs the name of one cluster.

@@ -154,30 +154,3 @@ func (a *API) memberPodLog(q *request) error {
 	}
 	return err
 }
-
-// getPart shows the part of an AppSet in a cluster, as it was seen last.
-func (a *API) getPart(q *request) error {
-	if err := q.checkQuery(); err != nil {
-		return err
-	}
-	part, member, err := a.Members.part(q.cluster, q.namespace, q.name)
-	if err != nil {
-		return err
-	}
-	if part == nil || apierrors.IsNotFound(a.mayOfPart(q, part, "")) {
-		return notFound("advdeployments %q in cluster %s is not of an AppSet that you may get", q.name, q.cluster)
-	}
-	if err := a.mayOfPart(q, part, ""); err != nil {
-		return err
-	}
-	out := Part{Cluster: member.Name, State: string(member.State), Reason: member.Reason, Message: member.Message, Namespace: part.Namespace, Name: part.Name, UID: string(part.UID),
-		Generation: part.Generation, ObservedGeneration: part.Status.ObservedGeneration, Phase: string(part.Status.AggrStatus.Status), Version: part.Status.AggrStatus.Version,
-		Desired: part.Status.AggrStatus.Desired, Available: part.Status.AggrStatus.Available, PodSets: part.Status.AggrStatus.PodSets}
-	if !member.Fresh && !member.AsOf.IsZero() {
-		out.AsOf = present(metav1.NewTime(member.AsOf))
-	}
-	if out.Object, err = manifest(part, v1beta1.SchemeGroupVersion.String(), v1beta1.KindAdvDeployment); err != nil {
-		return err
-	}
-	return q.writeValue(out)
-}

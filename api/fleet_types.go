@@ -88,6 +88,8 @@ type Part struct {
 	Namespace string       `json:"namespace"`
 	Name      string       `json:"name"`
 	UID       string       `json:"uid"`
+	// AppSet on the hub that it is of: namespace/name.
+	AppSet string `json:"appSet"`
 	// Generation of the spec, and the one that the cluster's controller has seen.
 	Generation         int64 `json:"generation"`
 	ObservedGeneration int64 `json:"observedGeneration"`
@@ -96,6 +98,11 @@ type Part struct {
 	Version   string `json:"version,omitempty"`
 	Desired   int32  `json:"desired"`
 	Available int32  `json:"available"`
+}
+
+// PartDetail is a Part with all that is stored of it.
+type PartDetail struct {
+	Part
 	// PodSets one by one.
 	PodSets []v1beta1.PodSetStatus `json:"podSets,omitempty"`
 	// Object as it is stored, without managedFields.

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -95,4 +96,21 @@ func (a *API) visible(q *request, t *topic, what Access) (visibility, error) {
 		namespace, _, _ := strings.Cut(key, "/")
 		return sees[namespace]
 	}}, nil
+}
+
+// pageOf a list that is sorted by key, as the query says.
+func pageOf[T any](q *request, all List[T], key func(*T) string) (List[T], error) {
+	limit, err := q.number("limit", defaultLimit, 1, maxLimit)
+	if err != nil {
+		return all, err
+	}
+	page, from := all, 0
+	if after := q.r.URL.Query().Get("continue"); after != "" {
+		from = sort.Search(len(all.Items), func(i int) bool { return key(&all.Items[i]) > after })
+	}
+	page.Items = all.Items[from:min(from+limit, len(all.Items))]
+	if from+limit < len(all.Items) {
+		page.Continue = key(&page.Items[len(page.Items)-1])
+	}
+	return page, nil
 }

@@ -100,6 +100,9 @@ func (m *Members) id(ctx context.Context, core corev1client.NamespacesGetter) (s
 // errNoMembers is the answer where clusters are not read.
 var errNoMembers = notFound("the clusters of AppSets are not read here: tapp api does it with --cluster-namespace")
 
+// errMembersUnknown is the answer until the registrations are read.
+var errMembersUnknown = apierrors.NewServiceUnavailable("the clusters are not known yet")
+
 // reader of a cluster. Its error is one that a caller may read.
 func (m *Members) reader(name string) (*fleet.Reader, error) {
 	if m == nil {
@@ -107,7 +110,7 @@ func (m *Members) reader(name string) (*fleet.Reader, error) {
 	}
 	known := m.now.Load()
 	if known == nil {
-		return nil, apierrors.NewServiceUnavailable("the clusters are not known yet")
+		return nil, errMembersUnknown
 	}
 	r, err := known.Reader(name)
 	state := (*fleet.StateError)(nil)
@@ -136,7 +139,7 @@ func (m *Members) part(cluster, namespace, name string) (*v1beta1.AdvDeployment,
 	}
 	known := m.now.Load()
 	if known == nil {
-		return nil, fleet.Member{}, apierrors.NewServiceUnavailable("the clusters are not known yet")
+		return nil, fleet.Member{}, errMembersUnknown
 	}
 	member, ok := known.Member(cluster)
 	if !ok {

@@ -246,6 +246,22 @@ func (f *Fleet) Parts(namespace, name string) []Part {
 	return out
 }
 
+// PartsIn are all that is known of the AdvDeployments in a cluster that is or was registered,
+// in any order.
+func (f *Fleet) PartsIn(cluster string) []*v1beta1.AdvDeployment {
+	m := f.member(cluster)
+	if m == nil {
+		return nil
+	}
+	m.mu.RLock()
+	known := m.known
+	m.mu.RUnlock()
+	if known == nil {
+		return nil
+	}
+	return known.all()
+}
+
 func (f *Fleet) member(name string) *member {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

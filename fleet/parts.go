@@ -199,6 +199,16 @@ func (p *parts) get(key types.NamespacedName) *v1beta1.AdvDeployment {
 	return p.objects[key].object
 }
 
+func (p *parts) all() []*v1beta1.AdvDeployment {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	out := make([]*v1beta1.AdvDeployment, 0, len(p.objects))
+	for _, one := range p.objects {
+		out = append(out, one.object)
+	}
+	return out
+}
+
 func (p *parts) keys() []types.NamespacedName {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

@@ -120,10 +120,11 @@ func TestFleet(t *testing.T) {
 	if len(next.Items) != 1 || next.Items[0].ID != "1" || next.Continue != "" {
 		t.Errorf("%+v", next)
 	}
-	part := get[api.Part](r.rig, members+"/advdeployments/store", operator)
-	if part.Cluster != "here" || part.State != "Ready" || part.Available != 3 || len(part.PodSets) != 2 {
+	part := get[api.PartDetail](r.rig, members+"/advdeployments/store", operator)
+	if part.Cluster != "here" || part.State != "Ready" || part.Available != 3 || len(part.PodSets) != 2 || part.AppSet != r.NS+"/store" {
 		t.Errorf("%+v", part)
 	}
+	r.parts(operator, part.Part)
 	pod := get[api.Pod](r.rig, members+"/pods/store-gz01-canary-0", operator)
 	if pod.Cluster != "here" || !pod.Ready || pod.Containers[0].Image != "nginx:v1" {
 		t.Errorf("%+v", pod)
@@ -134,6 +135,38 @@ func TestFleet(t *testing.T) {
 	r.aliases(operator)
 	r.strange(operator, viewer, stranger)
 	r.rollout(operator, list)
+}
+
+// parts in all clusters, in one, and in a namespace of one; not those of AppSets that one may not
+// see, or that only say so.
+func (r *fleetRig) parts(token string, want api.Part) {
+	r.Helper()
+	r.apply(strings.ReplaceAll(r.store("v1"), "name: store", "name: market"))
+	r.Eventually("the part of another AppSet", func(context.Context) error {
+		_, err := r.TryKubectl("get", "advdeployment", "market")
+		return err
+	})
+	r.apply(fmt.Sprintf(`apiVersion: workload.dmall.com/v1beta1
+kind: AdvDeployment
+metadata: {name: forged, namespace: %[1]s, annotations: {%[2]s: %[1]s/store}, labels: {%[3]s: forged}}
+spec: {podSpec: {deployType: InPlaceSet, template: {spec: {containers: [{name: forged, image: nginx}]}}}, topology: {podSets: []}}
+`, r.NS, v1beta1.AnnotationAppSet, v1beta1.LabelAppSetUID))
+	const here = "/api/v1/clusters/Here"
+	for path, degraded := range map[string]string{"/api/v1/advdeployments": "1 of 2 clusters do not answer: away", here + "/advdeployments": "", here + "/namespaces/" + r.NS + "/advdeployments": ""} {
+		list := get[api.List[api.Part]](r.rig, path, token)
+		if len(list.Items) != 2 || list.Total != 2 || list.Items[0].Name != "market" || list.Items[1] != want || list.Degraded != degraded {
+			r.Errorf("%s: %+v, want %+v", path, list, want)
+		}
+		first := get[api.List[api.Part]](r.rig, path+"?limit=1", token)
+		if next := get[api.List[api.Part]](r.rig, path+"?limit=1&continue="+first.Continue, token); len(first.Items) != 1 || first.Items[0].Name != "market" || len(next.Items) != 1 || next.Items[0] != want || next.Continue != "" {
+			r.Errorf("%s: %+v and %+v", path, first, next)
+		}
+	}
+	if list := get[api.List[api.Part]](r.rig, "/api/v1/clusters/away/advdeployments", token); len(list.Items) != 0 || list.Degraded != "1 of 1 clusters do not answer: away" {
+		r.Errorf("%+v", list)
+	}
+	r.Kubectl("delete", "advdeployment", "forged", "--wait=false")
+	r.Kubectl("delete", "as", "market", "--wait=false")
 }
 
 func (r *fleetRig) preview(token, manifest string) (out api.AppSetPreview) {
@@ -206,6 +239,8 @@ func (r *fleetRig) strange(operator, viewer, stranger string) {
 		{"its log", members + "/pods/lookalike/log", operator, 404, hidden("lookalike")},
 		{"no such pod", members + "/pods/none", operator, 404, hidden("none")},
 		{"a stranger's pod", members + "/pods/store-gz01-blue-0", stranger, 404, hidden("store-gz01-blue-0")},
+		{"a stranger's parts", "/api/v1/advdeployments", stranger, 403, `appsets.workload.dmall.com is forbidden: ` + account("stranger") + ` may not list appsets in all namespaces`},
+		{"parts in no such cluster", "/api/v1/clusters/none/advdeployments", operator, 404, `no AppSet that you may see is in a cluster "none"`},
 		{"a stranger's part", members + "/advdeployments/store", stranger, 404, `advdeployments "store" in cluster here is not of an AppSet that you may get`},
 		{"no such part", members + "/advdeployments/none", operator, 404, `advdeployments "none" in cluster here is not of an AppSet that you may get`},
 		{"a pod without the right to instances", members + "/pods/store-gz01-blue-0", viewer, 403, `appsets/instances.workload.dmall.com "store" is forbidden: ` + account("reader") + ` may not get appsets/instances in namespace ` + r.NS},

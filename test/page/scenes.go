@@ -62,7 +62,17 @@ func fleetScene(f *fake) {
 		entry{"bj-2", object{"name": "bj-2", "state": "Ready", "meta": object{"sym-available-zone": "bj"}}},
 		entry{"sh-1", object{"name": "sh-1", "state": "Offline", "asOf": ago(9 * time.Minute), "reason": "Unreachable", "message": "Its API server has not answered for 9m: dial tcp 10.3.0.1:6443: i/o timeout."}},
 	)
+	f.put("/api/v1/clusters/sh-1/advdeployments",
+		entry{"sh-1/pay/ledger", partOf("pay/ledger", "v31", 6, 6)}, entry{"sh-1/shop/search", partOf("shop/search", "2.14.0", 24, 21)})
+	f.sum("/api/v1/clusters/sh-1/advdeployments", object{"degraded": "1 of 1 clusters do not answer: sh-1"})
 	appsetScene(f)
+}
+
+// partOf an AppSet in a cluster that is silent.
+func partOf(appSet, version string, desired, available int) object {
+	_, name, _ := strings.Cut(appSet, "/")
+	return object{"cluster": "sh-1", "state": "Offline", "message": "its API server does not answer", "asOf": ago(9 * time.Minute), "appSet": appSet, "name": name,
+		"phase": "Running", "version": version, "desired": desired, "available": available}
 }
 
 // appsetScene is the page of one of them.

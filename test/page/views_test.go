@@ -143,6 +143,28 @@ func TestUnit(t *testing.T) {
 	}
 }
 
+// TestCluster: the parts of AppSets in a cluster are shown with their age, and lead to the
+// AppSets; a server that reads no clusters says so.
+func TestCluster(t *testing.T) {
+	f := newFake(t, page.Options{})
+	fleetScene(f)
+	b := open(t, desk, f.url("/#/clusters"))
+	b.shows("th a", "sh-1")
+	b.do(click(`th a[href="#/clusters/sh-1"]`))
+	b.shows("h1", "sh-1")
+	b.shows("main [role=status]", "its API server does not answer")
+	b.shows("main [role=status]", "9m")
+	if got, want := b.text("tbody"), "pay/ledger\t"; !strings.HasPrefix(got, want) || eval[int](b, "document.querySelectorAll('tbody tr').length") != 2 {
+		t.Errorf("the table says %q", got)
+	}
+	b.do(click(`tbody a[href="#/appsets/shop/search"]`))
+	b.shows(".matrix", "search-sh1-green")
+	f.refuse("/api/v1/clusters/bj-2/advdeployments", http.StatusNotFound, metav1.StatusReasonNotFound, "the clusters of AppSets are not read here")
+	b.visit(f.url("/#/clusters/bj-2"))
+	b.shows("main", "the clusters of AppSets are not read here")
+	b.expect("404")
+}
+
 // TestNames: whatever can be used has a name, and every input a label.
 func TestNames(t *testing.T) {
 	f := newFake(t, page.Options{Actions: true})
@@ -165,7 +187,7 @@ func TestNames(t *testing.T) {
 
 // views of the scenes, and a text that is there when a view is complete.
 var views = map[string]string{
-	"/#/": "things need you", "/#/clusters": "sh-1", "/#/preview": "Nothing is written",
+	"/#/": "things need you", "/#/clusters": "sh-1", "/#/clusters/sh-1": "21 of 24", "/#/preview": "Nothing is written",
 	"/#/tapps/default/worker": "Revision 2", "/#/appsets/shop/search": "Revision 2", "/#/appsets/shop/search?unit=bj-2%2Fsearch-bj2-blue": "CrashLoopBackOff, back-off",
 }
 

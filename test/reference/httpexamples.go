@@ -58,6 +58,7 @@ func httpExamples() map[string]httpExample {
 	instances := api.FleetInstanceList{List: api.List[api.FleetInstance]{Items: []api.FleetInstance{{Pod: there, PodSet: "store-gz01-canary", Group: "canary", Version: "v9", ID: "0"}}, Total: 1,
 		Degraded: "1 of 2 clusters did not answer: bj"}, Clusters: []api.ClusterAnswer{{Cluster: "bj", Error: "cluster bj is Offline: its API server does not answer in time"}, {Cluster: "gz", Instances: 1}}}
 	podSets := []v1beta1.PodSetStatus{{Name: "store-gz01-canary", Desired: 1, Available: 1, Version: "v9", ClusterName: "gz", Observed: true}}
+	part := api.Part{Cluster: "gz", State: "Ready", Namespace: "shop", Name: "store", UID: "c1d7f6f2-7a55-4a4e-9e5c-54a7b3f0a9d2", AppSet: "shop/store", Generation: 2, ObservedGeneration: 2, Phase: "Running", Version: "v8/v9", Desired: 5, Available: 5}
 	return map[string]httpExample{
 		"health":       {answer: "ok"},
 		"openapi":      {answer: `{"openapi": "3.0.3", "info": {"title": "tapp api", "version": "v1"}, ...}`},
@@ -94,7 +95,10 @@ func httpExamples() map[string]httpExample {
 		"listClusters":        {answer: api.List[api.Cluster]{Items: []api.Cluster{cluster}, Total: 1}},
 		"getCluster":          {name: "gz", answer: cluster},
 		"listAppSetInstances": {name: "store", query: "?group=canary", answer: instances},
-		"getPart": {name: "store", answer: api.Part{Cluster: "gz", State: "Ready", Namespace: "shop", Name: "store", UID: "c1d7f6f2-7a55-4a4e-9e5c-54a7b3f0a9d2", Generation: 2, ObservedGeneration: 2, Phase: "Running", Version: "v8/v9", Desired: 5, Available: 5,
+		"listAllParts":        {query: "?limit=1", answer: api.List[api.Part]{Items: []api.Part{part}, Total: 2, Continue: "gz/shop/store"}},
+		"listPartsOfCluster":  {answer: api.List[api.Part]{Items: []api.Part{part}, Total: 1}},
+		"listParts":           {answer: api.List[api.Part]{Items: []api.Part{part}, Total: 1}},
+		"getPart": {name: "store", answer: api.PartDetail{Part: part,
 			PodSets: podSets, Object: object("workload.dmall.com/v1beta1", "AdvDeployment", "store")}},
 		"getMemberPod":         {name: there.Name, answer: there},
 		"listMemberPodEvents":  {name: there.Name, answer: event("Pod", there.Name, "Scheduled", "Successfully assigned shop/store-gz01-canary-0 to node-2")},

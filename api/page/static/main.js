@@ -5,7 +5,7 @@ import { overview } from './overview.js';
 import { tappView } from './tapp.js';
 import { appsetView } from './appset.js';
 import { appView } from './app.js';
-import { clustersView } from './clusters.js';
+import { clustersView, clusterView } from './clusters.js';
 import { previewView } from './preview.js';
 
 const main = document.getElementById('main');
@@ -15,6 +15,7 @@ const views = [
   [/^appsets\/([^/]+)\/([^/]+)$/, 'AppSet', appsetView],
   [/^apps\/([^/]+)\/([^/]+)$/, 'App', appView],
   [/^clusters$/, 'Clusters', clustersView],
+  [/^clusters\/([^/]+)$/, 'Cluster', clusterView],
   [/^preview$/, 'Preview', previewView],
 ];
 

@@ -2,7 +2,7 @@
 import { serves, poll, watch, Refused } from './client.js';
 import { h, fill, sync, setText, told, since, state, command, say } from './dom.js';
 import { marksOf, phaseMark, severities, severityNames, stageMark } from './marks.js';
-import { paths, link, nextOf, summary } from './wire.js';
+import { paths, link, clusterLink, nextOf, summary } from './wire.js';
 import { actionsFor } from './actions.js';
 
 const kinds = [['appsets', 'AppSets'], ['tapps', 'TApps'], ['apps', 'Apps']];
@@ -116,7 +116,7 @@ function item(a, session) {
   const mark = severities[a.severity];
   return h('li', { class: `need ${mark.tone}` },
     h('div', { class: 'what' }, state(mark), h('span', { class: 'soft' }, since(a.since, 'for '))),
-    h('div', { class: 'who' }, h('h2', null, h('a', { href: a.kind === 'clusters' ? '#/clusters' : link(a.kind, a.ns, a.name) },
+    h('div', { class: 'who' }, h('h2', null, h('a', { href: a.kind === 'clusters' ? clusterLink(a.name) : link(a.kind, a.ns, a.name) },
       a.ns ? h('span', { class: 'soft' }, told(a.ns), '/') : null, told(a.name))), h('span', { class: 'soft' }, noun[a.kind])),
     h('p', { class: 'why' }, told(a.message || a.reason)),
     h('div', { class: 'do' }, command(nextOf(a)), actionsFor(a, session)));

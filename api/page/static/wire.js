@@ -10,11 +10,13 @@ export const paths = {
   object: (kind, ns, name) => `${api}/namespaces/${enc(ns)}/${kind}/${enc(name)}`,
   part: (kind, ns, name, part) => `${api}/namespaces/${enc(ns)}/${kind}/${enc(name)}/${part}`,
   clusters: () => `${api}/clusters`,
+  parts: (cluster) => `${api}/clusters/${enc(cluster)}/advdeployments?limit=5000`,
   preview: (kind, ns) => `${api}/namespaces/${enc(ns)}/${kind}:preview`,
   unit: (ns, name, cluster) => `${api}/namespaces/${enc(ns)}/appsets/${enc(name)}/instances?cluster=${enc(cluster)}&limit=5000`,
 };
 
 export const link = (kind, ns, name) => `#/${kind}/${enc(ns)}/${enc(name)}`;
+export const clusterLink = (name) => `#/clusters/${enc(name)}`;
 
 // summary of an object, of a list or by itself.
 export function summary(kind, o) {
