@@ -52,7 +52,7 @@ func isTrouble(s tappv1.InstanceStatus) bool {
 func remembersSame(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
 	stored := &t.Status
 	if stored.ScaleLabelSelector != next.ScaleLabelSelector || stored.CurrentRevision != next.CurrentRevision ||
-		!maps.Equal(stored.Nodes, next.Nodes) || !maps.Equal(stored.Failures, next.Failures) || !remembersInstances(t, next) {
+		!maps.Equal(stored.Nodes, next.Nodes) || !remembersInstances(t, next) {
 		return false
 	}
 	was, is := meta.FindStatusCondition(stored.Conditions, tappv1.ConditionForceDeleted), meta.FindStatusCondition(next.Conditions, tappv1.ConditionForceDeleted)
@@ -60,8 +60,8 @@ func remembersSame(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
 }
 
 // remembersInstances says whether a status is as the stored one in what it tells of
-// instances that have no pod: how they ended and, if there can be any, whose claims
-// are left.
+// instances that have no pod: how they ended, how often they failed and, if there can be
+// any, whose claims are left.
 func remembersInstances(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
 	stored := t.Status.Statuses
 	whatever := func(_, _ tappv1.InstanceStatus) bool { return true }
@@ -74,8 +74,8 @@ func remembersInstances(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
 		}
 	}
 	for id, is := range next.Statuses {
-		if (isEnd(is) || isTrouble(is)) && stored[id] != is {
-			return false
+		if n := next.Failures[id]; (isEnd(is) || isTrouble(is)) && stored[id] != is || n != 0 && n != t.Status.Failures[id] {
+			return false // failures that are dropped, a pod tells of
 		}
 	}
 	return true

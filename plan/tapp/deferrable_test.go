@@ -41,6 +41,9 @@ func TestIsPassing(t *testing.T) {
 		"without a selector":  {tappv1.TAppSpec{}, false},
 		"with claims, though": {tappv1.TAppSpec{Selector: &metav1.LabelSelector{}, VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{}}}, false},
 	}
+	failed := func(id string, n int32) change {
+		return func(s *tappv1.TAppStatus) { s.Failures = map[string]int32{id: n} }
+	}
 	for name, c := range map[string]struct {
 		stored, next change
 		want         bool // but where instances come or go and may have claims
@@ -77,6 +80,9 @@ func TestIsPassing(t *testing.T) {
 		"an end":                     {none, instance("0", tappv1.InstanceSucc), false},
 		"a failed end":               {none, instance("0", tappv1.InstanceFailed), false},
 		"an end that is none":        {instance("0", tappv1.InstanceFailed), instance("0", tappv1.InstancePending), false},
+		"a failure":                  {failed("0", 1), failed("0", 2), false},
+		"a failure that was told":    {failed("0", 2), failed("0", 2), true},
+		"a failure that a pod tells": {failed("0", 2), none, true},
 		"a lost node":                {none, is(tappv1.ConditionForceDeleted, metav1.ConditionTrue, "a"), false},
 		"another lost node":          {is(tappv1.ConditionForceDeleted, metav1.ConditionTrue, "a"), is(tappv1.ConditionForceDeleted, metav1.ConditionTrue, "a; b"), false},
 		"a lost node that was told":  {is(tappv1.ConditionForceDeleted, metav1.ConditionTrue, "a"), is(tappv1.ConditionForceDeleted, metav1.ConditionTrue, "a"), true},

@@ -124,6 +124,7 @@ func (s *spec) replace(c *clock, claims *claims, i *instance) {
 		}
 		if left := delayAfter(failures) - c.now.Sub(end); left > 0 {
 			c.waitFor(left)
+			i.failures = failures + 1
 			i.wait("Backoff", n.text+"; the next one follows "+delayAfter(failures).String()+" after its end")
 			return
 		}
@@ -137,6 +138,7 @@ func (s *spec) replace(c *clock, claims *claims, i *instance) {
 		s.deleteCounted(c, i, failures, Action{Reason: n.reason, Why: n.text})
 		return
 	}
+	i.failures = failures // the creation of the next one may fail
 	if s.nodeUnrecorded(c, i) {
 		return
 	}
@@ -155,7 +157,7 @@ func (s *spec) replace(c *clock, claims *claims, i *instance) {
 // deleteCounted deletes a pod that ended and that the next one cannot follow at once.
 // Between the two only the stored status knows how often the instance failed.
 func (s *spec) deleteCounted(c *clock, i *instance, failures int, a Action) {
-	i.failures = failures
+	i.failures, i.counted = failures, true
 	if int(s.tapp.Status.Failures[i.name]) != failures {
 		c.waitFor(recordDelay)
 		i.wait("FailuresUnrecorded", "its pod ended, and goes when the status has how often the instance failed")

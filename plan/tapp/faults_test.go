@@ -220,6 +220,32 @@ func TestFault13_Backoff(t *testing.T) {
 	}
 }
 
+// The next pod follows one that ended after that was deleted, and its creation may fail:
+// how often the instance failed in a row is in the status by then, and goes from there
+// when a pod tells of it.
+func TestFailuresOutliveTheirPod(t *testing.T) {
+	in := story(2, podStory{IDs: "0", Phase: corev1.PodFailed, Age: "1m", Ended: "4s", Failures: 2}, podStory{IDs: "1"}).input(t)
+	p := Compute(in)
+	wantOps(t, p) // it waits
+	in.TApp.Status, in.Now = p.Status, now.Add(p.Wait)
+	p = Compute(in)
+	wantOps(t, p, "Replace 0")
+	next := p.Actions[0].Pod
+	in.TApp.Status, in.Pods = p.Status, in.Pods[1:]
+	for range 2 { // the creation fails, and again
+		p = Compute(in)
+		wantOps(t, p, "Create 0")
+		if got := p.Actions[0].Pod.Annotations[tappv1.AnnotationFailures]; got != "3" {
+			t.Errorf("the pod that is created tells of %q failures", got)
+		}
+		in.TApp.Status = p.Status
+	}
+	in.Pods = append(in.Pods, next)
+	if p = Compute(in); len(p.Status.Failures) > 0 {
+		t.Errorf("there is the next pod, and the status tells of failures %v", p.Status.Failures)
+	}
+}
+
 // The input is the cache's: it is not changed by a plan (the race detector sees
 // that here), nor by changes of what a plan gives.
 func TestFault15_InputIsNotChanged(t *testing.T) {

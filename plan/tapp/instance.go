@@ -54,6 +54,7 @@ type instance struct {
 
 	// failures in a row, to be kept while there is no pod that tells of them.
 	failures int
+	counted  bool // its pod goes only when the status has its failures
 
 	actions []Action
 	status  tappv1.InstanceStatus

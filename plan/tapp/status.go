@@ -162,34 +162,36 @@ func (m *summary) nodes() map[string]string {
 	return out
 }
 
-// failures in a row of the instances whose last pod ended, and is or was deleted before
-// the next one could be created. After that the pod itself tells of them.
+// failures in a row of the instances whose last pod ended and is to be followed, or was
+// deleted before the next one could be created. After that the pod itself tells of them.
 //
-// Those of maxFailures instances are kept at a time, so that they take little of the
-// status. Others follow when these have their next pod.
+// Those of maxFailures instances are kept at a time, counted ones first, so that they take
+// little of the status. Others follow when these have their next pod.
 func (m *summary) failures() map[string]int32 {
 	const maxFailures = 1000
-	var out map[string]int32
-	keep := func(i *instance, failures int) {
-		if failures == 0 || len(out) == maxFailures {
-			return
-		}
-		if out == nil {
-			out = map[string]int32{}
-		}
-		out[i.name] = int32(failures)
-	}
+	var stored, counted, others []*instance
 	for _, i := range m.instances {
-		switch told := int(m.tapp.Status.Failures[i.name]); {
-		case told == 0:
-		case i.desired() && (i.state == terminating || i.state == missing):
-			keep(i, told)
-		case i.failures == told:
-			keep(i, told)
+		told := int(m.tapp.Status.Failures[i.name])
+		if i.desired() && (i.state == terminating || i.state == missing) {
+			i.failures, i.counted = told, true
+		}
+		switch {
+		case i.failures == 0:
+		case i.counted && i.failures == told:
+			stored = append(stored, i)
+		case i.counted:
+			counted = append(counted, i)
+		default:
+			others = append(others, i)
 		}
 	}
-	for _, i := range m.instances {
-		keep(i, i.failures)
+	all := slices.Concat(stored, counted, others)
+	if len(all) == 0 {
+		return nil
+	}
+	out := map[string]int32{}
+	for _, i := range all[:min(len(all), maxFailures)] {
+		out[i.name] = int32(i.failures)
 	}
 	return out
 }

@@ -116,8 +116,8 @@ type TAppStatus struct {
 	Nodes map[string]string `json:"nodes,omitempty"`
 
 	// failures is how many pods of an instance failed in a row: instance id to number.
-	// It has those whose last pod is being deleted, or is gone, before the next one can
-	// be created; the delay of that one grows with it. Pods that exist tell themselves.
+	// It has those whose last pod ended, is being deleted or is gone, until there is the
+	// next one, whose delay grows with it. Pods that run tell themselves.
 	// +mapType=atomic
 	// +optional
 	Failures map[string]int32 `json:"failures,omitempty"`
