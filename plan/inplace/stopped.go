@@ -21,7 +21,7 @@ import (
 // | ended | it is not in the record, or it was started for the update | no |
 // | | it is the recorded one, or none has been seen since | yes |
 // | | it is the recorded one, and the update was taken back to its image | while the gate is closed, and when it ended within the time that a kubelet takes to act: it may have acted on the image in between |
-// | | it may be either (see restart) | while the gate is closed |
+// | | it may be either (see restart) | the same: a pod without a gate has only the time |
 //
 // A container that came to its end in the moment of the update cannot be told from one
 // that was killed, and counts as stopped: it runs again.
@@ -48,10 +48,12 @@ func (c container) stoppedBy(last LastContainerStatus, state *State, pod *corev1
 	switch c.restart(last, state) {
 	case notStarted, notRestarted:
 		return true
-	case mayRestart:
-		return GateClosed(pod)
+	case restarted:
+		if !c.isTakenBack(last) {
+			return false
+		}
 	}
-	return c.isTakenBack(last) && (GateClosed(pod) || c.timeToAct(pod, state, c.status.State.Terminated.FinishedAt.Time) > 0)
+	return GateClosed(pod) || c.timeToAct(pod, state, c.status.State.Terminated.FinishedAt.Time) > 0
 }
 
 // isTakenBack says whether the container is the recorded one, and the spec, which names
