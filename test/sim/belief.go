@@ -67,6 +67,13 @@ func (w *world) attribute(r *request) {
 		w.join(r)
 		return
 	}
+	b := w.chain(r, app)
+	b.waiting++
+	r.belief = b
+}
+
+// chain of requests about a TApp that a request belongs to, or begins.
+func (w *world) chain(r *request, app string) *belief {
 	b := r.replica.beliefs[app]
 	if b == nil || b.waiting == 0 && !b.goesOn(w.steps, r.issued) && w.now().After(b.again) {
 		b = &belief{told: map[string]int64{}, at: r.issued, out: map[string]int64{}}
@@ -75,18 +82,32 @@ func (w *world) attribute(r *request) {
 		}
 		r.replica.beliefs[app] = b
 	}
-	b.waiting++
-	r.belief = b
+	return b
 }
 
-// join notes that a live list may be a part of any chain that is going on.
+// join notes that a live list may be a part of any chain that is going on. A node is read
+// for the sake of its pods, by a sync that has looked at its caches and has not written
+// yet, so that a chain may begin with that.
 func (w *world) join(r *request) {
 	for _, app := range appKeys() {
-		if b := r.replica.beliefs[app]; b != nil && r.Verb == "list" && (b.waiting > 0 || b.goesOn(w.steps, r.issued)) {
-			b.waiting++
-			r.joined = append(r.joined, b)
+		b := r.replica.beliefs[app]
+		switch {
+		case r.Verb == "get" && r.Resource == nodes && w.wereOn(r.Name, app):
+			b = w.chain(r, app)
+		case r.Verb != "list" || b == nil || b.waiting == 0 && !b.goesOn(w.steps, r.issued):
+			continue
 		}
+		b.waiting++
+		r.joined = append(r.joined, b)
 	}
+}
+
+// wereOn says whether pods of a TApp are on a node, or were.
+func (w *world) wereOn(node, app string) bool {
+	return slices.ContainsFunc(w.Tables[pods].History, func(c *change) bool {
+		of, _ := stem(c.Key())
+		return of == app && c.Object().(*corev1.Pod).Spec.NodeName == node
+	})
 }
 
 // postponed notes that a request was told to come again.

@@ -194,3 +194,48 @@ func TestRestBites(t *testing.T) {
 		})
 	}
 }
+
+// A sync reads nodes between a look at its caches and its writes: what the caches are told
+// meanwhile it does not know.
+func TestBeliefBeginsWithTheReadOfANode(t *testing.T) {
+	for name, c := range map[string]struct {
+		node string
+		want string
+	}{
+		"a node of the pod":  {node: "n1"},
+		"another node":       {node: "n2", want: "S5: the images of pod web-0 change before it is drained"},
+		"no node whatsoever": {want: "S5: the images of pod web-0 change before it is drained"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(t *tappv1.TApp) { t.Spec.UpdateStrategy.InPlaceUpdate.GracePeriodSeconds = 60 })
+			r.must(r.Update(tapps, "shop/web", "", r.as("user"), func(o object) error { o.(*tappv1.TApp).Spec.Template.Spec.Containers[0].Image = "demo:v2"; return nil }))
+			turn := func(conditions ...corev1.PodCondition) {
+				r.must(r.Update(pods, "shop/web-0", "status", r.as("kubelet"), func(o object) error {
+					o.(*corev1.Pod).Status.Conditions = conditions
+					return nil
+				}))
+			}
+			closed := corev1.PodCondition{Type: tappv1.GateInPlaceUpdate, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(r.now().Add(-time.Hour))}
+			turn(closed)
+			ca := &replica{name: "ca", world: r.world, told: map[string]int64{tapps: r.Version, pods: r.Version}, beliefs: map[string]*belief{}}
+			if c.node != "" {
+				read := &request{replica: ca, issued: r.began, Request: &apiserver.Request{Verb: "get", Resource: nodes, Name: c.node}}
+				r.attribute(read)
+				defer r.answered(read)
+			}
+			turn(closed, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(r.now())})
+			ca.told[pods] = r.Version
+			q := &request{replica: ca, issued: r.began, Request: &apiserver.Request{Verb: "patch", Resource: pods, Namespace: namespace, Name: "web-0",
+				Body: []byte(newImage), Media: string(types.StrategicMergePatchType)}}
+			r.attribute(q)
+			r.Serve(q.Request, 0, q.actor(r.now()))
+			got := ""
+			if r.failure != nil {
+				got = r.failure.Error()
+			}
+			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
