@@ -16,7 +16,7 @@ type describer = func(name, help string, labels ...string) *prometheus.Desc
 
 func newRolloutMetrics(desc describer) rolloutMetrics {
 	return rolloutMetrics{
-		state:   desc("tapp_appset_rollout_state", "1 for the state of the rollout of an AppSet: Installing, Returning, Staged, Waiting, Halted, RollingBack, RolledBack or Done.", "state"),
+		state:   desc("tapp_appset_rollout_state", "1 for the state of the rollout of an AppSet: Installing, Returning, Staged, Waiting, Halted, RollingBack, RolledBack, Done or Unknown.", "state"),
 		stage:   desc("tapp_appset_rollout_stage", "Number of the stage that the rollout of an AppSet is in, from 1 on; 0: in none."),
 		stages:  desc("tapp_appset_rollout_stages", "Stages of the rollout of an AppSet."),
 		done:    desc("tapp_appset_rollout_podsets_done", "PodSets of all stages of the rollout of an AppSet that are done."),

@@ -17,6 +17,9 @@ func (c *computation) store(d *rollout.Decision) {
 
 // prune revisions that nothing names, but for as many as are to be kept.
 func (c *computation) prune(d *rollout.Decision) {
+	if d.State == rollout.Unknown { // so is which of them are needed
+		return
+	}
 	ledger := &c.rolling.ledger
 	c.obsolete = append(c.obsolete, ledger.Obsolete(d.Record, c.app.Spec.RevisionHistoryLimit)...)
 }

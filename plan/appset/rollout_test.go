@@ -277,3 +277,36 @@ func TestUnseenInstallation(t *testing.T) {
 		})
 	}
 }
+
+// TestLostRecordUnseen: a hub that lost its record, and has not seen all clusters since it was
+// started anew, does not take a change under way for stable, nor for an installation.
+func TestLostRecordUnseen(t *testing.T) {
+	for name, unseen := range map[string][]string{"all": {"one", "two"}, "those that wait": {"two"}, "those in change": {"one"}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, colours, "one", "two").install()
+			w.edit(func(a *v1beta1.AppSet) {
+				a.Spec.UpdateStrategy.Stages, a.Spec.UpdateStrategy.UpgradeType = []v1beta1.Stage{{Name: "first", Clusters: []string{"one"}, Confirm: new(true)}}, ""
+			})
+			w.edit(image("nginx:2"))
+			w.settle().work().settle().runs("one", "canary=2 blue=2").runs("two", "canary=1 blue=1")
+			w.settle().says(v1beta1.PhaseWaitingForConfirm, "6/6/0 1/2", "")
+			w.revisions, w.wrote = []*appsv1.ControllerRevision{}, nil
+			parts := map[string]*v1beta1.AdvDeployment{}
+			for _, cluster := range unseen {
+				parts[cluster] = w.clusters[cluster].Part
+				w.silence(cluster, v1beta1.ClusterOffline)
+				w.clusters[cluster].Part = nil
+			}
+			w.settle().expect()
+			if r := w.app.Status.Rollout; r.State != "Unknown" || !strings.HasPrefix(r.Message, "no record tells what is stable") || w.app.Status.AggrStatus.Status != v1beta1.PhaseUnknown {
+				t.Errorf("%s: %+v", w.app.Status.AggrStatus.Status, r)
+			}
+			for cluster, part := range parts {
+				w.hear(cluster)
+				w.clusters[cluster].Part = part
+			}
+			w.settle().work().settle().runs("one", "canary=2 blue=2").runs("two", "canary=1 blue=1")
+			w.says(v1beta1.PhaseWaitingForConfirm, "6/6/0 1/2", "")
+		})
+	}
+}

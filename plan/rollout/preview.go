@@ -43,6 +43,10 @@ func Preview(in Input) Forecast {
 	out := Forecast{}
 	for n := range maxSteps * (len(in.Units) + 8) {
 		d := Compute(in)
+		if d.State == Unknown {
+			out.Blocked, out.End = d.Why, d
+			return out
+		}
 		if n == 0 {
 			out.ID, out.Begin = d.Record.ID, in.Record == nil || in.Record.ID != d.Record.ID
 		}

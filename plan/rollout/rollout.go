@@ -12,6 +12,8 @@
 //	RollingBack  it failed, and returns to the stable content
 //	RolledBack   it has returned; the spec still asks for what failed
 //	Done         all units have the content, but for those that were passed
+//	Unknown      no record says what is stable, and not all that may have it was seen: all
+//	             units stay as they are
 //
 // The budget is in budget.go, what a rollout remembers in record.go, its order in stages.go.
 package rollout
@@ -36,6 +38,7 @@ const (
 	RollingBack State = "RollingBack"
 	RolledBack  State = "RolledBack"
 	Done        State = "Done"
+	Unknown     State = "Unknown"
 )
 
 // Staging is the order and the gates, which a rollout keeps as they were when it began.
@@ -214,6 +217,9 @@ type Verdict struct {
 // Compute decides the next step. It never mutates its input; equal inputs give equal
 // decisions.
 func Compute(in Input) Decision {
+	if cluster := in.blind(); cluster != "" {
+		return in.unknown(cluster)
+	}
 	c := newComputation(in)
 	c.begin()
 	c.judge()

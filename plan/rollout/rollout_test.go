@@ -370,3 +370,22 @@ func TestUnseenBudget(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknown: without a record, nothing changes while a cluster that may have some of it is
+// not seen: what the others have may be in the midst of a change.
+func TestUnknown(t *testing.T) {
+	w := newWorld(t, Strategy{Staging: Staging{Order: colours, Confirm: true}}, "a/canary=1", "b/blue=2", "c/blue=1").install()
+	w.in.Record = nil
+	w.unit("b/blue").Sight = Sight{Unseen: true}
+	w.unit("c/blue").Sight = Sight{}
+	w.cluster("b").Fresh, w.cluster("b").Ready = false, false
+	w.ask("v2").settle().expect(Unknown)
+	const why = "no record tells what is stable, and cluster b, which may have some of it, was not seen yet"
+	d := w.compute()
+	if d.Why != why || d.Store || d.Stable || !d.Record.Equal(&Record{}) || d.Units[0].Content != "v1" || d.Units[1].Content != "" || d.Units[2].Content != "" {
+		t.Errorf("%+v", d)
+	}
+	if f := Preview(w.in); f.Blocked != why || len(f.Steps) > 0 || f.End.State != Unknown {
+		t.Errorf("%+v", f)
+	}
+}

@@ -86,6 +86,8 @@ var rollouts = []mutant{
 		"confirmation.Rollout == c.r.ID && confirmation", "confirmation"},
 	{"gates-as-of-now", "compute.go", "a gate is lowered in the middle of a rollout",
 		"stagesOf(&c.in.Strategy, &c.r.Staging,", "stagesOf(&c.in.Strategy, &c.in.Strategy.Staging,"},
+	{"blind-is-new", "unknown.go", "a rollout without a record begins before all clusters that may have some of it are seen",
+		"		if in.Units[i].Unseen {\n", "		if in.Units[i].Unseen && in.HasStable && !in.HasStable {\n"},
 	{"canary-as-it-was", "compute.go", "a gate opens though what is before it broke",
 		"	record.Passed = confirmed && well\n", "	record.Passed = confirmed\n"},
 	{"all-clusters-at-once", "assign.go", "all clusters of a stage change at once",

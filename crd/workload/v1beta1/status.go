@@ -240,8 +240,8 @@ type RolloutStatus struct {
 	// +optional
 	Stable string `json:"stable,omitempty"`
 
-	// state is Installing, Returning, Staged, Waiting, Halted, RollingBack, RolledBack or
-	// Done.
+	// state is Installing, Returning, Staged, Waiting, Halted, RollingBack, RolledBack, Done
+	// or Unknown.
 	// +optional
 	State string `json:"state,omitempty"`
 
