@@ -51,6 +51,9 @@ type Limits struct {
 	// Write is how long a reader may take for what is sent to it at a time, and Request how
 	// long an answer may take that is no stream.
 	Write, Request time.Duration
+	// Pulse is how often the API server is asked for a sign while something is watched, and how
+	// long it may take to answer.
+	Pulse time.Duration
 	// Linger is how long what is watched stays in memory after the last one looked.
 	Linger time.Duration
 }
@@ -74,6 +77,7 @@ func (l *Limits) setDefaults() {
 	last(&l.Keep, time.Minute)
 	last(&l.Write, 10*time.Second)
 	last(&l.Request, 30*time.Second)
+	last(&l.Pulse, 5*time.Second)
 	last(&l.Linger, 15*time.Second)
 }
 
@@ -109,7 +113,8 @@ func New(ctx context.Context, o Options) (*API, error) {
 		return nil, err
 	}
 	ctx, a.end = context.WithCancel(ctx)
-	a.feeds = &feeds{ctx: ctx, linger: o.Limits.Linger, make: a.source, all: map[feedKey]*feed{}}
+	a.feeds = &feeds{ctx: ctx, linger: o.Limits.Linger, make: a.source, all: map[feedKey]*feed{}, pulse: pulse{ask: a.clients.version, every: o.Limits.Pulse}}
+	a.feeds.run.Go(a.feeds.feelPulse)
 	a.topics = &topics{feeds: a.feeds, linger: o.Limits.Linger, all: map[string]*topic{}, turns: make(chan struct{}, computingAtOnce)}
 	a.streams = newStreams(o.Limits)
 	a.limits = newLimits(o.Limits)

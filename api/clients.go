@@ -58,6 +58,11 @@ func connect(config *rest.Config) (*clients, error) {
 	return c, nil
 }
 
+// version asks the API server for its own, which every caller may.
+func (c *clients) version(ctx context.Context) error {
+	return c.core.RESTClient().Get().AbsPath("/version").Do(ctx).Error()
+}
+
 // byStem indexes pods and claims by namespace and name without the instance id.
 const byStem = "stem"
 

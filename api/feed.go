@@ -66,6 +66,7 @@ type feeds struct {
 	ctx    context.Context //nolint:containedctx // feeds begin and end while it lasts
 	linger time.Duration
 	make   func(feedKey) (source, error)
+	pulse  pulse
 
 	mu  sync.Mutex
 	all map[feedKey]*feed
@@ -231,6 +232,17 @@ func (f *feed) tellAll() {
 	for t := range f.told {
 		t.wake()
 	}
+}
+
+// feelPulse of the API server until the feeds end.
+func (f *feeds) feelPulse() {
+	f.pulse.run(f.ctx, func() bool { return f.count() > 0 }, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for _, one := range f.all {
+			one.tellAll()
+		}
+	})
 }
 
 // count of the feeds in use.

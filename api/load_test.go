@@ -62,6 +62,8 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	tapps := r.URL.Path == "/apis/apps.tkestack.io/v1/namespaces/ns/tapps"
 	switch q := r.URL.Query(); {
+	case r.URL.Path == "/version":
+		_, _ = io.WriteString(w, "{}")
 	case q.Has("sendInitialEvents"): // as servers that do not stream lists
 		w.WriteHeader(http.StatusUnprocessableEntity)
 	case q.Has("watch"):

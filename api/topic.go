@@ -235,6 +235,10 @@ func (t *topic) trouble() (Health, error) {
 			return Health{Degraded: text, AsOf: &asOf}, apierrors.NewServiceUnavailable(text)
 		}
 	}
+	if answered, err := t.topics.feeds.pulse.trouble(); err != nil {
+		text := "the API server cannot be asked: " + wordsOf(err)
+		return Health{Degraded: text, AsOf: present(metav1.NewTime(answered))}, apierrors.NewServiceUnavailable(text)
+	}
 	return Health{}, nil
 }
 
