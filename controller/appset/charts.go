@@ -68,6 +68,9 @@ func (c *Controller) chartsOf(ctx context.Context, v *view) error {
 	if v.app == nil || v.app.DeletionTimestamp != nil {
 		return nil
 	}
+	if v.app.Annotations[v1beta1.AnnotationRestoring] != "" {
+		return c.relistCharts(ctx)
+	}
 	raw, places := plan.Charts(v.app)
 	if len(raw)+len(places) == 0 {
 		return nil
@@ -94,11 +97,26 @@ func (c *Controller) chartsOf(ctx context.Context, v *view) error {
 	return nil
 }
 
+// relistCharts reads anew which archives the hub has: a restore brought those of an AppSet
+// before the AppSet.
+func (c *Controller) relistCharts(ctx context.Context) error {
+	c.charts.mu.Lock()
+	defer c.charts.mu.Unlock()
+	if c.charts.places == nil { // nobody has asked yet
+		return nil
+	}
+	return c.readCharts(ctx)
+}
+
 // listCharts reads once which archives the hub has.
 func (c *Controller) listCharts(ctx context.Context) error {
 	if c.charts.places != nil {
 		return nil
 	}
+	return c.readCharts(ctx)
+}
+
+func (c *Controller) readCharts(ctx context.Context) error {
 	list, err := c.ChartHeads.List(ctx, metav1.ListOptions{LabelSelector: v1beta1.LabelChart})
 	if err != nil {
 		return fmt.Errorf("reading the archives of charts: %w", err)

@@ -170,6 +170,9 @@ type Event struct {
 // Compute decides the next step for one AdvDeployment. It never mutates its input; equal
 // inputs give equal plans.
 func Compute(in Input) Plan {
+	if in.AdvDeployment.Annotations[v1beta1.AnnotationRestoring] != "" && in.AdvDeployment.DeletionTimestamp == nil {
+		return Plan{Status: *in.AdvDeployment.Status.DeepCopy()}
+	}
 	d := in.AdvDeployment.DeepCopy()
 	v1beta1.DefaultAdvDeployment(d)
 	c := &computation{in: in, d: d, children: map[Child]*unstructured.Unstructured{}}

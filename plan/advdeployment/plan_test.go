@@ -170,6 +170,20 @@ func TestAdoption(t *testing.T) {
 	w.expect("owner", w.children[webTApp].GetOwnerReferences()[0].UID, w.d.UID)
 }
 
+// TestRestoring: nothing is done for an AdvDeployment of which a restore brings its history
+// yet. Then what it left behind is its own again.
+func TestRestoring(t *testing.T) {
+	w := newWorld(t, spec("tapp", "", web))
+	w.run()
+	w.children[webTApp].SetOwnerReferences(nil)
+	w.d.UID, w.d.Annotations = "another", map[string]string{v1beta1.AnnotationRestoring: "true"}
+	before := w.d.Status
+	w.expect("restoring", w.step(), []string(nil))
+	w.expect("status", w.d.Status, before)
+	w.d.Annotations = nil
+	w.expect("adopted", w.step(), []string{`Adopt TApp "web"`})
+}
+
 // TestLeftOver: a podSet that is taken out goes when all others are done.
 func TestLeftOver(t *testing.T) {
 	w := newWorld(t, spec("tapp", "", web, "{name: old, replicas: 3}"))

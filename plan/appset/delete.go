@@ -81,13 +81,13 @@ func (c *computation) bury(s *site) {
 
 // buried says whether there is a tombstone of this AppSet's part in a cluster.
 func (c *computation) buried(s *site) bool {
-	return slices.ContainsFunc(c.in.Tombstones, func(t Tombstone) bool { return t.UID == c.app.UID && t.Cluster == s.Name })
+	return slices.ContainsFunc(c.in.Tombstones, func(t Tombstone) bool { return c.isSelf(t.UID) && t.Cluster == s.Name })
 }
 
 // tombstoneOf a part of an earlier AppSet; nil: there is none.
 func (c *computation) tombstoneOf(s *site) *Tombstone {
 	for i := range c.in.Tombstones {
-		if t := &c.in.Tombstones[i]; t.matches(&s.Cluster) && uidOf(s.Part) == t.UID && t.UID != c.app.UID {
+		if t := &c.in.Tombstones[i]; t.matches(&s.Cluster) && uidOf(s.Part) == t.UID && !c.isSelf(t.UID) {
 			return t
 		}
 	}
@@ -105,7 +105,7 @@ func (c *computation) returned() {
 		listed := c.find(a.Cluster)
 		switch {
 		case a.Op == Delete && slices.ContainsFunc(c.actions, func(b Action) bool { return b.Op == Delete && b.Cluster == a.Cluster }):
-		case a.Op == Delete && listed != nil && listed.spec != nil && uidOf(listed.Part) == c.app.UID && !c.deleting(): // it is wanted again
+		case a.Op == Delete && listed != nil && listed.spec != nil && c.isSelf(uidOf(listed.Part)) && !c.deleting(): // it is wanted again
 			c.actions = append(c.actions, Action{Op: Unbury, Cluster: a.Cluster, UID: a.UID, Tombstone: a.Tombstone, Why: "the AppSet names the cluster again"})
 		default:
 			c.actions = append(c.actions, a)

@@ -1,6 +1,7 @@
 package appset
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -18,22 +19,41 @@ func (c *computation) deleting() bool { return c.app.DeletionTimestamp != nil }
 // has: the hub was restored from a backup, and would roll the fleet back.
 func (c *computation) restored() bool {
 	accepted, _ := strconv.ParseInt(c.app.Annotations[v1beta1.AnnotationAcceptGeneration], 10, 64)
-	newest, where := max(c.app.Generation, accepted), ""
+	former, backedUp := restoredFrom(c.app)
+	newest, where, why := int64(0), "", ""
 	for _, s := range c.sites {
-		if !s.ours || types.UID(s.Part.Labels[v1beta1.LabelAppSetUID]) != c.app.UID {
+		if !s.ours || !c.isSelf(uidOf(s.Part)) {
 			continue
 		}
-		if generation, _ := strconv.ParseInt(s.Part.Annotations[v1beta1.AnnotationAppSetGeneration], 10, 64); generation > newest {
-			newest, where = generation, s.title
+		known, words := c.app.Generation, fmt.Sprintf("this AppSet is of generation %d: the hub seems to have been restored from a backup", c.app.Generation)
+		if uidOf(s.Part) == former {
+			known, words = backedUp, fmt.Sprintf("this AppSet was restored from a backup of generation %d", backedUp)
+		}
+		if generation, _ := strconv.ParseInt(s.Part.Annotations[v1beta1.AnnotationAppSetGeneration], 10, 64); generation > max(known, accepted, newest) {
+			newest, where, why = generation, s.title, words
 		}
 	}
 	if where == "" {
 		return false
 	}
 	c.frozen = true
-	c.stall(ReasonHubRestored, "cluster %s has the part of generation %d, and this AppSet is of generation %d: the hub seems to have been restored from a backup. Nothing is written. "+
-		"Bring the AppSet up to date, and then annotate it with %s=%d", where, newest, c.app.Generation, v1beta1.AnnotationAcceptGeneration, newest)
+	c.stall(ReasonHubRestored, "cluster %s has the part of generation %d, and %s. Nothing is written. "+
+		"Bring the AppSet up to date, and then annotate it with %s=%d", where, newest, why, v1beta1.AnnotationAcceptGeneration, newest)
 	return true
+}
+
+// restoredFrom is the UID that the AppSet had before it was restored from a backup, and its
+// generation then; empty: it was not.
+func restoredFrom(a *v1beta1.AppSet) (types.UID, int64) {
+	uid, number, _ := strings.Cut(a.Annotations[v1beta1.AnnotationRestoredFrom], "/")
+	generation, _ := strconv.ParseInt(number, 10, 64)
+	return types.UID(uid), generation
+}
+
+// isSelf says whether a UID is that of this AppSet, also before it was restored.
+func (c *computation) isSelf(uid types.UID) bool {
+	former, _ := restoredFrom(c.app)
+	return uid != "" && (uid == c.app.UID || uid == former)
 }
 
 // invalid says whether the spec cannot be carried out. What runs is left as it is.

@@ -200,6 +200,9 @@ const waitTaken = 5 * time.Second
 // Compute decides the next step for one AppSet. It never mutates its input; equal inputs
 // give equal plans.
 func Compute(in Input) Plan {
+	if in.AppSet.Annotations[v1beta1.AnnotationRestoring] != "" && in.AppSet.DeletionTimestamp == nil {
+		return Plan{Status: *in.AppSet.Status.DeepCopy()}
+	}
 	c := newComputation(in)
 	switch {
 	case c.deleting():

@@ -107,6 +107,17 @@ const (
 	AnnotationAcceptGeneration = GroupName + "/accept-generation"
 )
 
+// Backups of AppSets, and of AdvDeployments that no AppSet made.
+const (
+	// AnnotationRestoring is on an object that is being restored: nothing is done for it
+	// until the annotation is gone, since its history is not complete.
+	AnnotationRestoring = GroupName + "/restoring"
+	// AnnotationRestoredFrom is on an object that was restored: the UID that it had, a slash,
+	// and its generation when it was backed up. Parts in clusters that were written for a
+	// later generation are newer than the backup.
+	AnnotationRestoredFrom = GroupName + "/restored-from"
+)
+
 // Rollouts of an AppSet.
 const (
 	// AnnotationRetry is the id of a rollout that halted, and has it tried again. What
