@@ -91,6 +91,7 @@ func clusterOf(t *testing.T, text string) *fake.FakeDynamicClient {
 	t.Helper()
 	c := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		tapps: "TAppList", revisions: "ControllerRevisionList", claims: "PersistentVolumeClaimList", volumes: "PersistentVolumeList", spaces: "NamespaceList",
+		appSets: "AppSetList", advDeployments: "AdvDeploymentList", secrets: "SecretList", configMaps: "ConfigMapList",
 	}, parsed(t, text)...)
 	c.PrependReactor("create", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if u, ok := a.(clienttesting.CreateAction).GetObject().(*unstructured.Unstructured); ok {

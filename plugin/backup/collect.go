@@ -12,64 +12,117 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/crd/workload/v1beta1"
 )
 
 // pageSize of lists.
 const pageSize = 500
 
-// collect the TApps of a namespace, or the named ones of them, with what belongs to them.
-// Warnings tell what a restore from it could not bring back.
-func collect(ctx context.Context, c *Cluster, namespace string, names []string) (out []*unstructured.Unstructured, warnings []string, err error) {
-	found, err := c.list(ctx, tapps, namespace, "")
-	if err != nil {
-		return nil, nil, err
+// collection is a backup in the making.
+type collection struct {
+	*Cluster
+	namespace string
+	names     []string
+	// owners are the workloads by UID, and seen are the names of all that there are.
+	owners map[string]*unstructured.Unstructured
+	seen   map[string]bool
+	// isHub: there is the kind AppSet. taken are the UIDs of objects that are in it.
+	isHub bool
+	taken map[string]bool
+	out   []*unstructured.Unstructured
+	// warnings tell what a restore could not bring back.
+	warnings []string
+}
+
+func (c *collection) warn(format string, args ...any) {
+	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
+}
+
+// collect the workloads of a namespace, or the named ones of them, with what belongs to them.
+func (c *collection) collect(ctx context.Context) error {
+	c.owners, c.seen, c.taken = map[string]*unstructured.Unstructured{}, map[string]bool{}, map[string]bool{}
+	for _, of := range []schema.GroupVersionResource{tapps, advDeployments, appSets} {
+		if err := c.workloads(ctx, workloadOf(of)); err != nil {
+			return err
+		}
 	}
-	owners := map[string]*unstructured.Unstructured{}
-	for _, t := range found {
-		if len(names) > 0 && !slices.Contains(names, t.GetName()) {
+	for _, name := range c.names {
+		if !c.seen[name] {
+			return fmt.Errorf("there is no TApp, AppSet or AdvDeployment of its own %q in namespace %q", name, c.namespace)
+		}
+	}
+	return c.claims(ctx)
+}
+
+// workloads of a kind, with their revisions. A kind of the fleet need not be installed.
+func (c *collection) workloads(ctx context.Context, of *class) error {
+	found, err := c.list(ctx, of.resource, c.namespace, "")
+	switch {
+	case of.labelUID && apierrors.IsNotFound(err):
+		return nil
+	case of.labelUID && apierrors.IsForbidden(err):
+		c.warn("%s are left out: you may not list them", of.resource.Resource)
+		return nil
+	case err != nil:
+		return err
+	}
+	c.isHub = c.isHub || of.resource == appSets
+	some := false
+	for _, u := range found {
+		if of.resource == advDeployments && u.GetLabels()[v1beta1.LabelFleetID] != "" {
+			continue // the part of an AppSet, which its hub writes
+		}
+		c.seen[u.GetName()] = true
+		if len(c.names) > 0 && !slices.Contains(c.names, u.GetName()) {
 			continue
 		}
-		if t.GetDeletionTimestamp() != nil {
-			warnings = append(warnings, fmt.Sprintf("%s is being deleted, and left out", nameOf(t)))
+		if u.GetDeletionTimestamp() != nil {
+			c.warn("%s is being deleted, and left out", nameOf(u))
 			continue
 		}
-		owners[string(t.GetUID())] = t
-		out = append(out, stamp(t, ""))
+		some = true
+		c.owners[string(u.GetUID())] = u
+		c.out = append(c.out, stamp(u, ""))
 	}
-	for _, name := range names {
-		if !slices.ContainsFunc(found, func(t *unstructured.Unstructured) bool { return t.GetName() == name }) {
-			return nil, nil, fmt.Errorf("there is no TApp %q in namespace %q", name, namespace)
-		}
+	if !some {
+		return nil
 	}
-	history, err := c.list(ctx, revisions, namespace, tappv1.LabelTApp)
+	history, err := c.list(ctx, revisions, c.namespace, of.label)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	for _, r := range history {
-		if t := owners[controllerOf(r)]; t != nil {
-			out = append(out, stamp(r, t.GetName()))
+		if u := c.owners[controllerOf(r)]; u != nil {
+			c.out = append(c.out, stamp(r, ownerName(u)))
 		}
 	}
-	have, err := c.list(ctx, claims, namespace, tappv1.LabelInstanceID)
-	if err != nil {
-		return nil, nil, err
+	return nil
+}
+
+func (c *collection) claims(ctx context.Context) error {
+	instances := instancesOf(c.owners)
+	if len(c.owners) == 0 {
+		return nil
 	}
-	instances := instancesOf(owners)
+	have, err := c.list(ctx, claims, c.namespace, tappv1.LabelInstanceID)
+	if err != nil {
+		return err
+	}
 	for _, claim := range have {
-		t := owners[controllerOf(claim)]
-		if t == nil && !instances.have(claim) || claim.GetDeletionTimestamp() != nil {
+		u := c.owners[controllerOf(claim)]
+		if u == nil && !instances.have(claim) || claim.GetDeletionTimestamp() != nil {
 			continue
 		}
 		owner := ""
-		if t != nil {
-			owner = t.GetName()
+		if u != nil {
+			owner = ownerName(u)
 		}
-		out = append(out, stamp(claim, owner))
+		c.out = append(c.out, stamp(claim, owner))
 		if w := c.atRisk(ctx, claim); w != "" {
-			warnings = append(warnings, w)
+			c.warnings = append(c.warnings, w)
 		}
 	}
-	return out, warnings, nil
+	return nil
 }
 
 // instances are the beginnings of claims' names, by namespace.
@@ -78,6 +131,9 @@ type instances map[string]bool
 func instancesOf(owners map[string]*unstructured.Unstructured) instances {
 	out := instances{}
 	for _, t := range owners {
+		if t.GetKind() != tappv1.Kind {
+			continue
+		}
 		templates, _, _ := unstructured.NestedSlice(t.Object, "spec", "volumeClaimTemplates")
 		for _, template := range templates {
 			object, _ := template.(map[string]any)

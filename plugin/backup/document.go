@@ -8,13 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/crd/workload/v1beta1"
 )
 
 // Annotations of the documents, and of nothing in a cluster. UIDs and owners are here
@@ -23,6 +22,10 @@ import (
 const (
 	annotationUID   = "backup.tkestack.io/uid"
 	annotationOwner = "backup.tkestack.io/owner"
+	// Of AppSets and AdvDeployments, and of AppSets the UID of the hub: the id of its fleet,
+	// if it was given no other.
+	annotationGeneration = "backup.tkestack.io/generation"
+	annotationHub        = "backup.tkestack.io/hub-uid"
 )
 
 // The bounds of a file. An API server stores no object of more than 1.5 MiB.
@@ -31,47 +34,35 @@ const (
 	maxDocuments = 200_000
 )
 
-// kinds that a file has, in the order in which they are written and restored.
-var kinds = []struct {
-	kind     schema.GroupVersionKind
-	resource schema.GroupVersionResource
-}{
-	{schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}, claims},
-	{tappv1.GroupVersionKind(), tapps},
-	{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ControllerRevision"}, revisions},
-}
-
-// resourceOf an object, and its place in the order; false: a kind that no backup has.
-func resourceOf(u *unstructured.Unstructured) (resource schema.GroupVersionResource, order int, ok bool) {
-	for i, k := range kinds {
-		if u.GroupVersionKind() == k.kind {
-			return k.resource, i, true
-		}
-	}
-	return schema.GroupVersionResource{}, 0, false
-}
-
 // stamp makes a document of an object: without what the cluster made of it. owner is the
-// TApp that it belongs to, if it does by its owner reference.
+// workload that it belongs to, if it does by its owner reference.
 func stamp(u *unstructured.Unstructured, owner string) *unstructured.Unstructured {
 	out := u.DeepCopy()
 	notes := out.GetAnnotations()
 	if notes == nil {
 		notes = map[string]string{}
 	}
-	for _, of := range []string{tappv1.AnnotationRestoredFrom, tappv1.AnnotationRestoring,
-		"kubectl.kubernetes.io/last-applied-configuration", "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller", "volume.kubernetes.io/selected-node"} {
+	for _, of := range []string{tappv1.AnnotationRestoredFrom, tappv1.AnnotationRestoring, v1beta1.AnnotationRestoredFrom, v1beta1.AnnotationRestoring,
+		v1beta1.AnnotationAcceptGeneration, "kubectl.kubernetes.io/last-applied-configuration", "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller", "volume.kubernetes.io/selected-node"} {
 		delete(notes, of)
 	}
 	notes[annotationUID] = string(u.GetUID())
 	if owner != "" {
 		notes[annotationOwner] = owner
 	}
+	var finalizers []string
+	if of, _ := classOf(u); of != nil && of.labelUID {
+		notes[annotationGeneration] = generationOf(u)
+		if slices.Contains(u.GetFinalizers(), v1beta1.Finalizer) { // its clusters may have parts
+			finalizers = []string{v1beta1.Finalizer}
+		}
+	}
 	out.SetAnnotations(notes)
 	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
 		"managedFields", "ownerReferences", "finalizers"} {
 		unstructured.RemoveNestedField(out.Object, "metadata", field)
 	}
+	out.SetFinalizers(finalizers)
 	status := remembered(out)
 	delete(out.Object, "status")
 	if len(status) > 0 {
@@ -110,21 +101,12 @@ func encode(w io.Writer, documents []*unstructured.Unstructured) error {
 }
 
 func compare(a, b *unstructured.Unstructured) int {
-	_, x, _ := resourceOf(a)
-	_, y, _ := resourceOf(b)
+	_, x := classOf(a)
+	_, y := classOf(b)
 	if x != y {
 		return x - y
 	}
 	return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
-}
-
-// nameOf an object, as kubectl writes it, with its namespace.
-func nameOf(u *unstructured.Unstructured) string {
-	kind := strings.ToLower(u.GetKind())
-	if group := u.GroupVersionKind().Group; group != "" {
-		kind += "." + group
-	}
-	return kind + "/" + u.GetName() + " -n " + u.GetNamespace()
 }
 
 // decode reads a backup. Each document has to be one that backup wrote: what a restore
@@ -170,7 +152,8 @@ func decode(r io.Reader) ([]*unstructured.Unstructured, error) {
 }
 
 func judge(u *unstructured.Unstructured) error {
-	if _, _, ok := resourceOf(u); !ok {
+	of, _ := classOf(u)
+	if of == nil || of.step == stepData && u.GetAnnotations()[annotationUID] == "" {
 		return fmt.Errorf("%s %q of %q is nothing that kubectl tapp backup writes: use kubectl apply", u.GetKind(), u.GetName(), u.GetAPIVersion())
 	}
 	switch {
@@ -202,19 +185,12 @@ func bare(u *unstructured.Unstructured) *unstructured.Unstructured {
 	out := u.DeepCopy()
 	delete(out.Object, "status")
 	notes := out.GetAnnotations()
-	delete(notes, annotationUID)
-	delete(notes, annotationOwner)
+	for _, of := range []string{annotationUID, annotationOwner, annotationGeneration, annotationHub} {
+		delete(notes, of)
+	}
 	if len(notes) == 0 {
 		notes = nil
 	}
 	out.SetAnnotations(notes)
 	return out
-}
-
-// controllerOf is the UID of an object's controller, or empty.
-func controllerOf(u *unstructured.Unstructured) string {
-	if owner := metav1.GetControllerOf(u); owner != nil {
-		return string(owner.UID)
-	}
-	return ""
 }

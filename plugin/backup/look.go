@@ -11,18 +11,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/crd/workload/v1beta1"
 )
 
 // plan of a restore: what is to be done for each document.
 type plan struct {
 	items []*item
-	// tapps by namespace and name.
-	tapps map[string]*item
+	// workloads by namespace and ownerName.
+	workloads map[string]*item
 }
 
 // item is a document, and what the cluster has in its place.
 type item struct {
+	*class
 	document *unstructured.Unstructured
 	// live is what has the name in the cluster; nil: nothing.
 	live *unstructured.Unstructured
@@ -47,14 +48,13 @@ func (i *item) word() string {
 	return "unchanged"
 }
 
-// isHeld says whether a TApp is there that a restore has begun with.
+// isHeld says whether a workload is there that a restore has begun with.
 func (i *item) isHeld() bool {
-	return i.live != nil && i.live.GetAnnotations()[tappv1.AnnotationRestoring] != ""
+	return i.step == stepWorkloads && i.live != nil && i.live.GetAnnotations()[i.holding] != ""
 }
 
 func (i *item) uid() string   { return i.document.GetAnnotations()[annotationUID] }
 func (i *item) owner() string { return i.document.GetAnnotations()[annotationOwner] }
-func (i *item) isTApp() bool  { return i.document.GroupVersionKind() == tappv1.GroupVersionKind() }
 
 func (i *item) refuse(format string, args ...any) {
 	i.refusal = nameOf(i.document) + ": " + fmt.Sprintf(format, args...)
@@ -69,22 +69,23 @@ func (p *plan) refused() (out []string) {
 	return out
 }
 
-// tappOf is the TApp of the file that owns an object; nil: none does.
-func (p *plan) tappOf(i *item) *item {
+// workloadOf the file that owns an object; nil: none does.
+func (p *plan) workloadOf(i *item) *item {
 	if i.owner() == "" {
 		return nil
 	}
-	return p.tapps[i.document.GetNamespace()+"/"+i.owner()]
+	return p.workloads[i.document.GetNamespace()+"/"+i.owner()]
 }
 
 // look what is there, and judge what can be restored. Nothing is written.
 func look(ctx context.Context, c *Cluster, documents []*unstructured.Unstructured, newVolumes bool) (*plan, error) {
-	p := &plan{tapps: map[string]*item{}}
+	p := &plan{workloads: map[string]*item{}}
 	for _, u := range documents {
-		i := &item{document: u}
+		of, _ := classOf(u)
+		i := &item{class: of, document: u}
 		p.items = append(p.items, i)
-		if i.isTApp() {
-			p.tapps[u.GetNamespace()+"/"+u.GetName()] = i
+		if i.step == stepWorkloads {
+			p.workloads[u.GetNamespace()+"/"+ownerName(u)] = i
 		}
 	}
 	missing, err := c.missingNamespaces(ctx, documents)
@@ -133,8 +134,7 @@ func (c *Cluster) missingNamespaces(ctx context.Context, documents []*unstructur
 }
 
 func (p *plan) lookAt(ctx context.Context, c *Cluster, i *item, newVolumes bool) error {
-	resource, _, _ := resourceOf(i.document)
-	live, err := c.Objects.Resource(resource).Namespace(i.document.GetNamespace()).Get(ctx, i.document.GetName(), metav1.GetOptions{})
+	live, err := c.Objects.Resource(i.resource).Namespace(i.document.GetNamespace()).Get(ctx, i.document.GetName(), metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("looking for %s: %w", nameOf(i.document), err)
 	}
@@ -143,7 +143,7 @@ func (p *plan) lookAt(ctx context.Context, c *Cluster, i *item, newVolumes bool)
 		i.judgeLive()
 		return nil
 	}
-	if resource == claims {
+	if i.step == stepClaims {
 		return i.judgeVolume(ctx, c, newVolumes)
 	}
 	return nil
@@ -155,12 +155,16 @@ func (i *item) judgeLive() {
 	case i.live.GetDeletionTimestamp() != nil:
 		i.refuse("it is there, and being deleted; wait until it is gone")
 	case string(i.live.GetUID()) == i.uid(): // it was never lost
-	case i.isTApp():
-		if i.live.GetAnnotations()[tappv1.AnnotationRestoredFrom] != i.uid() {
+	case i.step == stepWorkloads:
+		if !i.isFrom(i.live, i.document) {
 			i.refuse("another one of this name is there, made at %s; delete or rename one of them", i.live.GetCreationTimestamp().UTC().Format("2006-01-02T15:04:05Z"))
 		}
-	case i.document.GetKind() == "ControllerRevision":
-		if !reflect.DeepEqual(normal(i.live.Object["data"]), normal(i.document.Object["data"])) {
+	case i.step == stepData:
+		if !i.isSame("data") {
+			i.refuse("one of this name is there with other content; delete it, or take it out of the file")
+		}
+	case i.step == stepRevisions:
+		if !i.isSame("data") || i.record(i.live) != i.record(i.document) {
 			i.refuse("a revision of this name is there with other content; delete one of them")
 		}
 	default:
@@ -170,6 +174,16 @@ func (i *item) judgeLive() {
 			i.refuse("a claim of this name is there with the volume %q, and this one had %q; delete the claim, or take it out of the file", have, want)
 		}
 	}
+}
+
+// isSame says whether a field of what is there is that of the document.
+func (i *item) isSame(field string) bool {
+	return reflect.DeepEqual(normal(i.live.Object[field]), normal(i.document.Object[field]))
+}
+
+// record of a rollout, of the revision that has it.
+func (i *item) record(u *unstructured.Unstructured) string {
+	return u.GetAnnotations()[v1beta1.AnnotationRecord]
 }
 
 // normal is a value as JSON brings it back: with numbers of one type.
@@ -218,12 +232,12 @@ func (i *item) judgeVolume(ctx context.Context, c *Cluster, newVolumes bool) err
 
 // judgeOwner refuses what somebody else owns, once all are looked at.
 func (p *plan) judgeOwner(i *item) {
-	if i.refusal != "" || i.isTApp() || i.owner() == "" {
+	if i.refusal != "" || i.owner() == "" {
 		return
 	}
-	of := p.tappOf(i)
+	of := p.workloadOf(i)
 	if of == nil {
-		i.refuse("its TApp %q is not in the file", i.owner())
+		i.refuse("its owner %q is not in the file", i.owner())
 		return
 	}
 	if i.live == nil {

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // restore are the flags of the command `restore`.
@@ -17,6 +19,8 @@ type restore struct {
 	file       string
 	dryRun     string
 	newVolumes bool
+	// registrations of clusters are restored, too.
+	registrations bool
 }
 
 const (
@@ -32,14 +36,15 @@ func NewRestore(o Options) *cobra.Command {
 	r := &restore{Options: o}
 	c := &cobra.Command{
 		Use:   "restore -f FILE",
-		Short: "Bring back TApps from a backup",
-		Long: `Bring back TApps, their history and their claims from what "kubectl tapp backup" wrote.
+		Short: "Bring back TApps, AppSets and AdvDeployments from a backup",
+		Long: `Bring back TApps, AppSets, AdvDeployments, their history and the claims of TApps from what "kubectl tapp backup" wrote.
 
 What is lost is made again: claims with the volumes that they had, which are taken from nobody; TApps with the ids that ended and the nodes that
-instances are tied to; revisions with the new TApp as their owner. What is there already, and is the same, stays. If anything is there that is
+instances are tied to; revisions with the new object as their owner. What is there already, and is the same, stays. If anything is there that is
 not the same, all of it is told, and nothing is written. A restore that was interrupted is finished by another one.
 
-No instance starts before all of its TApp is back. The controller may run meanwhile.`,
+No instance starts before all of its TApp is back, and nothing is written to a cluster before all of an AppSet is. Then its parts there are taken
+over as they are; those that are newer than the backup stay until a human has looked. The controllers may run meanwhile.`,
 		Example: "  kubectl create namespace shop\n  kubectl tapp restore -f shop.yaml --dry-run\n  kubectl tapp restore -f shop.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -55,6 +60,7 @@ No instance starts before all of its TApp is back. The controller may run meanwh
 	c.Flags().StringVarP(&r.file, "filename", "f", "", "File of the backup; - is the standard input")
 	c.Flags().StringVar(&r.dryRun, "dry-run", dryRunNone, "none, client (what is missing is told, and nothing is sent) or server (the server checks what would be made)")
 	c.Flags().Lookup("dry-run").NoOptDefVal = dryRunClient
+	c.Flags().BoolVar(&r.registrations, flagRegistrations, true, "Restore the registrations of clusters, where the file has them")
 	c.Flags().BoolVar(&r.newVolumes, "new-volumes", false, "Claims whose volumes are gone get new ones, which are empty")
 	return c
 }
@@ -73,8 +79,14 @@ func (r *restore) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the backup: %w", err)
 	}
+	if !r.registrations {
+		documents = slices.DeleteFunc(documents, isRegistration)
+	}
 	cluster, err := r.Connect()
 	if err != nil {
+		return err
+	}
+	if err := r.compareHub(ctx, cluster, documents); err != nil {
 		return err
 	}
 	p, err := look(ctx, cluster, documents, r.newVolumes)
@@ -102,6 +114,25 @@ func (r *restore) run(ctx context.Context) error {
 		w.dryRun = []string{metav1.DryRunAll}
 	}
 	return w.write(ctx, p)
+}
+
+// compareHub warns where AppSets come to another hub: their parts are marked with the former.
+func (r *restore) compareHub(ctx context.Context, c *Cluster, documents []*unstructured.Unstructured) error {
+	for _, u := range documents {
+		was := u.GetAnnotations()[annotationHub]
+		if was == "" {
+			continue
+		}
+		now, err := c.uid(ctx)
+		if err != nil {
+			return fmt.Errorf("asking which cluster this is: %w", err)
+		}
+		if now != "" && now != was {
+			_, _ = fmt.Fprintf(r.Streams.ErrOut, "Warning: the AppSets are from another hub, with the UID %s. TApp takes their parts over if the chart's value fleet.id is what it was there; that UID, if it was empty\n", r.Clean(was))
+		}
+		return nil
+	}
+	return nil
 }
 
 // report what was done to an object, as kubectl does.

@@ -12,17 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
 // writer carries a plan out. The order is that in which an interruption does no harm:
 //
+//	data        registrations, tombstones, and the archives of charts
 //	claims      with their volumes, without an owner
-//	TApps       held: the controller leaves them alone (tappv1.AnnotationRestoring)
-//	revisions   and claims get the new TApp as their owner
+//	workloads   held: their controllers leave them alone (tappv1.AnnotationRestoring)
+//	revisions   and claims get the new workload as their owner
 //	status      of TApps, what cannot be observed anew
-//	TApps       let go
+//	workloads   let go
 type writer struct {
 	cluster *Cluster
 	dryRun  []string
@@ -38,10 +37,11 @@ func (w *writer) write(ctx context.Context, p *plan) error {
 		wants func(*item) bool
 		do    func(context.Context, *plan, *item) error
 	}{
-		{func(i *item) bool { return !i.isTApp() && i.document.GetKind() != "ControllerRevision" }, w.bringClaim},
-		{(*item).isTApp, w.bringTApp},
-		{func(i *item) bool { return i.document.GetKind() == "ControllerRevision" }, w.bringRevision},
-		{func(i *item) bool { return !i.isTApp() && i.owner() != "" }, w.own},
+		{in(stepData), w.bringData},
+		{in(stepClaims), w.bringClaim},
+		{in(stepWorkloads), w.bringWorkload},
+		{in(stepRevisions), w.bringRevision},
+		{func(i *item) bool { return i.owner() != "" }, w.own},
 		{(*item).isHeld, w.release},
 	}
 	for _, step := range steps {
@@ -62,8 +62,11 @@ func (w *writer) write(ctx context.Context, p *plan) error {
 	return nil
 }
 
-func (w *writer) of(i *item, resource schema.GroupVersionResource) writes {
-	return writes{w, resource, i.document.GetNamespace()}
+// in says which documents are made in a step.
+func in(s step) func(*item) bool { return func(i *item) bool { return i.step == s } }
+
+func (w *writer) of(i *item) writes {
+	return writes{w, i.resource, i.document.GetNamespace()}
 }
 
 // writes to a resource in a namespace.
@@ -116,11 +119,18 @@ func (w *writer) bringClaim(ctx context.Context, _ *plan, i *item) (err error) {
 	if i.empty {
 		unstructured.RemoveNestedField(made.Object, "spec", "volumeName")
 	}
-	i.live, err = w.of(i, claims).create(ctx, made)
+	i.live, err = w.of(i).create(ctx, made)
 	return err
 }
 
-func (w *writer) bringTApp(ctx context.Context, _ *plan, i *item) (err error) {
+func (w *writer) bringData(ctx context.Context, _ *plan, i *item) (err error) {
+	if i.live == nil {
+		i.live, err = w.of(i).create(ctx, bare(i.document))
+	}
+	return err
+}
+
+func (w *writer) bringWorkload(ctx context.Context, _ *plan, i *item) (err error) {
 	if i.live != nil {
 		return nil
 	}
@@ -129,9 +139,9 @@ func (w *writer) bringTApp(ctx context.Context, _ *plan, i *item) (err error) {
 	if notes == nil {
 		notes = map[string]string{}
 	}
-	notes[tappv1.AnnotationRestoredFrom], notes[tappv1.AnnotationRestoring] = i.uid(), "true"
+	notes[i.from], notes[i.holding] = i.origin(i.document), "true"
 	made.SetAnnotations(notes)
-	i.live, err = w.of(i, tapps).create(ctx, made)
+	i.live, err = w.of(i).create(ctx, made)
 	return err
 }
 
@@ -140,39 +150,50 @@ func (w *writer) bringRevision(ctx context.Context, p *plan, i *item) error {
 		return nil
 	}
 	made := bare(i.document)
-	made.SetOwnerReferences(ownerOf(p.tappOf(i)))
-	live, err := w.of(i, revisions).create(ctx, made)
+	if of := p.workloadOf(i); of != nil {
+		made.SetOwnerReferences(ownerOf(of))
+		if labels := made.GetLabels(); of.labelUID {
+			labels[of.label] = string(of.live.GetUID())
+			made.SetLabels(labels)
+		}
+	}
+	live, err := w.of(i).create(ctx, made)
 	i.live = live
 	return err
 }
 
 func ownerOf(of *item) []metav1.OwnerReference {
-	return []metav1.OwnerReference{*metav1.NewControllerRef(of.live, tappv1.GroupVersionKind())}
+	owner := *metav1.NewControllerRef(of.live, of.kind)
+	if of.labelUID { // as their controllers write it
+		owner.BlockOwnerDeletion = nil
+	}
+	return []metav1.OwnerReference{owner}
 }
 
-// own makes the TApp the controller of what is there, if nothing else is.
+// own makes the workload the controller of what is there, if nothing else is.
 func (w *writer) own(ctx context.Context, p *plan, i *item) error {
-	of := p.tappOf(i)
+	of := p.workloadOf(i)
 	if controllerOf(i.live) == string(of.live.GetUID()) {
 		return nil
 	}
 	if len(w.dryRun) > 0 {
 		return nil // neither of them need be there
 	}
-	resource, _, _ := resourceOf(i.document)
 	for {
 		// A claim that was just made is written by what binds it. The resourceVersion notices
 		// that, and who else became its controller.
-		live, err := w.of(i, resource).patch(ctx, i.live, map[string]any{
-			"metadata": map[string]any{"uid": i.live.GetUID(), "resourceVersion": i.live.GetResourceVersion(), "ownerReferences": ownerOf(of)},
-		})
+		metadata := map[string]any{"uid": i.live.GetUID(), "resourceVersion": i.live.GetResourceVersion(), "ownerReferences": ownerOf(of)}
+		if of.labelUID {
+			metadata["labels"] = map[string]any{of.label: of.live.GetUID()}
+		}
+		live, err := w.of(i).patch(ctx, i.live, map[string]any{"metadata": metadata})
 		if !apierrors.IsConflict(err) {
 			if err == nil {
 				i.live = live
 			}
 			return err
 		}
-		if i.live, err = w.cluster.Objects.Resource(resource).Namespace(i.document.GetNamespace()).Get(ctx, i.document.GetName(), metav1.GetOptions{}); err != nil {
+		if i.live, err = w.cluster.Objects.Resource(i.resource).Namespace(i.document.GetNamespace()).Get(ctx, i.document.GetName(), metav1.GetOptions{}); err != nil {
 			return fmt.Errorf("restoring %s: %w", nameOf(i.document), err)
 		}
 		if p.judgeOwner(i); i.refusal != "" {
@@ -181,8 +202,8 @@ func (w *writer) own(ctx context.Context, p *plan, i *item) error {
 	}
 }
 
-// release restores the status of a TApp, and then lets the controller work on it. The
-// controller sees both or none: they are versions of one object.
+// release restores the status of a TApp, and then lets the controller work on it, as on any
+// workload. The controller sees both or none: they are versions of one object.
 func (w *writer) release(ctx context.Context, _ *plan, i *item) error {
 	if len(w.dryRun) > 0 {
 		return nil
@@ -191,12 +212,12 @@ func (w *writer) release(ctx context.Context, _ *plan, i *item) error {
 		for _, required := range []string{"replicas", "readyReplicas", "availableReplicas", "updatedReplicas"} {
 			status[required] = 0
 		}
-		if _, err := w.of(i, tapps).patch(ctx, i.live, map[string]any{"metadata": map[string]any{"uid": i.live.GetUID()}, "status": status}, "status"); err != nil {
+		if _, err := w.of(i).patch(ctx, i.live, map[string]any{"metadata": map[string]any{"uid": i.live.GetUID()}, "status": status}, "status"); err != nil {
 			return err
 		}
 	}
-	live, err := w.of(i, tapps).patch(ctx, i.live, map[string]any{
-		"metadata": map[string]any{"uid": i.live.GetUID(), "annotations": map[string]any{tappv1.AnnotationRestoring: nil}},
+	live, err := w.of(i).patch(ctx, i.live, map[string]any{
+		"metadata": map[string]any{"uid": i.live.GetUID(), "annotations": map[string]any{i.holding: nil}},
 	})
 	if err == nil {
 		i.live = live
