@@ -66,44 +66,96 @@ func TestRestoredMember(t *testing.T) {
 
 // TestRestoredHub: the hub is lost, and comes back from a snapshot that is one rollout old.
 // It writes nothing, and says so; what it does not know of stays, and is listed. Brought up
-// to date by who knows it, it goes on, and no instance is touched in all of this.
+// to date by who knows it, and by a backup that is newer than the snapshot, it goes on where
+// it was. What changed after the backup waits until a human has looked. No instance is
+// touched in all of this.
 func TestRestoredHub(t *testing.T) {
 	r, hub := installed(t, newSecond(t), "v1")
 	r.backUp(r.hub)
 	r.apply("v2", 2)
-	hub.KubectlWith(app("later", "InPlaceSet", "v1", 2, r.names()...), "apply", "--filename", "-")
+	const gates = "upgradeType: canary|blue|green, needWaitingForConfirm: true, maxConcurrentClusters: 2"
+	newer := func(version string) string { return app("newer", "InPlaceSet", version, 1, r.names()...) }
+	hub.KubectlWith(walked("nginx:v1", gates), "apply", "--filename", "-")
+	hub.KubectlWith(newer("v1"), "apply", "--filename", "-")
 	r.running(3, "v2")
-	r.shows(r.hub, "Running 6 6 v1", "get", "as", "later", columns)
-	instances := func() string { return r.instances("shop") + r.instances("later") }
+	r.shows(r.hub, "Running 10 10 v1", "get", "as", "walk", columns)
+	r.shows(r.hub, "Running 4 4 v1", "get", "as", "newer", columns)
+	hub.KubectlWith(walked("nginx:v2", gates), "apply", "--filename", "-")
+	r.shows(r.hub, "WaitingForConfirm 10 10 v1/v2", "get", "as", "walk", columns)
+	waiting := strings.Fields(hub.Kubectl("get", "as", "walk", gate)) // id, stage, token
+	file := filepath.Join(t.TempDir(), "all.yaml")
+	command := func(args ...string) string {
+		t.Helper()
+		out, err := r.hub.Command(t.Context(), "", "kubectl-tapp", args...)
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return out
+	}
+	if got, want := command("backup", "--all-namespaces", "--filename", file), "Warning: the backup has the credentials of 2 clusters: keep it as you keep them\n"; got != want {
+		t.Errorf("backup says\n%s\nwant %s", got, want)
+	}
+	hub.KubectlWith(newer("v2"), "apply", "--filename", "-")
+	r.shows(r.hub, "Running 4 4 v2", "get", "as", "newer", columns)
+	instances := func() string { return r.instances("shop") + r.instances("walk") + r.instances("newer") }
 	before := instances()
 	logs := map[*site]*audit.Log{}
 	for _, m := range r.members {
 		logs[m] = r.on(m).FollowAudit()
+	}
+	rests := func() {
+		t.Helper()
+		for m, log := range logs {
+			for _, wrote := range r.carried(m, log) {
+				if wrote.Resource != "leases" {
+					t.Errorf("to %s it wrote %v", m.name, wrote)
+				}
+			}
+		}
+	}
+	if err := r.hub.halt(); err != nil { // it went with its cluster
+		t.Fatal(err)
 	}
 	r.restore(r.hub)
 	if err := r.lead(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.shows(r.hub, "True HubRestored", "get", "as", "shop", stalled)
-	r.shows(r.hub, "", "get", "as", "later", "--ignore-not-found", "--output=name")
-	if got := r.fleetVerb("orphans"); strings.Count(got, "later") != len(r.members) {
+	r.shows(r.hub, "", "get", "as", "walk", "--ignore-not-found", "--output=name")
+	if got := r.fleetVerb("orphans"); strings.Count(got, "walk") != len(r.members) || strings.Count(got, "newer") != len(r.members) {
 		t.Errorf("orphans:\n%s", got)
 	}
-	for m, log := range logs {
-		for _, wrote := range r.carried(m, log) {
-			if wrote.Resource != "leases" {
-				t.Errorf("to %s it wrote %v", m.name, wrote)
-			}
+	rests()
+
+	hub.Kubectl("delete", "secret", "member2", "--namespace", releaseSpace)
+	told := command("restore", "--filename", file)
+	for _, want := range []string{
+		"secret/member1 -n tapp-system unchanged", "secret/member2 -n tapp-system restored", "appset.workload.dmall.com/shop -n " + r.ns + " unchanged",
+		"appset.workload.dmall.com/walk -n " + r.ns + " restored", "controllerrevision.apps/walk-rollout -n " + r.ns + " restored",
+	} {
+		if !strings.Contains(told, want+"\n") {
+			t.Errorf("restore lacks %q:\n%s", want, told)
 		}
 	}
+	r.shows(r.hub, "WaitingForConfirm 10 10 v1/v2", "get", "as", "walk", columns)
+	r.shows(r.hub, "Ready Ready", "get", "as", "walk", states)
+	if now := strings.Fields(hub.Kubectl("get", "as", "walk", gate)); now[0] != waiting[0] || now[1] != waiting[1] || now[2] == waiting[2] {
+		t.Errorf("the gate was %q and is %q", waiting, now)
+	}
+	r.shows(r.hub, "True HubRestored", "get", "as", "newer", stalled)
+	hub.KubectlWith(newer("v2"), "apply", "--filename", "-")
+	hub.Kubectl("annotate", "as", "newer", "workload.dmall.com/accept-generation=2")
 	r.apply("v2", 2)
-	hub.KubectlWith(app("later", "InPlaceSet", "v1", 2, r.names()...), "apply", "--filename", "-")
 	r.running(3, "v2")
-	r.shows(r.hub, "Running 6 6 v1", "get", "as", "later", columns)
+	r.shows(r.hub, "Running 4 4 v2", "get", "as", "newer", columns)
 	if after := instances(); after != before {
 		t.Errorf("the instances were %s\nand are %s", before, after)
 	}
-	hub.Kubectl("delete", "as", "later", "--timeout=180s")
+	if got := r.fleetVerb("undo", "walk"); !strings.Contains(got, "goes back to revision 1 (v1)") {
+		t.Errorf("undo says\n%s", got)
+	}
+	r.shows(r.hub, "Running 10 10 v1", "get", "as", "walk", columns)
+	hub.Kubectl("delete", "as", "walk", "newer", "--timeout=180s")
 	r.remove()
 	if err := r.lead(context.WithoutCancel(t.Context())); err != nil {
 		t.Error(err)
