@@ -23,6 +23,8 @@ type kubelet struct {
 	render gotpl.Renderer
 	now    time.Time
 
+	// old: an API server of before 1.33, where pods have no generation.
+	old    bool
 	pod    *corev1.Pod
 	writes int  // status patches
 	gone   bool // the pod was deleted, and had no finalizers
@@ -61,6 +63,9 @@ func (k *kubelet) run(change func(*corev1.Pod), images ...string) {
 	if change != nil {
 		change(k.pod)
 	}
+	if k.old {
+		k.pod.Generation = 0
+	}
 	k.settle(0)
 }
 
@@ -69,7 +74,7 @@ func (k *kubelet) edit(change func(*corev1.Pod)) {
 	k.t.Helper()
 	before, _ := json.Marshal(k.pod.Spec)
 	change(k.pod)
-	if after, _ := json.Marshal(k.pod.Spec); string(before) != string(after) {
+	if after, _ := json.Marshal(k.pod.Spec); string(before) != string(after) && !k.old {
 		k.pod.Generation++
 	}
 	k.bump()
@@ -107,7 +112,9 @@ func (k *kubelet) delete(grace int64, wait time.Duration) {
 	k.t.Helper()
 	at := metav1.NewTime(k.now.Add(time.Duration(grace) * time.Second))
 	k.pod.DeletionTimestamp, k.pod.DeletionGracePeriodSeconds = &at, &grace
-	k.pod.Generation++
+	if !k.old {
+		k.pod.Generation++
+	}
 	k.bump()
 	k.settle(wait)
 }
@@ -175,6 +182,12 @@ func (k *kubelet) patch(p *lifecycle.Patch) {
 	object := patched[corev1.Pod]{t: k.t, object: k.pod}
 	_ = object.patch(p)
 	k.pod = object.object
+	if k.old { // fields that it does not know
+		k.pod.Status.ObservedGeneration = 0
+		for i := range k.pod.Status.Conditions {
+			k.pod.Status.Conditions[i].ObservedGeneration = 0
+		}
+	}
 	k.writes++
 	k.bump()
 }

@@ -75,6 +75,36 @@ func TestInPlaceUpdateWithGate(t *testing.T) {
 	}
 }
 
+// TestWithoutGenerations: a pod of Kubernetes before 1.33 starts, its gate flips, it changes in place, and is written once each.
+func TestWithoutGenerations(t *testing.T) {
+	k := newKubelet(t)
+	k.old = true
+	k.run(func(p *corev1.Pod) {
+		gated(p)
+		p.Spec.InitContainers = []corev1.Container{{Name: "proxy", Image: "proxy:1", RestartPolicy: always()}}
+		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi"), corev1.ResourceCPU: resource.MustParse("1")}
+	}, "nginx:1", "b:1")
+	k.expect(1, corev1.PodRunning, corev1.ConditionFalse, "ReadinessGatesNotReady")
+	k.setGate(corev1.ConditionTrue)
+	k.expect(1, corev1.PodRunning, corev1.ConditionTrue, "")
+	b := k.container("c1")
+	k.image("c0", "nginx:2")
+	k.expect(1, corev1.PodRunning, corev1.ConditionTrue, "")
+	if k.container("c0").RestartCount != 1 || dump(k.container("c1")) != dump(b) {
+		t.Error(dump(k.pod.Status.ContainerStatuses))
+	}
+	k.image("proxy", "proxy:2")
+	k.expect(1, corev1.PodRunning, corev1.ConditionTrue, "")
+	k.edit(func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} })
+	k.expect(0, corev1.PodRunning, corev1.ConditionTrue, "")
+	k.image("c0", "nginx:bad")
+	k.expect(1, corev1.PodRunning, corev1.ConditionFalse, "ContainersNotReady")
+	k.delete(30, time.Minute)
+	if !k.gone {
+		t.Error("it is still there")
+	}
+}
+
 func TestSameDigestRestartsTheContainer(t *testing.T) {
 	k := newKubelet(t)
 	k.run(nil, "demo:v1")
