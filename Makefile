@@ -142,6 +142,12 @@ model: need-go ## Prove what the planner promises in every state of a small mode
 mutants: need-go ## Measure the tests: each of some hundred wrong edits must fail one (MUTANTS='-only gate' for some).
 	@go run ./test/mutants $(MUTANTS)
 
+.PHONY: vulncheck
+# Not a tool of tools/go.mod: it would raise the linters' libraries.
+GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.9.0
+vulncheck: need-go ## Look for known vulnerabilities in what is compiled in: needs the Go vulnerability database, or a copy that VULNDB names.
+	@go run $(GOVULNCHECK) $(if $(VULNDB),-db $(VULNDB)) $(PACKAGES)
+
 .PHONY: devcluster-test
 devcluster-test: need-go ## Run the unit tests of the other modules: the cluster's own, and the tools.
 	@mkdir -p dist
