@@ -30,7 +30,7 @@ type podStory struct {
 	From string `json:"from"`
 	// Patched in place to this version afterwards, and how far the kubelet got:
 	// unseen, restarting, stopped (the first container ended with 0, and none follows),
-	// or done.
+	// early (the same, and no status told of the containers before), or done.
 	Patched string `json:"patched"`
 	Kubelet string `json:"kubelet"`
 
@@ -158,6 +158,10 @@ func (s *scenario) patched(t rapid.TB, pod *corev1.Pod, id int, p podStory) (*co
 	t.Helper()
 	want := newPod(t, s.at(t, id, p.Patched, p.Gate != "none"), id)
 	h := template.Hashes{Template: want.Labels[tappv1.LabelTemplateHash], Uniq: want.Labels[tappv1.LabelUniqHash]}
+	started := pod.Status.ContainerStatuses
+	if p.Kubelet == "early" {
+		pod.Status.ContainerStatuses = nil
+	}
 	patch, err := inplace.Update{Pod: pod, Want: want, Hashes: h, Now: now.Add(-5 * time.Minute)}.Patch()
 	if err != nil {
 		t.Fatal(err)
@@ -171,8 +175,8 @@ func (s *scenario) patched(t rapid.TB, pod *corev1.Pod, id int, p podStory) (*co
 		for i := range pod.Status.ContainerStatuses {
 			pod.Status.ContainerStatuses[i].Ready = false
 		}
-	case "stopped":
-		pod.Status.ObservedGeneration = pod.Generation
+	case "stopped", "early":
+		pod.Status.ObservedGeneration, pod.Status.ContainerStatuses = pod.Generation, started
 		first := &pod.Status.ContainerStatuses[0]
 		first.Ready, first.State = false, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: ago(time.Minute)}}
 	case "done", "":
