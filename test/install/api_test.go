@@ -26,6 +26,10 @@ import (
 
 const apiName = releaseName + "-api"
 
+// everyKind are the values of an installation with all that there is.
+var everyKind = []string{"tls.mode=certManager", "api.enabled=true", "controllers.app.enabled=true", "controllers.appset.enabled=true",
+	"controllers.advdeployment.enabled=true", "fleet.selfCluster=here"}
+
 // neverSeenOfAPI are rights of the API's account that no request in the audit log shows.
 var neverSeenOfAPI = map[right]string{
 	{"apps.tkestack.io", "tapps", "list"}:             listed,
@@ -56,10 +60,8 @@ func TestAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	values := []string{"tls.mode=certManager", "api.enabled=true", "controllers.app.enabled=true", "controllers.appset.enabled=true",
-		"controllers.advdeployment.enabled=true", "fleet.selfCluster=here"}
 	kubectl(t, "--namespace", releaseSpace, "delete", "secret", apiName+"-tls", "--ignore-not-found")
-	install(t, values...)
+	install(t, everyKind...)
 	rolledOut(t)
 	deploymentRolledOut(t, apiName)
 	r.answers()
@@ -68,7 +70,7 @@ func TestAPI(t *testing.T) {
 	c.shows()
 	c.follows()
 
-	grants, uses := granted(t, apiName, values...), used{}
+	grants, uses := granted(t, apiName, everyKind...), used{}
 	for _, missing := range without(neverSeenOfAPI, grants) {
 		t.Errorf("%s is an exception, and not granted", missing)
 	}
