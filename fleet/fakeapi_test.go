@@ -220,7 +220,8 @@ func (s *server) resource(w http.ResponseWriter, r *http.Request, path []string,
 		selector, _ := labels.Parse(r.URL.Query().Get("labelSelector"))
 		match := func(key string, o object) bool {
 			set := labels.Set{}
-			for k, v := range o["metadata"].(object)["labels"].(object) {
+			marks, _ := o["metadata"].(object)["labels"].(object)
+			for k, v := range marks {
 				set[k] = fmt.Sprint(v)
 			}
 			return strings.HasPrefix(key, path[0]+"/"+namespace) && selector.Matches(set)

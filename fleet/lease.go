@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
+	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/crd/workload/v1beta1"
 )
 
@@ -42,10 +44,15 @@ const (
 //	another hub, unchanged for leaseFor         taken
 //
 // How long it did not change is measured here, since clocks of clusters differ.
+//
+// It is written every few seconds, so that one which is older than what was written to it
+// tells soon of a store that was restored.
 type lease struct {
 	client coordinationv1client.LeaseInterface
 	holder string
 	clock  clock.PassiveClock
+	// restored is called when the store of the member went back.
+	restored func()
 
 	// asking has one place, which is taken while the Lease is read and written. Who waits
 	// for it waits no longer than its request may.
@@ -53,6 +60,7 @@ type lease struct {
 
 	mu      sync.Mutex
 	renewed time.Time // when the last renewal was begun; zero: it is not ours
+	written string    // the version that it got then
 	// other is a hub that has it, and since when its Lease is seen unchanged.
 	other   string
 	version string
@@ -66,8 +74,11 @@ func (e *otherFleetError) Error() string {
 	return fmt.Sprintf("another fleet controller writes here, that of the hub with the UID %s: end it, or register this cluster with one hub only", e.holder)
 }
 
-func newLease(client coordinationv1client.LeaseInterface, holder string, c clock.PassiveClock) *lease {
-	return &lease{client: client, holder: holder, clock: c, asking: semaphore.NewWeighted(1)}
+// errRestored: what is known of the member may not be true any more.
+var errRestored = errors.New("its store is older than what was written to it; what it has is listed anew")
+
+func newLease(client coordinationv1client.LeaseInterface, holder string, c clock.PassiveClock, restored func()) *lease {
+	return &lease{client: client, holder: holder, clock: c, restored: restored, asking: semaphore.NewWeighted(1)}
 }
 
 // hold makes sure that this hub has the member for at least as long as a request takes.
@@ -116,6 +127,10 @@ func (l *lease) renew(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the Lease %s: %w", v1beta1.MemberLease, err)
 	}
+	if l.isOld(found.ResourceVersion) {
+		l.restored()
+		return errRestored
+	}
 	if holder := ptr.Deref(found.Spec.HolderIdentity, ""); holder != "" && holder != l.holder && !l.abandoned(holder, found.ResourceVersion) {
 		return &otherFleetError{holder}
 	}
@@ -125,17 +140,30 @@ func (l *lease) renew(ctx context.Context) error {
 	found.Spec.HolderIdentity, found.Spec.LeaseDurationSeconds = &l.holder, ptr.To(int32(leaseFor/time.Second))
 	found.Spec.RenewTime = &metav1.MicroTime{Time: began}
 	if found.ResourceVersion == "" {
-		_, err = l.client.Create(ctx, found, metav1.CreateOptions{FieldManager: v1beta1.Component})
+		found, err = l.client.Create(ctx, found, metav1.CreateOptions{FieldManager: v1beta1.Component})
 	} else {
-		_, err = l.client.Update(ctx, found, metav1.UpdateOptions{FieldManager: v1beta1.Component})
+		found, err = l.client.Update(ctx, found, metav1.UpdateOptions{FieldManager: v1beta1.Component})
 	}
 	if err != nil { // a conflict too: somebody else wrote meanwhile
 		return fmt.Errorf("writing the Lease %s: %w", v1beta1.MemberLease, err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.renewed, l.other = began, ""
+	l.renewed, l.written, l.other = began, found.ResourceVersion, ""
 	return nil
+}
+
+// isOld says, once, whether a version of the Lease is older than the one that was written
+// last. The Lease is gone if it is empty: somebody deleted it, or the store went back to
+// before it was made.
+func (l *lease) isOld(version string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !cache.Newer(l.written, version) {
+		return false
+	}
+	l.renewed, l.written = time.Time{}, ""
+	return true
 }
 
 // abandoned notes that another hub has the Lease, and says whether that did not renew it

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/fleet/health"
 )
 
 const leaseKey = "leases/kube-system/" + v1beta1.MemberLease
@@ -100,5 +101,56 @@ func TestLeaseBeforeWrites(t *testing.T) {
 	_, err = carrier.Apply(context.WithoutCancel(t.Context()), apply)
 	if err == nil || !strings.Contains(err.Error(), "other-hub") || m.count("PATCH /apis/workload.dmall.com") != 0 {
 		t.Errorf("got %v, and %d writes", err, m.count("PATCH"))
+	}
+}
+
+// TestLeaseOfARestoredStore: the store of a member goes back, and its watch, which waits for
+// a version to come, shows nothing. The Lease tells, long before the watch counts as dumb.
+func TestLeaseOfARestoredStore(t *testing.T) {
+	for name, back := range map[string]func(*server, object){
+		"to an older Lease":          func(m *server, was object) { m.objects[leaseKey] = was },
+		"to before there was any":    func(m *server, _ object) { delete(m.objects, leaseKey) },
+		"and somebody else wrote it": func(m *server, _ object) { m.version = 50; m.store(leaseKey, heldBy("our-hub")); m.version = 100 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newServer(t, "1")
+			part := object{"metadata": object{"name": "a", "namespace": "ns", "labels": object{"fleet": "x"}}, "spec": object{"serviceName": "old"}}
+			m.put("advdeployments/ns/a", part)
+			r := newRig(t, newServer(t, "hub"), func(o *Options) { o.HubUID, o.Selector = "our-hub", "fleet=x" })
+			r.register("m", m.kubeconfig("x"))
+			r.until("ours", func() bool { r.clock.Step(time.Second); return holder(m) == "our-hub" })
+			r.until("ready", r.state("m", v1beta1.ClusterReady, ""))
+			shows := func(name string) func() bool {
+				return func() bool {
+					parts := r.Parts("ns", "a")
+					return len(parts) == 1 && parts[0].Object.Spec.ServiceName == name
+				}
+			}
+			r.until("the old part", shows("old"))
+			was := map[string]object{}
+			m.set(func() {
+				was[leaseKey], was["advdeployments/ns/a"] = clone(m.objects[leaseKey]), clone(m.objects["advdeployments/ns/a"])
+			})
+			renewed := func() int { return m.count("PUT /apis/coordination.k8s.io") }
+			before := renewed()
+			r.until("renewed", func() bool { r.clock.Step(time.Second); return renewed() > before })
+			part["spec"] = object{"serviceName": "new"}
+			m.put("advdeployments/ns/a", part)
+			r.until("the new part", shows("new"))
+
+			m.set(func() {
+				m.mute, m.objects["advdeployments/ns/a"] = true, was["advdeployments/ns/a"]
+				back(m, was[leaseKey])
+			})
+			began := r.clock.Now()
+			r.until("the old part again", func() bool { r.clock.Step(time.Second); return shows("old")() })
+			if took := r.clock.Since(began); took >= health.FreshWithin {
+				t.Errorf("it was noticed after %v of the rig's clock, which the watch alone would have done", took)
+			}
+			r.until("ours again", func() bool {
+				r.clock.Step(time.Second)
+				return holder(m) == "our-hub" && r.state("m", v1beta1.ClusterReady, "")()
+			})
+		})
 	}
 }

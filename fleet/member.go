@@ -194,7 +194,7 @@ func (m *member) connect(config *rest.Config) (*session, error) {
 		return nil, err
 	}
 	if m.fleet.HubUID != "" && m.reg.from.Kind != "" {
-		s.lease = newLease(s.connection.requests.leases.Leases(metav1.NamespaceSystem), string(m.fleet.HubUID), s.clock)
+		s.lease = newLease(s.connection.requests.leases.Leases(metav1.NamespaceSystem), string(m.fleet.HubUID), s.clock, s.restored)
 		s.leading = func() bool { return m.fleet.Leading == nil || m.fleet.Leading() }
 	}
 	s.parts = newParts(s.clock, &m.fleet.sharer, func(key types.NamespacedName) { m.partChanged(s, key) }, s.listedAnew)

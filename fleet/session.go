@@ -92,6 +92,7 @@ func (s *session) run(ctx context.Context) {
 		}
 		s.direct(ctx, &watching)
 		s.keepLease(ctx)
+		s.direct(ctx, &watching) // the Lease may have told that the store went back
 		s.owner.changed(s)
 		s.rest(ctx, began.Add(s.every))
 	}
@@ -170,6 +171,17 @@ func (s *session) keepLease(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	s.leased(ctx, s.lease.keep(ctx))
+}
+
+// restored is called when the store of the member went back: a watch from a version to come
+// shows nothing, and what it has shown may not be true any more.
+func (s *session) restored() {
+	s.lost.Store(true)
+	s.mu.Lock()
+	s.machine.Lost()
+	s.mu.Unlock()
+	s.stopWatching()
+	s.owner.changed(s)
 }
 
 // leased notes what asking for the Lease came to.
