@@ -3,7 +3,10 @@ package cluster
 import (
 	"context"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -149,6 +152,30 @@ func (r *Rig) Devcluster(args ...string) string {
 		r.Fatalf("%v: %s", err, out)
 	}
 	return out
+}
+
+// Freeze a component of the cluster, which keeps its connections and answers nothing; what this
+// returns lets it go on, as the test's end does.
+func (r *Rig) Freeze(component string) (thaw func()) {
+	r.Helper()
+	status := r.Devcluster("status")
+	m := regexp.MustCompile(`(?m)^` + component + ` +runs, process (\d+)$`).FindStringSubmatch(status)
+	if m == nil {
+		r.Fatalf("%s does not run:\n%s", component, status)
+	}
+	pid, err := strconv.Atoi(m[1])
+	if err != nil {
+		r.Fatal(err)
+	}
+	send := func(s syscall.Signal) {
+		r.Helper()
+		if err := syscall.Kill(pid, s); err != nil {
+			r.Errorf("signal %v to %s: %v", s, component, err)
+		}
+	}
+	r.Cleanup(func() { send(syscall.SIGCONT) })
+	send(syscall.SIGSTOP)
+	return func() { r.Helper(); send(syscall.SIGCONT) }
 }
 
 // FollowAudit follows the audit log from now on.

@@ -5,9 +5,6 @@ package shell
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
@@ -69,29 +66,6 @@ func (r *rig) stop(component string) (start func()) {
 	r.Cleanup(start)
 	r.Devcluster("stop", component)
 	return start
-}
-
-// freeze a component; what this returns lets it go on, as the test's end does.
-func (r *rig) freeze(component string) (thaw func()) {
-	r.Helper()
-	status := r.Devcluster("status")
-	m := regexp.MustCompile(`(?m)^` + component + ` +runs, process (\d+)$`).FindStringSubmatch(status)
-	if m == nil {
-		r.Fatalf("%s does not run:\n%s", component, status)
-	}
-	pid, err := strconv.Atoi(m[1])
-	if err != nil {
-		r.Fatal(err)
-	}
-	send := func(s syscall.Signal) {
-		r.Helper()
-		if err := syscall.Kill(pid, s); err != nil {
-			r.Errorf("signal %v to %s: %v", s, component, err)
-		}
-	}
-	r.Cleanup(func() { send(syscall.SIGCONT) })
-	send(syscall.SIGSTOP)
-	return func() { r.Helper(); send(syscall.SIGCONT) }
 }
 
 // underWay begins an update of the TApp a, and returns when some instances are
@@ -187,7 +161,7 @@ func etcdStalls(r *rig) {
 	r.WaitReady("a")
 	w.Expect(2)
 	r.underWay()
-	thaw, began, stalled := r.freeze("etcd"), time.Now(), false
+	thaw, began, stalled := r.Freeze("etcd"), time.Now(), false
 	ctx, cancel := context.WithTimeout(r.Context(), lasts)
 	defer cancel()
 	for ctx.Err() == nil {
