@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +34,9 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		methods, err := route.GetMethods()
 		if err != nil {
 			return err
+		}
+		if slices.Contains(methods, http.MethodGet) != slices.Contains(methods, http.MethodHead) {
+			t.Errorf("%s takes %v: HEAD goes with GET", path, methods)
 		}
 		for _, method := range methods {
 			if method == http.MethodHead {

@@ -67,7 +67,7 @@ Errors are a ` + "`Status`" + ` of Kubernetes: ` + "`{\"kind\":\"Status\",\"stat
 | a log that is not followed | 10,000 lines, 16 MiB | its end is left out |
 
 While the API server does not answer, lists and objects that are known already are shown as they were, with ` + "`degraded`" + `, a sentence, and ` + "`asOf`" + `, the time up to which
-they are true.
+they are true. One that takes requests and does not answer them is noticed within ten seconds, also by streams, whose watches stay open then.
 
 ## Lists
 
