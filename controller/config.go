@@ -40,6 +40,9 @@ type Config struct {
 	KubeAPIBurst int
 	// Workers is how many objects of a kind are worked on at a time.
 	Workers int
+	// NodesPerSync is how many nodes are read at most to decide about one TApp. Of more,
+	// each has its turn.
+	NodesPerSync int
 	// Namespace to look after; empty: all.
 	Namespace string
 	// Fleet are the clusters of AppSets.
@@ -143,6 +146,7 @@ func Defaults() Config {
 		KubeAPIQPS:              2000,
 		KubeAPIBurst:            2500,
 		Workers:                 20,
+		NodesPerSync:            200,
 		MetricsAddress:          ":8080",
 		Charts:                  ChartConfig{Account: "tapp-release", Namespace: v1beta1.DefaultChartNamespace},
 		Grace:                   20 * time.Second,

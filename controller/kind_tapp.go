@@ -43,7 +43,7 @@ func newTApps(s setup) (kindController, error) {
 	}
 	o := tapp.Options{
 		TApps: requests.tapps, Core: requests.core, Apps: requests.revisions, Events: events,
-		Namespace: c.Namespace, Workers: c.Workers,
+		Namespace: c.Namespace, Workers: c.Workers, NodesPerSync: c.NodesPerSync,
 		Policy:  tapp.Policy{DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: c.NodeLostAfter, Batch: maxActions},
 		Metrics: tapp.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock,
 	}

@@ -69,6 +69,9 @@ type Options struct {
 	Namespace string
 	// Workers is how many TApps are worked on at a time.
 	Workers int
+	// NodesPerSync is how many nodes one sync reads at most. When there are more, the next
+	// sync goes on with those that follow: the planner asks again.
+	NodesPerSync int
 	// Policy is what the planner goes by beside the TApps. What the cluster can do is
 	// asked when Run begins.
 	Policy Policy

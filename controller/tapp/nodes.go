@@ -14,12 +14,8 @@ import (
 	"tkestack.io/tapp/process/parallel"
 )
 
-// How many nodes one sync reads at most, and how many at a time. When there are more,
-// the next sync goes on with those that follow: the planner asks again.
-const (
-	maxNodes    = 200
-	nodesAtOnce = 16
-)
+// nodesAtOnce is how many nodes a sync reads at a time.
+const nodesAtOnce = 16
 
 // readNodes reads nodes live. No cache will do: evidence that kills pods must
 // not be old, and a watch on nodes costs more than the rare reads. What cannot be

@@ -12,9 +12,11 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
+const nodesPerSync = 200
+
 // TestNodesInTurn: of more nodes than one sync reads, the next one reads the others.
 func TestNodesInTurn(t *testing.T) {
-	const nodes = maxNodes + 50
+	const nodes = nodesPerSync + 50
 	s := &stub{answer: func(_, path, _ string) (int, any) {
 		n := &corev1.Node{TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}}
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
@@ -38,7 +40,7 @@ func TestNodesInTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 		asked := s.asked()[before:]
-		if len(asked) != maxNodes {
+		if len(asked) != nodesPerSync {
 			t.Errorf("%d nodes were read at once", len(asked))
 		}
 		for _, ask := range asked {

@@ -81,7 +81,7 @@ func (s *stub) newController(t *testing.T) *Controller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{TApps: tapps, Core: core, Apps: apps, Events: core, Workers: 1, Host: "host", Metrics: NewMetrics(prometheus.NewRegistry())}
+	o := Options{TApps: tapps, Core: core, Apps: apps, Events: core, Workers: 1, NodesPerSync: nodesPerSync, Host: "host", Metrics: NewMetrics(prometheus.NewRegistry())}
 	o.Watching.TApps, o.Watching.Core, o.Watching.Apps = tapps, core, apps
 	c, err := New(o)
 	if err != nil {

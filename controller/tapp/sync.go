@@ -116,7 +116,7 @@ func (c *Controller) compute(ctx context.Context, v *view, o *object) (plan.Plan
 	if len(p.Evidence) == 0 {
 		return p, nil
 	}
-	nodes := p.Evidence[:min(len(p.Evidence), maxNodes)]
+	nodes := p.Evidence[:min(len(p.Evidence), c.NodesPerSync)]
 	o.nodesAfter = nodes[len(nodes)-1]
 	var err error
 	in.Nodes, err = c.readNodes(ctx, nodes)
