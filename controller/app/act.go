@@ -70,7 +70,7 @@ func (c *Controller) write(ctx context.Context, v *view, o *object, a plan.Actio
 		v.put(a.Child, nil)
 		return nil
 	}
-	if a.Op == plan.Adopt {
+	if has := v.get(a.Child); a.Op == plan.Adopt || a.Op == plan.Correct && has != nil && metav1.GetControllerOf(has) == nil {
 		if err := write.MayAdopt(appv1.Kind, v.app.UID, func() (*appv1.App, error) {
 			return c.Apps.Apps(namespace).Get(ctx, v.app.Name, metav1.GetOptions{})
 		}); err != nil {

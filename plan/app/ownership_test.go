@@ -193,6 +193,9 @@ func TestEditsByHand(t *testing.T) {
 		does []string
 	}{
 		"port of the service": {func(_ *appsv1.Deployment, s *corev1.Service) { s.Spec.Ports[0].Port = 81 }, nil, []string{correctS}},
+		"port of a service that was left behind": {func(_ *appsv1.Deployment, s *corev1.Service) {
+			s.Spec.Ports[0].Port, s.OwnerReferences = 81, nil
+		}, nil, []string{`Adopt Service "web-svc"`, correctS, `Adopt Service "web-svc"`}},
 		"port and protocol": {func(_ *appsv1.Deployment, s *corev1.Service) {
 			s.Spec.Ports[0].Port, s.Spec.Ports[0].Protocol = 81, corev1.ProtocolUDP
 		}, nil, []string{correctS}},

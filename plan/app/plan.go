@@ -229,7 +229,13 @@ func (c *computation) present(wanted Child, made map[string]any, have *object) (
 	switch owner := metav1.GetControllerOf(have); {
 	case owner == nil && c.isOrphan(*have) && have.GetDeletionTimestamp() == nil:
 		c.waits = append(c.waits, fmt.Sprintf("%s is being adopted", wanted))
-		act(Adopt, fmt.Sprintf("%s was left behind by an App of this name", wanted))
+		why := fmt.Sprintf("%s was left behind by an App of this name", wanted)
+		if patch := manifest.Correction(made, have.content, have.GetUID(), have.GetResourceVersion()); patch != nil && c.isRefused(wanted) {
+			act(Correct, why)
+			c.actions[len(c.actions)-1].Patch = patch
+		} else {
+			act(Adopt, why)
+		}
 		return nil, false
 	case !c.isOurs(*have):
 		c.foreign(wanted, owner)
@@ -246,8 +252,7 @@ func (c *computation) present(wanted Child, made map[string]any, have *object) (
 	default:
 		c.waits = append(c.waits, fmt.Sprintf("%s is being changed", wanted))
 		why := fmt.Sprintf("%s is not as the App says: %s", wanted, strings.Join(differences, "; "))
-		_, refused := c.in.Refused[wanted]
-		if patch := manifest.Correction(made, have.content, have.GetUID(), have.GetResourceVersion()); patch != nil && (refused || isApplied(made, *have)) {
+		if patch := manifest.Correction(made, have.content, have.GetUID(), have.GetResourceVersion()); patch != nil && (c.isRefused(wanted) || isApplied(made, *have)) {
 			act(Correct, why)
 			c.actions[len(c.actions)-1].Patch = patch
 		} else {
@@ -255,6 +260,12 @@ func (c *computation) present(wanted Child, made map[string]any, have *object) (
 		}
 	}
 	return have, true
+}
+
+// isRefused says whether the API server did not take the last action on a child.
+func (c *computation) isRefused(child Child) bool {
+	_, refused := c.in.Refused[child]
+	return refused
 }
 
 // isApplied says whether the child was applied as the App is now. What the last apply of
