@@ -72,6 +72,12 @@ func run(ctx context.Context, out io.Writer, only string, workers int) error {
 			return err
 		}
 	}
+	for class, with := range classStages(jobs) {
+		fmt.Fprintf(out, "without a mutant: the class %s\n", class)
+		if err := passes(ctx, root, dir, with); err != nil {
+			return err
+		}
+	}
 	return hunt(ctx, out, hunting{root: root, dir: dir, jobs: jobs, workers: workers})
 }
 

@@ -25,7 +25,7 @@ var simulations = []simulated{
 	{planRoom, "exits", mutant{"sim-update-counts-as-end", "ends.go", "a pod that an update stopped for good counts as one that ended",
 		"	case inplace.StoppedByUpdate(pod) != \"\":\n		return false\n", ""}},
 	{inPlaceRoom, "exits", mutant{"sim-taken-back-counts-as-end", "stopped.go", "a pod that a wrong tag stopped counts as one that ended, once the tag is taken back",
-		"	return c.isTakenBack(last) && (", "	return !c.isTakenBack(last) && ("}},
+		"	return c.isTakenBack(last) && (", "	return c.isTakenBack(last) && last.Image == \"\" && ("}},
 	{planRoom, "finalizers", mutant{"sim-forced-again", "terminating.go", "a pod that only its finalizers keep is deleted by force again and again",
 		"*grace == 0 && len(i.pod.Finalizers) > 0 {\n\t\t// No", "*grace < 0 && len(i.pod.Finalizers) > 0 {\n\t\t// No"}},
 	{planRoom, "clocks", mutant{"sim-clocks-trusted", "instance.go", "a pod is not available while the clock of its node says that it will get ready",
@@ -38,6 +38,14 @@ var simulations = []simulated{
 		"	if len(text) <= size {\n", "	if len(text) >= 0 {\n"}},
 	{planRoom, "templates", mutant{"sim-end-without-template", "ends.go", "an instance whose template is missing when its pod ends stays down for good",
 		"return s.isFinal(i.pod)\n	case", "return !s.runsAgain(i)\n	case"}},
+	{planRoom, "collector", mutant{"sim-namesake-claim-mounted", "claims.go", "a pod mounts a claim that goes with a dead TApp of the same name",
+		"owner != nil && owner.UID != l.tapp.UID {", "owner != nil && owner.Kind != tappv1.Kind {"}},
+	{planRoom, "finish", mutant{"sim-ends-wait-for-all", "ends.go", "pods that ended wait for all instances, whatever the operator says",
+		"case s.policy.DeletePodAfterAppFinish && !allEnded:", "case !allEnded:"}},
+	{loopRoom, "crowd", mutant{"sim-namesakes-are-one", "pace.go", "events of two TApps of one name in two namespaces are taken for those of one",
+		"func (p *pace) of(key Key) *debounce {\n", "func (p *pace) of(key Key) *debounce {\n	key.Namespace = \"\"\n"}},
+	{shellRoom, "nodes", mutant{"sim-first-nodes-alone", "sync.go", "of more nodes than one sync reads, the same ones are read each time",
+		"NodesAfter: o.nodesAfter,", "NodesAfter: \"\","}},
 }
 
 // seedsOfClass is how many runs have the class, and how many have not.
@@ -50,6 +58,18 @@ func (s simulated) stages() (with, without stage) {
 			[][]string{{"-test.run=^TestSeeds$", "-sim.tell", "-sim.seeds=" + strconv.Itoa(seedsOfClass), "-sim." + flag + "=" + s.class}}, nil}
 	}
 	return of("with"), of("without")
+}
+
+// classStages are the runs with each class that a mutant is to be killed by: what fails
+// there without it says nothing of it.
+func classStages(jobs []job) map[string]stage {
+	out := map[string]stage{}
+	for _, j := range jobs {
+		if j.class != nil {
+			out[j.class.class], _ = j.class.stages()
+		}
+	}
+	return out
 }
 
 // killAlone returns how the class alone killed the mutant; empty: it did not.

@@ -42,6 +42,9 @@ const (
 	classFinish = "finish"
 	// More TApps, in two namespaces, with up to 8 instances.
 	classCrowd = "crowd"
+	// There are more nodes than the controller reads for one decision; one of them is lost
+	// for good, and on those that are well pods hang that are being deleted.
+	classNodes = "nodes"
 )
 
 // class is what a seed draws for one.
@@ -74,7 +77,7 @@ func classes() []class {
 			t.Spec.Template.Spec.RestartPolicy = []corev1.RestartPolicy{corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure}[rng.IntN(2)]
 		}},
 		{name: classFinalizers, plan: func(p *Plan, rng *rand.Rand) {
-			p.strikes(rng, podHeld, podHeld, podHeld, evicted, nodeTainted)
+			p.strikes(rng, podHeld, podHeld, podHeld, evicted, nodeTainted, nodeTainted)
 			p.edits(rng, "force", "env")
 		}, draft: func(t *tappv1.TApp, _ *rand.Rand) { t.Spec.ForceDeletePod = true }},
 		{name: classClocks, plan: busy("image", "env")},
@@ -93,6 +96,12 @@ func classes() []class {
 				t.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 			}},
 		{name: classCrowd, plan: crowd},
+		{name: classNodes, plan: func(p *Plan, rng *rand.Rand) {
+			p.Faults = append(p.Faults, Fault{Step: 60 + rng.IntN(p.Horizon/2), Kind: nodeLost})
+			p.strikes(rng, podHangs, podHangs, podHangs, podHangs)
+		}, draft: func(t *tappv1.TApp, _ *rand.Rand) {
+			t.Spec.Replicas, t.Spec.ForceDeletePod, t.Spec.NeverMigrate = ptr.To[int32](fewReplicas), true, false
+		}},
 	}
 }
 

@@ -39,10 +39,10 @@ func (w *world) follow() {
 		}
 	}
 	for _, name := range nodeNames() {
-		if w.down[name] && !w.is(nodeSilent+name) {
+		if w.down[name] && !w.is(nodeSilent+name) && name != w.lost {
 			w.revive(name)
 		}
-		if w.Get(nodes, name) == nil && !w.is(nodeGone+name) {
+		if w.Get(nodes, name) == nil && !w.is(nodeGone+name) && name != w.lost {
 			w.addNode(name)
 		}
 	}
@@ -96,13 +96,11 @@ func (w *world) strike(f Fault) {
 		}
 	case nodeTainted:
 		w.until[nodeSilent+node] = w.steps + 20 + 2*f.A
-		w.silence(node)
-		w.cordon(node, f.A)
-		_, _ = w.Update(nodes, node, "", w.as("operator"), func(o object) error {
-			n := o.(*corev1.Node)
-			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute})
-			return nil
-		})
+		w.takeOut(node, f.A)
+	case nodeLost:
+		names := nodeNames()
+		w.lost = names[len(names)-1] // the controller reads nodes in the order of their names
+		w.takeOut(w.lost, 0)
 	case quotaFull:
 		w.until[f.Kind] = w.steps + 10 + f.A
 		w.quota = f.A % 4
@@ -122,6 +120,17 @@ func (w *world) strike(f Fault) {
 func (w *world) silence(node string) {
 	w.down[node] = true
 	w.setNode(node, corev1.ConditionUnknown)
+}
+
+// takeOut is an operator who gives a node up.
+func (w *world) takeOut(node string, n int) {
+	w.silence(node)
+	w.cordon(node, n)
+	_, _ = w.Update(nodes, node, "", w.as("operator"), func(o object) error {
+		n := o.(*corev1.Node)
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute})
+		return nil
+	})
 }
 
 // cordon is the operator who deletes the pods of a node, sometimes.
@@ -191,6 +200,11 @@ func (w *world) strikePod(f Fault) {
 		case containerEnds:
 			w.crash(s)
 		}
+	case podHangs:
+		if s != nil && s.node != w.lost {
+			s.hangs = true
+			_, _ = w.Remove(pods, keyOf(pod), metav1.DeleteOptions{}, w.as("somebody"))
+		}
 	case foreignDelete, foreignForce:
 		o := metav1.DeleteOptions{}
 		if f.Kind == foreignForce {
@@ -256,6 +270,9 @@ func (w *world) write(r *request) {
 	}
 	w.coverage.visit(where, fault)
 	w.trace.write(w.steps, w.now(), r, where, fault)
+	if err := w.oracle.asked(r); err != nil {
+		w.fail(err)
+	}
 	switch fault {
 	case crashBefore:
 		w.kill(r.replica)

@@ -39,6 +39,8 @@ type sandbox struct {
 	ended   corev1.PodPhase
 	reason  string
 	stopped bool
+	// hangs: its kubelet does not get on with ending it.
+	hangs bool
 	// byUpdate: the pod, or a container of it, ended because an update killed it, and what
 	// follows it was never started.
 	byUpdate bool
@@ -58,6 +60,8 @@ type kubelets struct {
 	down map[string]bool
 	// classes of the run.
 	classes []string
+	// lost is the node that never comes back; empty: each does.
+	lost string
 	// idle is true while the garbage collector stands still.
 	idle bool
 }
@@ -71,6 +75,9 @@ func (k *kubelets) due() []string {
 			continue
 		}
 		s := k.sandboxes[pod.UID]
+		if s != nil && s.hangs && k.holdsOut() {
+			continue
+		}
 		if s == nil || s.seen.ResourceVersion != pod.ResourceVersion || s.unreported || s.settling ||
 			pod.DeletionTimestamp != nil && !s.isHeld(pod) || len(s.runs) == 0 && s.ended == "" && k.mounted(pod) {
 			out = append(out, name)

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // What kubelets do in runs of some class.
@@ -42,6 +44,12 @@ func (k *kubelets) stay(s *sandbox, old *corev1.ContainerStatus, now metav1.Time
 		}
 	}
 	k.end(s, corev1.PodSucceeded, "")
+}
+
+// holdsOut says whether a pod is left on the node that is lost for good. For as long, pods
+// that hang do: so that nobody finds that node by the way.
+func (k *kubelets) holdsOut() bool {
+	return k.lost != "" && slices.ContainsFunc(apiserver.All[*corev1.Pod](k.Store, pods), func(pod *corev1.Pod) bool { return pod.Spec.NodeName == k.lost })
 }
 
 // resize tells of a resize that the node does not carry out.

@@ -236,6 +236,29 @@ func (o *oracle) force(c *change, pod *corev1.Pod, seen []*tappv1.TApp) error {
 	return nil
 }
 
+// asked judges what is asked for whether or not it changes anything: a pod that only its
+// finalizers keep is not deleted by force once more.
+func (o *oracle) asked(r *request) error {
+	if r.belief == nil || r.Resource != pods || r.Verb != "delete" || !isForced(r) {
+		return nil
+	}
+	pod, ok := apiserver.Find[*corev1.Pod](o.w.Store, pods, r.Key())
+	if !ok {
+		return nil
+	}
+	o.judged = o.w.Version + 1
+	if seen := o.podsSeen(pod, r.belief); len(seen) > 0 && !slices.ContainsFunc(seen, func(p *corev1.Pod) bool { return !isHeldBack(p) }) {
+		return fmt.Errorf("S4: pod %s is deleted by force again, and only its finalizers keep it", pod.Name)
+	}
+	return nil
+}
+
+// isHeldBack says whether nothing but finalizers keeps a pod.
+func isHeldBack(pod *corev1.Pod) bool {
+	left := pod.DeletionGracePeriodSeconds
+	return pod.DeletionTimestamp != nil && left != nil && *left == 0 && len(pod.Finalizers) > 0
+}
+
 // drained is S5: the spec of a pod changes only after its drain was visible, and the
 // grace period over.
 func (o *oracle) drained(c *change, pod *corev1.Pod, seen []*tappv1.TApp) error {

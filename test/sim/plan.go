@@ -85,6 +85,8 @@ const (
 	claimDeleted    = "somebody deletes a claim"
 	podHeld         = "somebody puts a finalizer on a pod"
 	collectorStands = "the garbage collector stands still"
+	nodeLost        = "a node is lost for good"
+	podHangs        = "a pod that is being deleted hangs"
 )
 
 func otherFaults() []string {

@@ -49,6 +49,9 @@ func (w *world) start() error {
 	c.Election.Enabled = false
 	c.Workers = 2
 	c.DeletePodAfterAppFinish = !w.has(classFinish)
+	if w.has(classNodes) {
+		c.NodesPerSync = 1
+	}
 	c.REST = &rest.Config{Host: "http://api", Transport: r}
 	process, err := controller.New(c)
 	if err != nil {

@@ -31,7 +31,9 @@ func (w *world) heal() {
 	}
 	for _, t := range apiserver.All[*tappv1.TApp](w.Store, tapps) {
 		_, _ = w.Update(tapps, keyOf(t), "", w.as("user"), func(o object) error {
-			mend(&o.(*tappv1.TApp).Spec)
+			spec := &o.(*tappv1.TApp).Spec
+			mend(spec)
+			spec.ForceDeletePod = spec.ForceDeletePod || w.lost != "" // else its pods wait for ever, as they are told to
 			return nil
 		})
 	}
@@ -129,6 +131,9 @@ func (w *world) settled(stored *tappv1.TApp) error {
 		if w.oracle.isCompleted(&t, pod, id) {
 			if !w.oracle.ended[instanceKey(&t, id)] {
 				return fmt.Errorf("S8: instance %s stays down, and never came to its end", id)
+			}
+			if pod != nil && w.has(classFinish) {
+				return fmt.Errorf("instance %s came to its end, and its pod is there, which was to go at once", id)
 			}
 			running--
 			continue
