@@ -48,6 +48,8 @@ var rooms = []room{
 	{healthRoom, hysteresis},
 	{kubeconfigRoom, credentials},
 	{advDeploymentRoom, advDeploymentPlans},
+	{appRoom, children},
+	{manifestRoom, ownership},
 	{rolloutRoom, rollouts},
 	{appSetRoom, appSetPlans},
 	{appSetShellRoom, appSetShell},
@@ -136,6 +138,9 @@ const (
 	releaseRoom       = "plan/release"
 	appSetShellRoom   = "controller/appset"
 
+	appRoom      = "plan/app"
+	manifestRoom = "plan/manifest"
+
 	helmRoom       = "helm"
 	helmEngineRoom = "helm/engine"
 	helmSourceRoom = "helm/source"
@@ -172,12 +177,15 @@ var stages = []stage{
 	{appSetRoom, appSetRoom, [][]string{quick, thorough}, []string{appSetRoom}},
 	{releaseRoom, releaseRoom, [][]string{nil}, []string{releaseRoom}},
 	{advDeploymentRoom, advDeploymentRoom, [][]string{nil}, []string{advDeploymentRoom, releaseRoom}},
+	{manifestRoom, manifestRoom, [][]string{nil}, []string{manifestRoom}},
+	{appRoom, appRoom, [][]string{nil}, []string{appRoom, manifestRoom}},
 	{appSetShellRoom, appSetShellRoom, [][]string{nil}, []string{appSetShellRoom}},
 	{helmRoom, helmRoom, [][]string{quick}, []string{helmRoom}},
 	{helmSourceRoom, helmSourceRoom, [][]string{nil}, []string{helmSourceRoom}},
 	{helmEngineRoom, helmEngineRoom, [][]string{nil}, []string{helmEngineRoom}},
 	{"the model", "test/model", [][]string{{"-test.run=TestSmallSpaces"}}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, inPlaceRoom, templateRoom, shellRoom, cacheRoom, writeRoom, statusRoom, loopRoom, typesRoom}},
+	{"the simulation of Apps", "test/sim/app", [][]string{{"-test.run=TestSeeds"}}, []string{appRoom, manifestRoom}},
 	{"the simulation of the fleet", "test/sim/fleet", [][]string{{"-test.run=TestSeeds"}}, []string{rolloutRoom, appSetRoom, appSetShellRoom, fleetRoom, healthRoom}},
 }
 

@@ -8,10 +8,13 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/yaml"
 )
@@ -39,6 +42,16 @@ func FieldsOf(crd *apiextensionsv1.CustomResourceDefinition) (*Fields, error) {
 	manager, err := managedfields.NewDefaultCRDFieldManager(types, asIs{}, asIs{}, asIs{}, gv.WithKind(crd.Spec.Names.Kind), gv, "", nil)
 	if err != nil {
 		return nil, fmt.Errorf("managing fields of %s: %w", crd.Name, err)
+	}
+	return &Fields{manager}, nil
+}
+
+// FieldsOfKind owns the fields of a kind of Kubernetes' own.
+func FieldsOfKind(kind schema.GroupVersionKind) (*Fields, error) {
+	gv := kind.GroupVersion()
+	manager, err := managedfields.NewDefaultFieldManager(applyconfigurations.NewTypeConverter(scheme.Scheme), asIs{}, asIs{}, asIs{}, kind, gv, "", nil)
+	if err != nil {
+		return nil, fmt.Errorf("managing fields of %s: %w", kind.Kind, err)
 	}
 	return &Fields{manager}, nil
 }
@@ -131,7 +144,7 @@ func (s *Server) Apply(r *Request, who Actor) (Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Update(r.Resource, r.Key(), r.Sub, who, func(o Object) error { return typed(k, merged, o) })
+	return s.update(r.Resource, r.Key(), r.Sub, who, func(o Object) error { return typed(k, merged, o) }, nil)
 }
 
 func (s *Server) applyNew(r *Request, config *unstructured.Unstructured, who Actor) (Object, error) {
@@ -147,7 +160,42 @@ func (s *Server) applyNew(r *Request, config *unstructured.Unstructured, who Act
 		return nil, err
 	}
 	o.SetNamespace(r.Namespace)
-	return s.Create(r.Resource, o, who)
+	return s.create(r.Resource, o, who, nil)
+}
+
+// own notes which fields a write that is no apply has taken.
+func (s *Server) own(k Kind, old, now Object, manager string) error {
+	before := &unstructured.Unstructured{}
+	before.SetGroupVersionKind(k.GVK)
+	if old != nil {
+		var err error
+		if before, err = s.plain(k, old); err != nil {
+			return err
+		}
+	}
+	after, err := s.plain(k, now)
+	if err != nil {
+		return err
+	}
+	owned, err := k.Fields.manager.Update(before, after, manager)
+	if err != nil {
+		return err
+	}
+	m, err := meta.Accessor(owned)
+	if err != nil {
+		return err
+	}
+	now.SetManagedFields(m.GetManagedFields())
+	return nil
+}
+
+// owning is own, for kinds whose fields are owned by who updates them, too.
+func (s *Server) owning(resource string, who Actor) func(old, now Object) error {
+	k := s.kinds[resource]
+	if !k.Tracked {
+		return nil
+	}
+	return func(old, now Object) error { return s.own(k, old, now, who.By) }
 }
 
 // bare is a configuration without what only stands for a condition.

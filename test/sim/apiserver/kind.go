@@ -36,6 +36,9 @@ type Kind struct {
 	Restrict func(s *Server, sub string, now, old Object) error
 	// Fields are owned by managers, for server-side apply; nil: it is not spoken.
 	Fields *Fields
+	// Tracked: those who update an object own what they change, too, by the name of the
+	// actor. It takes Fields.
+	Tracked bool
 	// Grace of a deletion in seconds; nil: none.
 	Grace func(Object, metav1.DeleteOptions) int64
 }

@@ -63,6 +63,11 @@ func (s *Server) Invalid(resource, name string, path, why string) error {
 
 // Create is a POST. It takes the object over.
 func (s *Server) Create(resource string, o Object, who Actor) (Object, error) {
+	return s.create(resource, o, who, s.owning(resource, who))
+}
+
+// create has own note, if it is not nil, whose the fields are.
+func (s *Server) create(resource string, o Object, who Actor, own func(old, now Object) error) (Object, error) {
 	k := s.kinds[resource]
 	switch {
 	case o.GetName() == "":
@@ -88,6 +93,11 @@ func (s *Server) Create(resource string, o Object, who Actor) (Object, error) {
 	if k.Prepare != nil {
 		k.Prepare(o)
 	}
+	if own != nil {
+		if err := own(nil, o); err != nil {
+			return nil, err
+		}
+	}
 	return s.commit(resource, nil, o, who), nil
 }
 
@@ -107,6 +117,14 @@ func (s *Server) check(resource string, o Object, p preconditions) error {
 // Update is a write to an object or one of its subresources: edit changes a copy of
 // it, of which what the subresource does not cover is put back.
 func (s *Server) Update(resource, key, sub string, who Actor, edit func(Object) error) (Object, error) {
+	own := s.owning(resource, who)
+	if sub != "" {
+		own = nil
+	}
+	return s.update(resource, key, sub, who, edit, own)
+}
+
+func (s *Server) update(resource, key, sub string, who Actor, edit func(Object) error, own func(old, now Object) error) (Object, error) {
 	old := s.Get(resource, key)
 	if old == nil {
 		return nil, s.notFound(resource, key)
@@ -136,6 +154,11 @@ func (s *Server) Update(resource, key, sub string, who Actor, edit func(Object) 
 	now.GetObjectKind().SetGroupVersionKind(s.kinds[resource].GVK)
 	if equality.Semantic.DeepEqual(now, old) {
 		return old, nil
+	}
+	if own != nil {
+		if err := own(old, now); err != nil {
+			return nil, err
+		}
 	}
 	if now.GetDeletionTimestamp() != nil && len(now.GetFinalizers()) == 0 && ended(now) {
 		s.commit(resource, now, nil, who)

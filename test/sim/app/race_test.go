@@ -1,0 +1,7 @@
+//go:build race
+
+package app
+
+// someSeeds are run where no number is given: the race detector makes a run ten times as
+// long.
+const someSeeds = 8
