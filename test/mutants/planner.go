@@ -141,7 +141,7 @@ var planner = []mutant{
 	{"finalizer-forgets-failures", "ends.go", "a pod with a finalizer goes before the status has the failures of its instance",
 		"if int(s.tapp.Status.Failures[i.name]) != failures {", "if s.tapp == nil {"},
 	{"failures-dropped", "status.go", "the failures are forgotten while the pod goes",
-		"case i.desired() && (i.state == terminating || i.state == missing):", "case i.desired() && i.state == missing:"},
+		"if i.desired() && (i.state == terminating || i.state == missing) {", "if i.desired() && i.state == missing {"},
 	{"forced-again", "terminating.go", "a pod that only its finalizers keep is deleted by force again and again",
 		"*grace == 0 && len(i.pod.Finalizers) > 0 {\n\t\t// No", "*grace < 0 && len(i.pod.Finalizers) > 0 {\n\t\t// No"},
 	{"nodes-not-in-turn", "terminating.go", "the same nodes are read again and again, and the others never",

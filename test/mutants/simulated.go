@@ -25,7 +25,7 @@ var simulations = []simulated{
 	{planRoom, "exits", mutant{"sim-update-counts-as-end", "ends.go", "a pod that an update stopped for good counts as one that ended",
 		"	case inplace.StoppedByUpdate(pod) != \"\":\n		return false\n", ""}},
 	{inPlaceRoom, "exits", mutant{"sim-taken-back-counts-as-end", "stopped.go", "a pod that a wrong tag stopped counts as one that ended, once the tag is taken back",
-		"	return c.isTakenBack(last) && (", "	return c.isTakenBack(last) && last.Image == \"\" && ("}},
+		"if !c.isTakenBack(last) {", "if !c.isTakenBack(last) || last.Image != \"\" {"}},
 	{planRoom, "finalizers", mutant{"sim-forced-again", "terminating.go", "a pod that only its finalizers keep is deleted by force again and again",
 		"*grace == 0 && len(i.pod.Finalizers) > 0 {\n\t\t// No", "*grace < 0 && len(i.pod.Finalizers) > 0 {\n\t\t// No"}},
 	{planRoom, "clocks", mutant{"sim-clocks-trusted", "instance.go", "a pod is not available while the clock of its node says that it will get ready",
