@@ -70,6 +70,25 @@ func TestLint(t *testing.T) {
 	}
 }
 
+// TestFloor: the chart asks for the oldest version of Kubernetes that is tested.
+func TestFloor(t *testing.T) {
+	files, err := filepath.Glob("../../devcluster/kubernetes/*.mod")
+	if err != nil || len(files) == 0 {
+		t.Fatal(err, files)
+	}
+	oldest := 1 << 10
+	for _, file := range files {
+		var minor int
+		if _, err := fmt.Sscanf(filepath.Base(file), "1.%d.mod", &minor); err != nil {
+			t.Fatal(err)
+		}
+		oldest = min(oldest, minor)
+	}
+	if got, want := load(t).Metadata.KubeVersion, fmt.Sprintf(">=1.%d.0-0", oldest); got != want {
+		t.Errorf("kubeVersion is %q, want %q", got, want)
+	}
+}
+
 // TestCRDs: those of the chart are those of crd/bases, with labels and an annotation
 // that keeps them; that of App is there where its controller is.
 func TestCRDs(t *testing.T) {
