@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
@@ -28,16 +29,39 @@ func (w *world) admit(resource string, o object) error {
 	if w.quota >= 0 && len(w.Tables[pods].Objects) >= w.quota {
 		return apierrors.NewForbidden(w.GroupResource(pods), o.GetName(), fmt.Errorf("exceeded quota: pods, limited: pods=%d", w.quota))
 	}
+	pod := o.(*corev1.Pod)
+	if w.has(classResources) {
+		right(pod)
+	}
 	if !w.has(classAdmission) {
 		return nil
 	}
-	pod := o.(*corev1.Pod)
 	if has := pod.Annotations[meshAnnotation]; has == meshOfTemplate {
 		pod.Annotations[meshAnnotation] = meshMerged
 	}
 	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: proxy, Image: "mesh:v1"})
 	pullFromMirror(pod)
 	return nil
+}
+
+// besides is a container whose resources admission sets right, and rightSize what it sets.
+const (
+	besides   = "side"
+	rightSize = "70m"
+)
+
+// right is an admission that knows better what containers need.
+func right(pod *corev1.Pod) {
+	for i := range pod.Spec.Containers {
+		if c := &pod.Spec.Containers[i]; c.Name == besides {
+			c.Resources.Requests[corev1.ResourceCPU] = resource.MustParse(rightSize)
+		}
+	}
+}
+
+// isRight says whether the cpu of a container is what admission made of it.
+func isRight(c *corev1.Container) bool {
+	return c.Name == besides && c.Resources.Requests.Cpu().Equal(resource.MustParse(rightSize))
 }
 
 func pullFromMirror(pod *corev1.Pod) {
@@ -77,6 +101,8 @@ func keptAdmitted(before, after *corev1.Pod) string {
 		switch {
 		case i < 0 || c.Name == proxy && after.Spec.Containers[i].Image != c.Image:
 			return "container " + c.Name + " is not what it was"
+		case isRight(&c) && !isRight(&after.Spec.Containers[i]):
+			return "container " + c.Name + " has other resources"
 		case c.Image == mirror+after.Spec.Containers[i].Image:
 			return "container " + c.Name + " is not pulled from the mirror any more"
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
@@ -45,6 +46,8 @@ const (
 	// There are more nodes than the controller reads for one decision; one of them is lost
 	// for good, and on those that are well pods hang that are being deleted.
 	classNodes = "nodes"
+	// Admission gives a container other resources than its template.
+	classResources = "resources"
 )
 
 // class is what a seed draws for one.
@@ -52,6 +55,9 @@ type class struct {
 	name string
 	// needs is the class that this one makes no sense without; empty: none.
 	needs string
+	// fails says by which fault of the product runs with the class fail. It is there by its
+	// name alone, and not with any. Empty: none is known.
+	fails string
 	// plan adds what users do, and what goes wrong.
 	plan func(p *Plan, rng *rand.Rand)
 	// draft changes a TApp as it is first created.
@@ -102,6 +108,13 @@ func classes() []class {
 		}, draft: func(t *tappv1.TApp, _ *rand.Rand) {
 			t.Spec.Replicas, t.Spec.ForceDeletePod, t.Spec.NeverMigrate = ptr.To[int32](fewReplicas), true, false
 		}},
+		{name: classResources, fails: "an update in place of some resources writes those of all containers as the template has them", plan: func(p *Plan, rng *rand.Rand) {
+			p.Requests = true
+			p.edits(rng, "resources", "resources", "image")
+		}, draft: func(t *tappv1.TApp, _ *rand.Rand) {
+			t.Spec.Template.Spec.Containers = append(t.Spec.Template.Spec.Containers[:1:1], corev1.Container{Name: besides, Image: "side:v1",
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m")}}})
+		}},
 	}
 }
 
@@ -116,7 +129,7 @@ const (
 func (p *Plan) drawClasses(with, without string) {
 	for i, c := range classes() {
 		rng := rand.New(rand.NewPCG(uint64(p.Seed), uint64(100+i)))
-		has := rng.IntN(oneIn) == 0 && with == anyClass || c.name == with || isNeeded(c.name, with)
+		has := rng.IntN(oneIn) == 0 && with == anyClass && c.fails == "" || c.name == with || isNeeded(c.name, with)
 		if !has || c.name == without || c.needs != "" && c.needs == without {
 			continue
 		}

@@ -240,7 +240,7 @@ func follows(pod *corev1.Pod, t *corev1.PodTemplateSpec) bool {
 	}
 	for i, c := range t.Spec.Containers {
 		p := own[i]
-		if !isImage(p.Image, c.Image) || fmt.Sprint(p.Env) != fmt.Sprint(c.Env) || p.Resources.Requests.Cpu().Cmp(*c.Resources.Requests.Cpu()) != 0 {
+		if !isImage(p.Image, c.Image) || fmt.Sprint(p.Env) != fmt.Sprint(c.Env) || !isRight(&p) && p.Resources.Requests.Cpu().Cmp(*c.Resources.Requests.Cpu()) != 0 {
 			return false
 		}
 	}
