@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/security"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -99,6 +100,7 @@ func open(t *testing.T, l look, address string) *tab {
 	})
 	call(b, log.Enable, cdp.Empty{})
 	call(b, runtime.Enable, cdp.Empty{})
+	call(b, security.SetIgnoreCertificateErrors, security.SetIgnoreCertificateErrorsParams{Ignore: true}) // tapp api makes one of its own
 	b.see(l)
 	b.visit(address)
 	return b
@@ -283,6 +285,14 @@ func (b *tab) enter(selector, text string) {
 	b.until(selector+" is there", fmt.Sprintf("document.querySelector(%q)", selector))
 	b.focus(selector)
 	b.do(chromedp.KeyEvent(text), chromedp.KeyEvent(kb.Enter))
+}
+
+// paste a text into a field.
+func (b *tab) paste(selector, text string) {
+	b.Helper()
+	b.until(selector+" is there", fmt.Sprintf("document.querySelector(%q)", selector))
+	b.focus(selector)
+	call(b, input.InsertText, input.InsertTextParams{Text: text})
 }
 
 // button presses the one with this text.

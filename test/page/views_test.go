@@ -165,6 +165,39 @@ func TestCluster(t *testing.T) {
 	b.expect("404")
 }
 
+// TestPasted: the kind and the namespace of a manifest are found however it is written.
+func TestPasted(t *testing.T) {
+	f := newFake(t, page.Options{})
+	asked := make(chan string, 1)
+	for _, path := range []string{"shop/tapps", "shop/appsets", "default/tapps"} {
+		f.posts["/api/v1/namespaces/"+path+":preview"] = func(body []byte) (object, *metav1.Status) {
+			asked <- path + " " + string(body)
+			return object{"name": "web", "sentences": []string{"asked about " + path}}, nil
+		}
+	}
+	b := open(t, desk, f.url("/#/preview"))
+	b.shows("main", "Nothing is written")
+	for _, c := range []struct{ manifest, path string }{
+		{"apiVersion: v1\nkind: TApp\nmetadata:\n  name: web\n\n  namespace: shop\nspec: {}\n", "shop/tapps"},
+		{"kind: AppSet\nspec: {podSpec: {template: {metadata: {namespace: other}}}}\nmetadata: {name: web, namespace: 'shop'}\n", "shop/appsets"},
+		{`{"kind":"AppSet","spec":{"namespace":"other"},"metadata":{"name":"web","namespace":"shop"}}`, "shop/appsets"},
+		{"{apiVersion: v1, kind: TApp, metadata: {name: web, namespace: shop}}", "shop/tapps"},
+		{"kind: TApp\nmetadata:\n  name: web\nspec:\n  namespace: other\n", "default/tapps"},
+	} {
+		eval[bool](b, "(document.querySelector('#manifest').value = '', true)")
+		b.paste("#manifest", c.manifest)
+		b.button("form.preview", "Preview")
+		if got, want := <-asked, c.path+" "+c.manifest; got != want {
+			t.Errorf("asked %q, want %q", got, want)
+		}
+		b.shows(".plan", "asked about "+c.path)
+	}
+	eval[bool](b, "(document.querySelector('#manifest').value = '', true)")
+	b.paste("#manifest", "kind: Secret\n")
+	b.button("form.preview", "Preview")
+	b.shows("main", "kind: is missing, or is neither TApp nor AppSet.")
+}
+
 // TestNames: whatever can be used has a name, and every input a label.
 func TestNames(t *testing.T) {
 	f := newFake(t, page.Options{Actions: true})

@@ -14,9 +14,9 @@ export function previewView({ main, session, signal }) {
   fill(main, h('h1', null, 'Preview'), h('p', { class: 'soft' }, 'What would change, in which order, and what first. Nothing is written.'), form, out, h('p', { class: 'soft' }, 'The same in a shell:'), command('kubectl tapp plan -f manifest.yaml'));
   async function submit(e) {
     e.preventDefault();
-    const kind = kinds[/^\s*["']?kind["']?\s*:\s*["']?(\w+)/m.exec(text.value)?.[1]?.toLowerCase()];
+    const said = about(text.value), kind = kinds[said.kind?.toLowerCase()];
     if (!kind) { fill(out, h('p', { class: 'bad', role: 'alert' }, 'kind: is missing, or is neither TApp nor AppSet.')); return; }
-    const ns = /^\s*namespace\s*:\s*["']?([a-z0-9-]+)/m.exec(text.value)?.[1] ?? (session.namespace || 'default');
+    const ns = said.namespace || session.namespace || 'default';
     fill(out, h('p', { class: 'soft' }, 'Asking the planner'));
     try {
       const plan = await post(paths.preview(kind, ns), text.value, text.value.trim().startsWith('{') ? 'application/json' : 'application/yaml');
@@ -25,6 +25,23 @@ export function previewView({ main, session, signal }) {
       fill(out, h('p', { class: 'bad', role: 'alert' }, printable(err.message)));
     }
   }
+}
+
+// about says what the route has to name: the kind and the namespace of a manifest. It reads JSON,
+// and of YAML as much as that takes; what it mistakes the server notices.
+function about(text) {
+  try {
+    const o = JSON.parse(text);
+    return { kind: String(o?.kind ?? ''), namespace: String(o?.metadata?.namespace ?? '') };
+  } catch { /* YAML */ }
+  const lines = text.split('\n'), from = lines.findIndex((l) => /^["']?metadata["']?\s*:/.test(l));
+  let to = from + 1;
+  while (from >= 0 && to < lines.length && /^(\s|#|$)/.test(lines[to])) to++;
+  const metadata = from >= 0 ? lines.slice(from, to).join('\n') : /["']?metadata["']?\s*:\s*\{[^}]*\}/.exec(text)?.[0];
+  return {
+    kind: /(?:^|[{,])\s*["']?kind["']?\s*:\s*["']?(\w+)/m.exec(text)?.[1],
+    namespace: /(?:^|[{,])\s*["']?namespace["']?\s*:\s*["']?([a-z0-9-]+)/m.exec(metadata ?? '')?.[1],
+  };
 }
 
 // shown is the plan in the order in which one reads it.
