@@ -120,12 +120,12 @@ func (s *site) shows(want string, args ...string) {
 // joined: pods run on the member's real node, an update in place keeps them, the rights
 // suffice, and an AppSet that is deleted leaves nothing.
 func TestPair(t *testing.T) {
-	hub := connect(t, "hub", "controllers.appset.enabled=true")
+	hub := connect(t, "hub", "controllers.appset.enabled=true", "api.enabled=true")
 	member := connect(t, "member", "controllers.advdeployment.enabled=true")
 	for _, s := range []*site{hub, member} {
 		s.run("kubectl", "--namespace", releaseSpace, "rollout", "status", "deployment/tapp", "--timeout="+cluster.Patience.String())
 	}
-	member.run("kubectl-tapp", "fleet", "join", "member", "--hub-kubeconfig", hub.Kubeconfig)
+	member.run("kubectl-tapp", "fleet", "join", "member", "--pods", "--hub-kubeconfig", hub.Kubeconfig)
 	if got := hub.run("kubectl-tapp", "fleet", "clusters", "--output=name"); got != "member\n" {
 		t.Errorf("clusters: %q", got)
 	}
@@ -150,6 +150,7 @@ func TestPair(t *testing.T) {
 	if out := member.Kubectl("logs", "web-gz01-blue-0"); out == "" {
 		t.Error("the kubelet has no log of an instance")
 	}
+	followsLog(hub, member)
 	const uids = `--output=jsonpath={.items[*].metadata.uid}`
 	before := member.Kubectl("get", "pods", "--selector=app=web", "--sort-by=.metadata.name", uids)
 	for _, k := range kinds {
