@@ -161,32 +161,6 @@ func (p *progression) settle(then *v1beta1.AppSet, units []podset.Unit) {
 // was asked for, and nobody's.
 func wasHad(u *podset.Unit) bool { return u.Content.Chart == nil || u.Content.Chart.Digest != "" }
 
-// recover what is stable from the parts, where another content is asked for and nothing
-// says what it was: the record was lost, or the installation was not done yet.
-func (p *progression) recover(c *computation) {
-	if p.stable != nil || !p.in.HasStable || p.in.Record != nil && p.in.Record.Revision == p.revision {
-		return
-	}
-	parts, order := map[string]*v1beta1.AdvDeployment{}, []string(nil)
-	for _, s := range c.sites {
-		if s.listed && s.ours {
-			parts[s.title], order = s.Part, append(order, s.title)
-		}
-	}
-	history := podset.HistoryOfParts(parts, order)
-	if history == nil {
-		return
-	}
-	then, units := history.As(c.app, c.units)
-	p.recovered, p.in.Stable = history, podset.Revision(units)
-	if p.in.Record != nil {
-		record := *p.in.Record
-		record.Stable = p.in.Stable
-		p.in.Record = &record
-	}
-	p.settle(then, units)
-}
-
 // before is what was asked for when the record was written, by unit; nil: the same as now.
 func (p *progression) before(c *computation) map[rollout.Key]string {
 	if p.in.Record == nil || p.in.Record.Revision == p.revision {

@@ -250,6 +250,26 @@ func TestLostRecord(t *testing.T) {
 	w.settle().says(v1beta1.PhaseWaitingForConfirm, "6/6/0 1/2", "")
 }
 
+// TestLostRecordReached: without a record, what has the content that is asked for already, since
+// it has no instances or its stage came first, does not make that stable.
+func TestLostRecordReached(t *testing.T) {
+	for order, want := range map[string]string{"upgradeType": "canary=2 blue=1", "stages": "canary=1 blue=1"} {
+		t.Run(order, func(t *testing.T) {
+			w := newWorld(t, colours+"    - {name: three, podSets: [{name: web-gz01-blue, replicas: 0}]}\n    - {name: four, podSets: [{name: web-gz01-blue, replicas: 1}]}\n", "one", "two", "three", "four").install()
+			w.edit(func(a *v1beta1.AppSet) {
+				if order == "stages" {
+					a.Spec.UpdateStrategy.UpgradeType, a.Spec.UpdateStrategy.Stages = "", []v1beta1.Stage{{Name: "first", Clusters: []string{"four"}, Confirm: new(true)}}
+				}
+			})
+			w.edit(image("nginx:2"))
+			for range 2 {
+				w.settle().work().settle().runs("one", want).runs("two", want).says(v1beta1.PhaseWaitingForConfirm, "7/7/0 1/2", "")
+				w.revisions = []*appsv1.ControllerRevision{}
+			}
+		})
+	}
+}
+
 // TestUnseenInstallation: a hub that was started anew, and has seen no cluster yet, does not
 // take an installation under way for none: what was asked for before is stable.
 func TestUnseenInstallation(t *testing.T) {

@@ -52,8 +52,9 @@ func HistoryOf(a *v1beta1.AppSet, units []Unit) History {
 }
 
 // HistoryOfParts is that of an AppSet of which only the parts are known: what they have is
-// taken for what was asked for. Where their podSpecs differ, the last one's counts.
-func HistoryOfParts(parts map[string]*v1beta1.AdvDeployment, order []string) *History {
+// taken for what was asked for, but for podSets that skip names. Where their podSpecs differ,
+// that of the last one counts that goes by its own.
+func HistoryOfParts(parts map[string]*v1beta1.AdvDeployment, order []string, skip func(cluster, podSet string) bool) *History {
 	var out *History
 	for _, name := range order {
 		part := parts[name]
@@ -61,18 +62,26 @@ func HistoryOfParts(parts map[string]*v1beta1.AdvDeployment, order []string) *Hi
 			continue
 		}
 		if out == nil {
-			out = &History{Charts: map[string]string{}}
+			out = &History{ServiceName: part.Spec.ServiceName, PodSpec: *part.Spec.PodSpec.DeepCopy(), Charts: map[string]string{}, Retained: map[string]Content{}}
 		}
 		spec := part.Spec.DeepCopy()
-		out.ServiceName, out.PodSpec = spec.ServiceName, spec.PodSpec
 		cluster := v1beta1.TargetCluster{Name: name}
 		for _, placed := range spec.Topology.PodSets {
+			if skip(name, placed.Name) {
+				continue
+			}
 			podSet := v1beta1.PodSet{PodSetSpec: placed.PodSetSpec}
 			if placed.Chart != nil {
 				podSet.Chart = &v1beta1.ChartSpec{RawChart: placed.Chart.RawChart, ChartURL: placed.Chart.ChartURL}
 				if placed.Chart.SecretRef != nil {
 					out.Charts[name+"/"+placed.Name] = DigestIn(placed.Chart.SecretRef)
 				}
+			}
+			held := &Unit{}
+			if placed.Revision != "" && held.holdBack(spec.Revisions, placed.Revision) == "" {
+				out.Retained[name+"/"+placed.Name] = held.Content
+			} else {
+				out.ServiceName, out.PodSpec = spec.ServiceName, spec.PodSpec
 			}
 			cluster.PodSets = append(cluster.PodSets, podSet)
 		}

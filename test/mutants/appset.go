@@ -24,8 +24,10 @@ var appSetPlans = []mutant{
 		"		if s.remembered {\n			one.remembered, one.was = true, identity\n		}\n", ""},
 	{"waits-as-asked", "rollout.go", "a unit whose stage is not reached gets what is asked for",
 		"	if v.Content == u.Hash {\n		return\n	}\n	for _, known", "	if v.Content != \"\" {\n		return\n	}\n	for _, known"},
-	{"lost-record-is-all-done", "rollout.go", "what was found to be stable without a record is not remembered",
+	{"lost-record-is-all-done", "recover.go", "what was found to be stable without a record is not remembered",
 		"	p.recovered, p.in.Stable = history, podset.Revision(units)\n", "	p.in.Stable = podset.Revision(units)\n"},
+	{"arrived-is-stable", "recover.go", "without a record, what canaries have counts as stable",
+		"return p.in.Record == nil && some && arrived", "return p.in.Record != nil && some && arrived"},
 	{"nothing-to-come-back-to", "rollout.go", "after a halt, an instance that is made anew gets what failed",
 		"	return &podset.Former{Content: has.Content, Hash: has.Hash}\n", "	return nil\n"},
 	{"former-content-stays", "rollout.go", "a part keeps the former content when all is done",
@@ -72,6 +74,12 @@ var appSetShell = []mutant{
 		"== string(a.Tombstone.UID) && part.UID != a.UID:", "!= string(a.Tombstone.UID) && part.UID != a.UID:"},
 	{"corrects-without-end", "act.go", "a correction that the cluster overrules is made again and again",
 		"	if differences := plan.Differences(a.Manifest, part); len(differences) > 0 {", "	if differences := plan.Differences(a.Manifest, part); len(differences) > 99 {"},
+}
+
+// podSets are the mutants of plan/podset: what becomes of a podSet in its cluster.
+var podSets = []mutant{
+	{"ids-from-zero", "part.go", "clusters that share the ids of a podSet all begin at 0",
+		"	p.Meta = metaOf(a, u)\n", "	p.Meta, p.Ordinals = metaOf(a, u), nil\n"},
 }
 
 // rollouts are the mutants of plan/rollout: stages, gates and the budget.

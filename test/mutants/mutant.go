@@ -51,6 +51,7 @@ var rooms = []room{
 	{appRoom, children},
 	{manifestRoom, ownership},
 	{rolloutRoom, rollouts},
+	{podSetRoom, podSets},
 	{appSetRoom, appSetPlans},
 	{appSetShellRoom, appSetShell},
 	{releaseRoom, releasePlans},
@@ -133,6 +134,7 @@ const (
 
 	appSetRoom        = "plan/appset"
 	rolloutRoom       = "plan/rollout"
+	podSetRoom        = "plan/podset"
 	budgetModelRoom   = "test/model/rollout"
 	advDeploymentRoom = "plan/advdeployment"
 	releaseRoom       = "plan/release"
@@ -173,6 +175,7 @@ var stages = []stage{
 	{fleetRoom, fleetRoom, [][]string{nil}, []string{fleetRoom}},
 	{hookRoom, hookRoom, [][]string{quick, thorough}, []string{hookRoom, planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{rolloutRoom, rolloutRoom, [][]string{nil}, []string{rolloutRoom}},
+	{podSetRoom, podSetRoom, [][]string{nil}, []string{podSetRoom}},
 	{budgetModelRoom, budgetModelRoom, [][]string{{"-test.run=TestProtocol"}}, []string{rolloutRoom}},
 	{appSetRoom, appSetRoom, [][]string{quick, thorough}, []string{appSetRoom}},
 	{releaseRoom, releaseRoom, [][]string{nil}, []string{releaseRoom}},
@@ -186,7 +189,7 @@ var stages = []stage{
 	{"the model", "test/model", [][]string{{"-test.run=TestSmallSpaces"}}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, inPlaceRoom, templateRoom, shellRoom, cacheRoom, writeRoom, statusRoom, loopRoom, typesRoom}},
 	{"the simulation of Apps", "test/sim/app", [][]string{{"-test.run=TestSeeds"}}, []string{appRoom, manifestRoom}},
-	{"the simulation of the fleet", "test/sim/fleet", [][]string{{"-test.run=TestSeeds"}}, []string{rolloutRoom, appSetRoom, appSetShellRoom, fleetRoom, healthRoom}},
+	{"the simulation of the fleet", "test/sim/fleet", [][]string{{"-test.run=TestSeeds"}}, []string{rolloutRoom, podSetRoom, appSetRoom, appSetShellRoom, fleetRoom, healthRoom}},
 }
 
 // stagesFor the mutants of a room.
