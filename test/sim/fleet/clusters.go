@@ -22,6 +22,9 @@ const (
 	appSets = "appsets"
 	parts   = "advdeployments"
 	grants  = "confirmations"
+
+	// shared is the podSet that clusters share.
+	shared = "web-all"
 )
 
 type object = apiserver.Object

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -61,6 +62,8 @@ func (w *world) strike(f Fault) {
 		w.reregister(other.name, func(s *corev1.Secret) { s.Data[v1beta1.KeyKubeconfig] = []byte(kubeconfig(c)) })
 	case hubRestored:
 		w.restoreHub(f.A)
+	case recordsLost:
+		w.loseRecords()
 	case hubFreeze:
 		w.until[f.Kind] = w.steps + 10 + f.A
 	case hubClose:
@@ -99,6 +102,17 @@ func (w *world) closeHub() {
 			synctest.Wait()
 		}
 	}
+}
+
+// loseRecords of all rollouts, and the processes that know them.
+func (w *world) loseRecords() {
+	for _, r := range w.alive() {
+		w.kill(r)
+	}
+	for _, r := range apiserver.All[*appsv1.ControllerRevision](w.hub.Store, apiserver.Revisions) {
+		_, _ = w.hub.Remove(apiserver.Revisions, apiserver.Key(r), apiserver.DeleteNow(), w.as("somebody"))
+	}
+	w.forgot = true
 }
 
 // restoreHub brings the hub back to what it was some time ago. Its API server and the

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,12 +31,18 @@ type set struct {
 type order struct {
 	content, image string
 	replicas       int32
-	grant          *int32
-	paused         bool
+	// start is the first id, and shared says that no other cluster may have the ids.
+	start  int32
+	shared bool
+	grant  *int32
+	paused bool
 }
 
-// instance that is up, out of service for an update, or down by itself.
-type instance struct{ content, image, state string }
+// instance with its id that is up, out of service for an update, or down by itself.
+type instance struct {
+	id                    int32
+	content, image, state string
+}
 
 const (
 	up   = "up"
@@ -71,7 +78,10 @@ func (r *running) apply(p *v1beta1.AdvDeployment, units []podset.Unit) {
 			s = &set{}
 			r.podSets[u.PodSet.Name] = s
 		}
-		s.asked = order{u.Hash, imageOf(u), u.Replicas, placed.MaxUnavailable, p.Spec.UpdateStrategy.Paused || placed.Paused}
+		s.asked = order{content: u.Hash, image: imageOf(u), replicas: u.Replicas, shared: u.PodSet.Name == shared, grant: placed.MaxUnavailable, paused: p.Spec.UpdateStrategy.Paused || placed.Paused}
+		if placed.Ordinals != nil {
+			s.asked.start = placed.Ordinals.Start
+		}
 	}
 	for name := range r.podSets {
 		if !wanted[name] {
@@ -124,11 +134,20 @@ func (w *world) act(c *cluster, p *v1beta1.AdvDeployment, s *set) func() {
 	if !same(s.asked, s.follows) {
 		return func() { s.follows = s.asked }
 	}
-	switch n := int32(len(s.instances)); {
-	case n < s.follows.replicas:
-		return func() { s.instances = append(s.instances, instance{s.follows.content, s.follows.image, away}) }
-	case n > s.follows.replicas:
-		return func() { s.instances = s.instances[:n-1] }
+	if i := slices.IndexFunc(s.instances, func(one instance) bool {
+		return one.id < s.follows.start || one.id >= s.follows.start+s.follows.replicas
+	}); i >= 0 {
+		return func() { s.instances = slices.Delete(s.instances, i, i+1) }
+	}
+	if int32(len(s.instances)) < s.follows.replicas {
+		return func() {
+			id := s.follows.start
+			for slices.ContainsFunc(s.instances, func(one instance) bool { return one.id == id }) {
+				id++
+			}
+			s.instances = append(s.instances, instance{id, s.follows.content, s.follows.image, away})
+			w.twice(c, p, s, id)
+		}
 	}
 	grant := int32(1)
 	if s.follows.grant != nil {

@@ -8,7 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -25,7 +24,7 @@ func (w *world) judge(c *cluster, change *apiserver.Change) error {
 	switch {
 	case c == w.hub && change.Resource == grants:
 		if g, ok := change.After.(*v1beta1.Confirmation); ok && change.Before == nil {
-			w.promised(&v1beta1.AppSet{ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: g.Spec.AppSet}}).noteGrant(g)
+			w.noteGrant(g)
 		}
 	case c == w.hub && change.Resource == apiserver.Revisions:
 		if record, ok := change.After.(*appsv1.ControllerRevision); ok && r != nil {

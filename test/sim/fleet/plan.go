@@ -14,7 +14,9 @@ type Plan struct {
 	// Members is how many clusters there are beside the hub.
 	Members int
 	// Tight: many units change at once, and the budget is one or two instances.
-	Tight  bool
+	Tight bool
+	// Shared: the clusters share the ids of a podSet.
+	Shared bool
 	Edits  []Edit
 	Faults []Fault
 }
@@ -78,6 +80,8 @@ const (
 	clockJump   = "the clock jumps"
 	// instanceFails counts as unavailable, and nobody asked for it.
 	instanceFails = "an instance fails by itself"
+	// recordsLost comes with a crash: nobody is left who knows.
+	recordsLost = "the hub loses the records of rollouts"
 )
 
 func otherFaults() []string {
@@ -125,8 +129,29 @@ func Draw(seed int64) Plan {
 	for range rng.IntN(6) {
 		p.Faults = append(p.Faults, Fault{Step: rng.IntN(p.Horizon), Kind: otherFaults()[rng.IntN(len(otherFaults()))], A: rng.IntN(100)})
 	}
+	p.add()
 	p.sort()
 	return p
+}
+
+// add to the plans of some seeds what the others do not have.
+func (p *Plan) add() {
+	rng := rand.New(rand.NewPCG(uint64(p.Seed), 3))
+	app := appKeys()[0]
+	switch p.Seed % 64 {
+	case 2:
+		p.Shared = true
+		for range 3 {
+			p.Edits = append(p.Edits, Edit{Step: 60 + rng.IntN(p.Horizon), App: app, Kind: []string{"scale", "image", "add cluster", "drop podSet", "add podSet"}[rng.IntN(5)], A: rng.IntN(60), B: rng.IntN(60)})
+		}
+	case 6: // in the midst of a rollout, with clusters that are not seen
+		at := 120 + rng.IntN(100)
+		p.Edits = append(p.Edits, Edit{Step: 100, App: app, Kind: "image", B: rng.IntN(60)})
+		for range rng.IntN(3) {
+			p.Faults = append(p.Faults, Fault{Step: at, Kind: []string{cutThere, down}[rng.IntN(2)], A: 40 + rng.IntN(60)})
+		}
+		p.Faults = append(p.Faults, Fault{Step: at + 1, Kind: recordsLost})
+	}
 }
 
 func (p *Plan) sort() {

@@ -36,14 +36,16 @@ type promise struct {
 	done map[string]bool
 	// tokens that were told, with rollout and stage, and gates that were confirmed by them.
 	tokens, confirmed map[string]bool
-	retried           time.Time
+	// agreed are image and stage of all that was confirmed, whatever the rollout.
+	agreed  map[string]bool
+	retried time.Time
 }
 
 func (w *world) promised(a object) *promise {
 	key := apiserver.Key(a)
 	p := w.promises[key]
 	if p == nil {
-		p = &promise{concurrent: 1, specs: map[string]v1beta1.AppSetSpec{}, settled: map[string]bool{}, done: map[string]bool{}, tokens: map[string]bool{}, confirmed: map[string]bool{}}
+		p = &promise{concurrent: 1, specs: map[string]v1beta1.AppSetSpec{}, settled: map[string]bool{}, done: map[string]bool{}, tokens: map[string]bool{}, confirmed: map[string]bool{}, agreed: map[string]bool{}}
 		w.promises[key] = p
 	}
 	return p
@@ -149,9 +151,18 @@ func (p *promise) noteStatus(a *v1beta1.AppSet) {
 	}
 }
 
-func (p *promise) noteGrant(c *v1beta1.Confirmation) {
-	if p.tokens[gate(c.Spec.Rollout, c.Spec.Stage, c.Spec.Token)] {
-		p.confirmed[gate(c.Spec.Rollout, c.Spec.Stage, "")] = true
+func (w *world) noteGrant(c *v1beta1.Confirmation) {
+	a, ok := apiserver.Find[*v1beta1.AppSet](w.hub.Store, appSets, apiserver.KeyOf(c.Namespace, c.Spec.AppSet))
+	if !ok {
+		return
+	}
+	p := w.promised(a)
+	if !p.tokens[gate(c.Spec.Rollout, c.Spec.Stage, c.Spec.Token)] {
+		return
+	}
+	p.confirmed[gate(c.Spec.Rollout, c.Spec.Stage, "")] = true
+	if spec, known := p.begun(a, c.Spec.Rollout); known {
+		p.agreed[gate(spec.PodSpec.Template.Spec.Containers[0].Image, c.Spec.Stage)] = true
 	}
 }
 
@@ -206,7 +217,7 @@ func (w *world) isUnsure(p *promise) bool {
 // takenOut is F1: no more instances are voluntarily out of service than the budget allows.
 func (w *world) takenOut(c *cluster, part *v1beta1.AdvDeployment) {
 	p := w.promised(part)
-	if p.unlimited || p.budget == 0 || w.isUnsure(p) {
+	if p.unlimited || p.budget == 0 || w.forgot || w.isUnsure(p) {
 		return
 	}
 	w.coverage["F1 judged"]++
@@ -222,6 +233,23 @@ func (w *world) takenOut(c *cluster, part *v1beta1.AdvDeployment) {
 	}
 	if n > p.budget {
 		w.fail(fmt.Errorf("F1: %d instances of %s are out of service for an update, the last one in %s, and the budget is %d", n, part.Name, c.name, p.budget))
+	}
+}
+
+// twice is F5: no id of a podSet that clusters share is in two of them.
+func (w *world) twice(c *cluster, part *v1beta1.AdvDeployment, s *set, id int32) {
+	if !s.follows.shared {
+		return
+	}
+	w.coverage["F5 judged"]++
+	for _, name := range w.names {
+		one, ok := apiserver.Find[*v1beta1.AdvDeployment](w.members[name].Store, parts, apiserver.Key(part))
+		if name == c.name || !ok || w.runs[one.UID] == nil || w.runs[one.UID].podSets[shared] == nil {
+			continue
+		}
+		if slices.ContainsFunc(w.runs[one.UID].podSets[shared].instances, func(i instance) bool { return i.id == id }) {
+			w.fail(fmt.Errorf("F5: %s and %s both run the instance %d of %s of %s", name, c.name, id, shared, part.Name))
+		}
 	}
 }
 
@@ -276,7 +304,7 @@ func (w *world) judgeOrder(c *cluster, a *v1beta1.AppSet, order []leg, id, main 
 				return fmt.Errorf("F9: %s is given %s, and %s of stage %s never had it in all instances", c.name, main, name, before.name)
 			}
 		}
-		if work && before.confirm && !p.confirmed[gate(id, before.name, "")] {
+		if work && before.confirm && !p.confirmed[gate(id, before.name, "")] && !(w.forgot && p.agreed[gate(main, before.name)]) {
 			return fmt.Errorf("F4: %s is given %s, and nobody confirmed stage %s of rollout %s", c.name, main, before.name, id)
 		}
 	}
@@ -290,7 +318,7 @@ func (w *world) judgeOrder(c *cluster, a *v1beta1.AppSet, order []leg, id, main 
 			changing++
 		}
 	}
-	if sure && changing > p.concurrent {
+	if sure && !w.forgot && changing > p.concurrent {
 		return fmt.Errorf("F9: %s is given %s as the cluster number %d at once of stage %s, and %d may change", c.name, main, changing, order[at].name, p.concurrent)
 	}
 	return nil

@@ -197,12 +197,19 @@ func (w *world) end() {
 // grant carries out a request, with what goes wrong about it.
 func (w *world) grant(r *request) {
 	w.done(r)
-	if why := w.unreachable(r); why != nil {
+	why := w.unreachable(r)
+	if why != nil && r.abandoned.Load() {
+		return // nobody waits for the answer
+	}
+	if why != nil {
 		r.answer <- &apiserver.Answer{Err: why}
 		return
 	}
 	if r.link != nil && (r.token != r.to.token || w.is(revoked, r.to.name)) {
 		w.quiet("%s %s at %s: 401", r.replica.name, r, r.to.name)
+		if r.abandoned.Load() {
+			return
+		}
 		r.answer <- apiserver.Refusal(apierrors.NewUnauthorized("simulated"))
 		return
 	}

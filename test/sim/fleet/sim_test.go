@@ -100,7 +100,7 @@ const mostLine = 800
 
 // print tells people of a run: what was planned, what happened, and what was wrong.
 func (r Result) print(w io.Writer) {
-	fmt.Fprintf(w, "seed %d, %d members, tight: %v, faults until step %d\n", r.Plan.Seed, r.Plan.Members, r.Plan.Tight, r.Plan.Horizon)
+	fmt.Fprintf(w, "seed %d, %d members, tight: %v, shared: %v, faults until step %d\n", r.Plan.Seed, r.Plan.Members, r.Plan.Tight, r.Plan.Shared, r.Plan.Horizon)
 	for _, e := range r.Plan.Edits {
 		fmt.Fprintf(w, "  user   %s\n", e)
 	}

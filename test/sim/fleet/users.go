@@ -39,7 +39,7 @@ func (w *world) draft(key string) *v1beta1.AppSet {
 			}
 			a.Spec.ClusterTopology.Clusters = append(a.Spec.ClusterTopology.Clusters, t)
 		case i == 0 || w.rng.IntN(3) > 0:
-			a.Spec.ClusterTopology.Clusters = append(a.Spec.ClusterTopology.Clusters, target(member, w.rng.IntN(4)))
+			a.Spec.ClusterTopology.Clusters = append(a.Spec.ClusterTopology.Clusters, w.target(member, w.rng.IntN(4)))
 		}
 	}
 	w.strategy(a)
@@ -54,6 +54,29 @@ func target(cluster string, n int) v1beta1.TargetCluster {
 	return v1beta1.TargetCluster{Name: cluster, PodSets: []v1beta1.PodSet{podSet(cluster, "a", n)}}
 }
 
+// target of a cluster that may share a podSet with the others.
+func (w *world) target(cluster string, n int) v1beta1.TargetCluster {
+	t := target(cluster, n)
+	if w.plan.Shared {
+		t.PodSets = append(t.PodSets, w.second(cluster, 1+n))
+	}
+	return t
+}
+
+// mostIDs of a cluster in a podSet that the clusters share.
+const mostIDs = 10
+
+// second podSet of a cluster: one of its own, or one of the same name in all clusters, each
+// of which has a range of its ids. No user ever moves a range.
+func (w *world) second(cluster string, n int) v1beta1.PodSet {
+	if !w.plan.Shared {
+		return podSet(cluster, "b", n)
+	}
+	s := podSet(cluster, "", n)
+	s.Name, s.Ordinals = shared, &v1beta1.Ordinals{Start: int32(mostIDs * slices.Index(w.names, cluster))}
+	return s
+}
+
 func podSet(cluster, name string, n int) v1beta1.PodSet {
 	s := v1beta1.PodSet{}
 	s.Name, s.Version, s.Replicas = "web-"+cluster+"-"+name, "v1", new(intstr.FromInt32(int32(n)))
@@ -62,10 +85,12 @@ func podSet(cluster, name string, n int) v1beta1.PodSet {
 
 // clusterOf a part, by its podSets; empty: it has none.
 func clusterOf(p *v1beta1.AdvDeployment) string {
-	if len(p.Spec.Topology.PodSets) == 0 {
-		return ""
+	for i := range p.Spec.Topology.PodSets {
+		if words := strings.Split(p.Spec.Topology.PodSets[i].Name, "-"); len(words) == 3 {
+			return words[1]
+		}
 	}
-	return strings.Split(p.Spec.Topology.PodSets[0].Name, "-")[1]
+	return ""
 }
 
 // edit carries out an edit.
@@ -133,15 +158,20 @@ func (w *world) rewrite(a *v1beta1.AppSet, e Edit, member string) {
 		case e.Kind == "leave now":
 			annotate(a, v1beta1.AnnotationLeave, v1beta1.LeaveNow)
 		case e.Kind == "add cluster" && i < 0:
-			topology.Clusters = append(topology.Clusters, target(member, e.B%4))
+			topology.Clusters = append(topology.Clusters, w.target(member, e.B%4))
 		case i < 0:
 		case e.Kind == "drop cluster" && len(topology.Clusters) > 1:
 			topology.Clusters = slices.Delete(topology.Clusters, i, i+1)
 			forget(&a.Spec.UpdateStrategy, member)
 		case e.Kind == "scale":
-			topology.Clusters[i].PodSets[0].Replicas = new(intstr.FromInt32(int32(e.B % 5)))
+			podSets := topology.Clusters[i].PodSets
+			at := 0
+			if w.plan.Shared {
+				at = len(podSets) - 1
+			}
+			podSets[at].Replicas = new(intstr.FromInt32(int32(e.B % 5)))
 		case e.Kind == "add podSet" && len(topology.Clusters[i].PodSets) == 1:
-			topology.Clusters[i].PodSets = append(topology.Clusters[i].PodSets, podSet(member, "b", e.B%3))
+			topology.Clusters[i].PodSets = append(topology.Clusters[i].PodSets, w.second(member, e.B%3))
 		case e.Kind == "drop podSet":
 			topology.Clusters[i].PodSets = topology.Clusters[i].PodSets[:1]
 		}

@@ -44,6 +44,8 @@ type world struct {
 	promises map[string]*promise
 	// lost says that the hub was restored from a backup, and so may lack AppSets.
 	lost bool
+	// forgot says that the hub lost the records of rollouts.
+	forgot bool
 
 	replicas []*replica
 	started  int
