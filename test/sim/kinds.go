@@ -24,6 +24,9 @@ const (
 	tapps     = "tapps"
 )
 
+// pathOfConditions is where the schema of TApps bounds what a controller writes.
+const pathOfConditions = "status.conditions"
+
 type (
 	object = apiserver.Object
 	change = apiserver.Change
@@ -40,7 +43,7 @@ func kinds() map[string]apiserver.Kind {
 	restrict := tapp.Restrict
 	tapp.Restrict = func(s *apiserver.Server, sub string, now, old object) error {
 		if err := checkSchema(now.(*tappv1.TApp)); err != nil {
-			return s.Invalid(tapps, now.GetName(), "status.conditions", err.Error())
+			return s.Invalid(tapps, now.GetName(), pathOfConditions, err.Error())
 		}
 		return restrict(s, sub, now, old)
 	}
