@@ -228,8 +228,9 @@ plugin-test: build bin/devcluster ## Test kubectl tapp against a real API server
 	@$(call on_cluster,plugin,--nodes sim --sim 5,./test/plugin/...)
 
 .PHONY: page-test
-page-test: need-chromium build bin/devcluster ## Test the web page in a real browser, on simulated nodes. Its pictures are in dist/page.
-	@$(call on_cluster,page,--nodes sim --sim 5,./test/page/...)
+page-test: need-chromium build bin/devcluster ## Test the web page in a real browser, with a hub and a member on simulated nodes. Its pictures are in dist/page.
+	@mkdir -p dist
+	@test/fleet.sh '$(STATE)/page' 'hub --nodes sim --sim 5' 'member --nodes sim --sim 2' -- bash -o pipefail -c "TAPP_KUBECONFIG='$(STATE)/page/hub/kubeconfig' go test -json -tags cluster -count 1 -timeout 20m $(RUN) ./test/page/... | $(REPORT)"
 
 .PHONY: e2e
 e2e: build bin/devcluster ## Test TApp on a cluster of its own, with real nodes, which is taken down at the end.

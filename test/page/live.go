@@ -16,6 +16,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"tkestack.io/tapp/controller"
 	"tkestack.io/tapp/test/cluster"
@@ -35,9 +36,8 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// kubeconfig of a service account with these rights in the namespace: who looks at a
-// dashboard. It names the namespace.
-func (r *rig) kubeconfig(name string, rules ...rbacv1.PolicyRule) string {
+// token of a new service account with these rights in the namespace.
+func (r *rig) token(name string, rules ...rbacv1.PolicyRule) string {
 	r.Helper()
 	ctx := r.Context()
 	must := func(err error) {
@@ -58,15 +58,25 @@ func (r *rig) kubeconfig(name string, rules ...rbacv1.PolicyRule) string {
 	}
 	token, err := r.Kube.CoreV1().ServiceAccounts(r.NS).CreateToken(ctx, name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	must(err)
+	return token.Status.Token
+}
+
+// kubeconfig of a service account with these rights in the namespace: who looks at a
+// dashboard. It names the namespace.
+func (r *rig) kubeconfig(name string, rules ...rbacv1.PolicyRule) string {
+	r.Helper()
+	token := r.token(name, rules...)
 	config, err := clientcmd.LoadFromFile(r.Kubeconfig)
-	must(err)
+	if err != nil {
+		r.Fatal(err)
+	}
 	current := config.Contexts[config.CurrentContext]
 	current.Namespace = r.NS
-	config.AuthInfos[current.AuthInfo].Token = token.Status.Token
-	config.AuthInfos[current.AuthInfo].ClientCertificateData, config.AuthInfos[current.AuthInfo].ClientKeyData = nil, nil
-	config.AuthInfos[current.AuthInfo].ClientCertificate, config.AuthInfos[current.AuthInfo].ClientKey = "", ""
+	config.AuthInfos[current.AuthInfo] = &clientcmdapi.AuthInfo{Token: token}
 	path := filepath.Join(r.TempDir(), name)
-	must(clientcmd.WriteToFile(*config, path))
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		r.Fatal(err)
+	}
 	return path
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // TestRollout: a rollout is followed as it happens, from the first pod of the new version
-// to the last, and in the end the page has what the API server has.
+// to the last, and in the end the page has what the API server has. One that hangs is told.
 func TestRollout(t *testing.T) {
 	r := newRig(t)
 	const replicas = 30
@@ -51,6 +51,16 @@ func TestRollout(t *testing.T) {
 	}
 	b.shows(".history", "template.spec.containers[main].image: web:1 -> web:2") // it came while the view was open
 	b.shoot(pictures + "/live-light.png")
+
+	// An API server that hangs is told, with what is known of before, until it answers again.
+	thaw := r.Freeze("kube-apiserver")
+	b.shows("main [role=status]", "This may not be current")
+	b.shows("main [role=status]", "the API server cannot be asked: it does not answer in time")
+	if n := eval[int](b, "window.tappGrid.list.length"); n != replicas {
+		t.Errorf("%d instances are shown while the API server hangs", n)
+	}
+	thaw()
+	b.until("it is current again", "!document.querySelector('main').innerText.includes('may not be current')")
 	b.expect("404") // the cluster has no AppSets
 }
 
