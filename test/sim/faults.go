@@ -16,6 +16,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/sim/apiserver"
+	"tkestack.io/tapp/test/sim/process"
 )
 
 // is says whether a fault that lasts is on.
@@ -69,7 +70,7 @@ func (w *world) strike(f Fault) {
 	case orderly:
 		for _, r := range w.alive() {
 			r.stopping = true
-			r.stop()
+			r.Stop()
 		}
 	case staleReads, watchFreeze:
 		w.until[f.Kind] = w.steps + 10 + f.A
@@ -258,7 +259,7 @@ func (w *world) write(r *request) {
 	where := site(w.Store, r)
 	if r.abandoned {
 		if w.rng.IntN(2) == 0 {
-			w.trace.say(w.steps, w.now(), "%s (gone) %s: arrives late", r.replica.name, r)
+			w.trace.say(w.steps, w.now(), "%s (gone) %s: arrives late", r.replica.Name, r)
 			w.Serve(r.Request, 0, r.actor(w.now()))
 		}
 		return
@@ -277,12 +278,12 @@ func (w *world) write(r *request) {
 	switch fault {
 	case crashBefore:
 		w.kill(r.replica)
-		r.answer <- &apiserver.Answer{Err: errDead}
+		r.answer <- &apiserver.Answer{Err: process.ErrDead}
 		return
 	case crashAfter:
 		w.Serve(r.Request, 0, r.actor(w.now()))
 		w.kill(r.replica)
-		r.answer <- &apiserver.Answer{Err: errDead}
+		r.answer <- &apiserver.Answer{Err: process.ErrDead}
 		return
 	}
 	if a := w.refuse(fault, r); a != nil {

@@ -56,7 +56,7 @@ func (o *oracle) read(r *request) {
 	case !isNodeReady(node) && o.w.now().Sub(notReadySince(node)) >= 5*time.Minute:
 		said = "not ready for 5 minutes"
 	}
-	o.evidence[r.replica.name+" "+r.Name] = said
+	o.evidence[r.replica.Name+" "+r.Name] = said
 }
 
 // judge is told of every step of every object, and finds what must not be.
@@ -230,7 +230,7 @@ func (o *oracle) force(c *change, pod *corev1.Pod, seen []*tappv1.TApp) error {
 		return fmt.Errorf("S4: pod %s goes by force, and nobody opted in, or the status does not tell of it", pod.Name)
 	case pod.DeletionTimestamp == nil || pod.DeletionTimestamp.After(o.w.now()):
 		return fmt.Errorf("S4: pod %s goes by force before its grace period is over", pod.Name)
-	case o.evidence[causeOf(c).replica.name+" "+pod.Spec.NodeName] == "":
+	case o.evidence[causeOf(c).replica.Name+" "+pod.Spec.NodeName] == "":
 		return fmt.Errorf("S4: pod %s goes by force without evidence that node %s is lost", pod.Name, pod.Spec.NodeName)
 	}
 	return nil

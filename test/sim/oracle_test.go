@@ -12,6 +12,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/sim/apiserver"
+	"tkestack.io/tapp/test/sim/process"
 )
 
 // rig is a world in which a process has believed all that is, and then writes.
@@ -69,7 +70,7 @@ func (r *rig) ready(name string) {
 
 // ask is a write of the controller, made on a belief that is up to date.
 func (r *rig) ask(verb, resource, name, sub, body string) {
-	c := &replica{name: "ca", world: r.world, told: map[string]int64{tapps: r.Version, pods: r.Version, claims: r.Version}, beliefs: map[string]*belief{}}
+	c := &replica{Process: process.New(1), world: r.world, told: map[string]int64{tapps: r.Version, pods: r.Version, claims: r.Version}, beliefs: map[string]*belief{}}
 	q := &request{replica: c, issued: r.now(), Request: &apiserver.Request{Verb: verb, Resource: resource, Namespace: namespace, Name: name, Sub: sub,
 		Body: []byte(body), Media: string(types.StrategicMergePatchType)}}
 	r.attribute(q)
@@ -156,7 +157,7 @@ func TestOraclesBite(t *testing.T) {
 }
 
 func (r *rig) askTApp(body string) {
-	c := &replica{name: "ca", world: r.world, told: map[string]int64{tapps: r.Version}, beliefs: map[string]*belief{}}
+	c := &replica{Process: process.New(1), world: r.world, told: map[string]int64{tapps: r.Version}, beliefs: map[string]*belief{}}
 	q := &request{replica: c, issued: time.Now(), Request: &apiserver.Request{Verb: "patch", Resource: tapps, Namespace: namespace, Name: "web", Body: []byte(body), Media: string(types.MergePatchType)}}
 	r.attribute(q)
 	r.Serve(q.Request, 0, q.actor(r.now()))
@@ -217,7 +218,7 @@ func TestBeliefBeginsWithTheReadOfANode(t *testing.T) {
 			}
 			closed := corev1.PodCondition{Type: tappv1.GateInPlaceUpdate, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(r.now().Add(-time.Hour))}
 			turn(closed)
-			ca := &replica{name: "ca", world: r.world, told: map[string]int64{tapps: r.Version, pods: r.Version}, beliefs: map[string]*belief{}}
+			ca := &replica{Process: process.New(1), world: r.world, told: map[string]int64{tapps: r.Version, pods: r.Version}, beliefs: map[string]*belief{}}
 			if c.node != "" {
 				read := &request{replica: ca, issued: r.began, Request: &apiserver.Request{Verb: "get", Resource: nodes, Name: c.node}}
 				r.attribute(read)

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"hash/fnv"
-	"io"
 	"time"
 
 	"tkestack.io/tapp/test/sim/apiserver"
@@ -23,20 +21,11 @@ type request struct {
 }
 
 // key sorts requests by what they are about.
-func (r *request) key() string { return r.replica.name + " " + r.About() }
-
-// lateness is how much later than at its end somebody hears that the time of a request
-// is up. Those of one moment end at one moment, too, and what comes of them would be in
-// any order.
-func (r *request) lateness() time.Duration {
-	h := fnv.New32a()
-	_, _ = io.WriteString(h, r.key())
-	return time.Duration(h.Sum32() % uint32(time.Millisecond))
-}
+func (r *request) key() string { return r.replica.Name + " " + r.About() }
 
 // actor that writes for the request.
 func (r *request) actor(now time.Time) apiserver.Actor {
-	return apiserver.Actor{By: r.replica.name, At: now, Cause: r}
+	return apiserver.Actor{By: r.replica.Name, At: now, Cause: r}
 }
 
 // causeOf a change; nil: it was no process of the controller.
@@ -52,4 +41,4 @@ type watching struct {
 }
 
 // key sorts watches.
-func (w *watching) key() string { return w.replica.name + " " + w.Resource }
+func (w *watching) key() string { return w.replica.Name + " " + w.Resource }

@@ -42,7 +42,7 @@ func (w *world) heal() {
 	}
 	if !slices.ContainsFunc(w.alive(), func(r *replica) bool { return !r.stopping }) {
 		_ = w.start()
-		w.trace.say(w.steps, w.now(), "%s starts", w.replicas[len(w.replicas)-1].name)
+		w.trace.say(w.steps, w.now(), "%s starts", w.replicas[len(w.replicas)-1].Name)
 	}
 	w.trace.say(w.steps, w.now(), "from here on nothing goes wrong")
 }

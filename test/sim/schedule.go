@@ -34,7 +34,7 @@ func (w *world) storm() error {
 			if err := w.start(); err != nil {
 				return err
 			}
-			w.trace.say(w.steps, w.now(), "%s starts", w.replicas[len(w.replicas)-1].name)
+			w.trace.say(w.steps, w.now(), "%s starts", w.replicas[len(w.replicas)-1].Name)
 			continue
 		}
 		w.pick(w.choices(true)).do()
@@ -119,7 +119,7 @@ func (w *world) deliver(x *watching) {
 		synctest.Wait() // of two keys that come due together, either may come first
 		w.requests()    // what follows was made on this, and not on the next one
 	}
-	w.trace.quiet(w.steps, w.now(), "%s sees %s up to %d", x.replica.name, x.Resource, x.Told)
+	w.trace.quiet(w.steps, w.now(), "%s sees %s up to %d", x.replica.Name, x.Resource, x.Told)
 }
 
 // calm lets everything that can happen happen, until nothing does any more.
@@ -153,13 +153,13 @@ func (w *world) calm() error {
 // end ends all processes, so that nothing of the run is left.
 func (w *world) end() {
 	for _, r := range w.replicas {
-		if !r.isDead() {
+		if !r.IsDead() {
 			w.kill(r)
 		}
 	}
 	for range 300 {
 		synctest.Wait()
-		if !slices.ContainsFunc(w.replicas, func(r *replica) bool { return !r.hasEnded() }) {
+		if !slices.ContainsFunc(w.replicas, func(r *replica) bool { return !r.HasEnded() }) {
 			return
 		}
 		w.advance(time.Second, true)
@@ -177,7 +177,7 @@ func (w *world) grant(r *request) {
 				r.replica.told[r.Resource] = x.Told
 			}
 		}
-		w.trace.quiet(w.steps, w.now(), "%s %s from %s", r.replica.name, r, r.Query.Get("resourceVersion"))
+		w.trace.quiet(w.steps, w.now(), "%s %s from %s", r.replica.Name, r, r.Query.Get("resourceVersion"))
 		r.answer <- a
 		return
 	}
@@ -195,7 +195,7 @@ func (w *world) grant(r *request) {
 	if r.Verb == "list" && r.Query.Get("resourceVersion") != "" {
 		r.replica.told[r.Resource] = w.Version - lag
 	}
-	w.trace.quiet(w.steps, w.now(), "%s %s: %s", r.replica.name, r, strconv.Itoa(a.Status))
+	w.trace.quiet(w.steps, w.now(), "%s %s: %s", r.replica.Name, r, strconv.Itoa(a.Status))
 	r.answer <- a
 }
 

@@ -10,33 +10,14 @@ import (
 
 // TestSeeds runs seeds, and fails when what must hold does not.
 func TestSeeds(t *testing.T) {
-	if *one != 0 {
-		replay(t, *one)
+	if flags.One != 0 {
+		replay(t, flags.One)
 		return
 	}
-	var sum drive.Outcome
-	count := *seeds
-	if count == 0 {
-		count = someSeeds
-	}
-	for seed := *start; seed < *start+int64(count); seed++ {
+	flags.Each(t, someSeeds, func(seed int64) drive.Run {
 		r := Run(t, Draw(seed, *with, *without), false)
-		got := drive.Outcome{Seeds: 1, Steps: r.Steps, Coverage: r.Coverage, Failures: map[int64]string{}}
-		if r.Failure != nil {
-			got.Failures[seed] = r.Failure.Error()
-			t.Errorf("seed %d: %v", seed, r.Failure)
-			if len(sum.Failures) == 0 && !*tell {
-				r = Shrink(t, r)
-				r.Print(os.Stderr)
-			}
-		}
-		if sum.Add(got); len(sum.Failures) >= 3 {
-			break
-		}
-	}
-	if *tell {
-		sum.Tell(t)
-	}
+		return drive.Run{Steps: r.Steps, Coverage: r.Coverage, Failure: r.Failure, Explain: func() { Shrink(t, r).Print(os.Stderr) }}
+	})
 }
 
 // mostWays is how many runs may go straight for a crash point until one gets there.
@@ -46,8 +27,8 @@ const mostWays = 30
 func TestCrashPoints(t *testing.T) {
 	var sum drive.Outcome
 	for _, p := range points() {
-		for seed := *start; sum.Coverage[p.String()] == 0; seed++ {
-			if seed == *start+mostWays {
+		for seed := flags.Start; sum.Coverage[p.String()] == 0; seed++ {
+			if seed == flags.Start+mostWays {
 				t.Errorf("%d runs went straight for %q, and none got there", mostWays, p)
 				break
 			}
@@ -56,14 +37,14 @@ func TestCrashPoints(t *testing.T) {
 			if r.Failure != nil {
 				got.Failures[seed] = fmt.Sprintf("straight for %s: %v", p, r.Failure)
 				t.Errorf("seed %d, straight for %s: %v", seed, p, r.Failure)
-				if !*tell {
+				if !flags.Tell {
 					Shrink(t, r).Print(os.Stderr)
 				}
 			}
 			sum.Add(got)
 		}
 	}
-	if *tell {
+	if flags.Tell {
 		sum.Tell(t)
 	}
 }

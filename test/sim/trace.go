@@ -45,7 +45,7 @@ func (t *trace) write(step int, now time.Time, r *request, site, fault string) {
 	if fault != "" {
 		fault = " !! " + fault
 	}
-	t.say(step, now, "%s %s [%s]%s", r.replica.name, r, site, fault)
+	t.say(step, now, "%s %s [%s]%s", r.replica.Name, r, site, fault)
 }
 
 func (t *trace) answer(step int, now time.Time, r *request, a *apiserver.Answer) {

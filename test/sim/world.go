@@ -14,6 +14,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/sim/apiserver"
+	"tkestack.io/tapp/test/sim/process"
 	"tkestack.io/tapp/test/sim/turns"
 )
 
@@ -140,7 +141,7 @@ func (w *world) done(r *request) {
 func (w *world) alive() []*replica {
 	var out []*replica
 	for _, r := range w.replicas {
-		if !r.isDead() && !r.hasEnded() {
+		if !r.IsDead() && !r.HasEnded() {
 			out = append(out, r)
 		}
 	}
@@ -149,12 +150,12 @@ func (w *world) alive() []*replica {
 
 // kill crashes a process: its requests get no answer, and may still arrive.
 func (w *world) kill(r *replica) {
-	w.trace.say(w.steps, w.now(), "%s crashes", r.name)
-	r.crash()
+	w.trace.say(w.steps, w.now(), "%s crashes", r.Name)
+	r.Crash()
 	for _, q := range w.requests() {
 		if q.replica == r && !q.abandoned {
 			w.abandon(q)
-			q.answer <- &apiserver.Answer{Err: errDead}
+			q.answer <- &apiserver.Answer{Err: process.ErrDead}
 		}
 	}
 	for _, x := range w.watches {

@@ -1,24 +1,14 @@
 package app
 
 import (
-	"context"
-	"errors"
-	"hash/fnv"
-	"io"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
-	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
-
 	"tkestack.io/tapp/controller"
 	"tkestack.io/tapp/test/sim/apiserver"
+	"tkestack.io/tapp/test/sim/process"
 )
-
-var errDead = errors.New("connect: connection refused")
 
 // request of a process to the API server.
 type request struct {
@@ -29,14 +19,7 @@ type request struct {
 }
 
 // key sorts requests by what they are about.
-func (r *request) key() string { return r.replica.name + " " + r.About() }
-
-// lateness keeps apart what ends at one instant.
-func (r *request) lateness() time.Duration {
-	h := fnv.New32a()
-	_, _ = io.WriteString(h, r.key())
-	return time.Duration(h.Sum32() % uint32(time.Millisecond))
-}
+func (r *request) key() string { return r.replica.Name + " " + r.About() }
 
 // site is the place of the controller that a write comes from.
 func (r *request) site() string {
@@ -52,73 +35,32 @@ type watching struct {
 	replica *replica
 }
 
-func (x *watching) key() string { return x.replica.name + " " + x.Resource }
+func (x *watching) key() string { return x.replica.Name + " " + x.Resource }
 
-// replica is a process of the controller: the production code, unchanged, behind a
-// transport of ours.
+// replica is a process of the controller, behind a transport of ours.
 type replica struct {
-	name  string
+	*process.Process
 	world *world
-	stop  context.CancelFunc
-	ended chan struct{}
-
-	mu   sync.Mutex
-	dead bool
 }
 
 func (w *world) start() error {
 	w.started++
-	r := &replica{name: "c" + string(rune('a'+(w.started-1)%26)), world: w, ended: make(chan struct{})}
-	c := controller.Defaults()
+	r := &replica{process.New(w.started), w}
+	c := process.Config(w.clock, "http://api", r)
 	c.Controllers = []string{controller.KindApp}
-	c.CreateCRD = false
-	c.Election.Enabled = false
-	c.Workers = 2
-	c.Clock = w.clock
-	c.REST = &rest.Config{Host: "http://api", Transport: r}
-	process, err := controller.New(c)
-	if err != nil {
+	if err := r.Start(c); err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
-	r.stop = stop
 	w.replicas = append(w.replicas, r)
-	w.say("%s starts", r.name)
-	go func() {
-		defer close(r.ended)
-		_ = process.Run(ctx) // it has no way to fail without CRDs and election
-	}()
+	w.say("%s starts", r.Name)
 	return nil
-}
-
-func (r *replica) isDead() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.dead
-}
-
-func (r *replica) hasEnded() bool {
-	select {
-	case <-r.ended:
-		return true
-	default:
-		return false
-	}
-}
-
-// crash ends the process at once. What it has asked for may still arrive.
-func (r *replica) crash() {
-	r.mu.Lock()
-	r.dead = true
-	r.mu.Unlock()
-	r.stop()
 }
 
 // RoundTrip implements http.RoundTripper: the request waits until the simulation carries
 // it out.
 func (r *replica) RoundTrip(h *http.Request) (*http.Response, error) {
-	if r.isDead() {
-		return nil, errDead
+	if r.IsDead() {
+		return nil, process.ErrDead
 	}
 	asked, err := apiserver.Read(h)
 	if err != nil {
@@ -131,7 +73,7 @@ func (r *replica) RoundTrip(h *http.Request) (*http.Response, error) {
 		return a.Response(h)
 	case <-h.Context().Done():
 		q.abandoned.Store(true)
-		time.Sleep(q.lateness()) //nolint:forbidigo // of virtual time
+		time.Sleep(process.Lateness(q.key())) //nolint:forbidigo // of virtual time
 		return nil, h.Context().Err()
 	}
 }

@@ -17,8 +17,8 @@ func sites() []string {
 
 // TestSeeds runs seeds, and fails when what must hold does not.
 func TestSeeds(t *testing.T) {
-	if *one != 0 {
-		r := Run(t, Draw(*one))
+	if flags.One != 0 {
+		r := Run(t, Draw(flags.One))
 		if r.Failure != nil {
 			r = shrink(t, r)
 			t.Error(r.Failure)
@@ -26,28 +26,10 @@ func TestSeeds(t *testing.T) {
 		r.print(os.Stdout)
 		return
 	}
-	var sum drive.Outcome
-	count := *seeds
-	if count == 0 {
-		count = someSeeds
-	}
-	for seed := *start; seed < *start+int64(count); seed++ {
+	flags.Each(t, someSeeds, func(seed int64) drive.Run {
 		r := Run(t, Draw(seed))
-		got := drive.Outcome{Seeds: 1, Steps: r.Steps, Coverage: r.Coverage, Failures: map[int64]string{}}
-		if r.Failure != nil {
-			got.Failures[seed] = r.Failure.Error()
-			t.Errorf("seed %d: %v", seed, r.Failure)
-			if len(sum.Failures) == 0 && !*tell {
-				shrink(t, r).print(os.Stderr)
-			}
-		}
-		if sum.Add(got); len(sum.Failures) >= 3 {
-			break
-		}
-	}
-	if *tell {
-		sum.Tell(t)
-	}
+		return drive.Run{Steps: r.Steps, Coverage: r.Coverage, Failure: r.Failure, Explain: func() { shrink(t, r).print(os.Stderr) }}
+	})
 }
 
 // shrink looks for a plan with fewer events that fails too.

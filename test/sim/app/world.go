@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"tkestack.io/tapp/test/sim/apiserver"
+	"tkestack.io/tapp/test/sim/process"
 	"tkestack.io/tapp/test/sim/turns"
 )
 
@@ -113,16 +114,16 @@ func (w *world) requests() []*request {
 }
 
 func (w *world) alive() []*replica {
-	return slices.DeleteFunc(slices.Clone(w.replicas), func(r *replica) bool { return r.isDead() || r.hasEnded() })
+	return slices.DeleteFunc(slices.Clone(w.replicas), func(r *replica) bool { return r.IsDead() || r.HasEnded() })
 }
 
 // kill crashes a process: its requests get no answer, and may still arrive.
 func (w *world) kill(r *replica) {
-	w.say("%s crashes", r.name)
-	r.crash()
+	w.say("%s crashes", r.Name)
+	r.Crash()
 	for _, q := range w.requests() {
 		if q.replica == r && !q.abandoned.Swap(true) {
-			q.answer <- &apiserver.Answer{Err: errDead}
+			q.answer <- &apiserver.Answer{Err: process.ErrDead}
 		}
 	}
 	for _, x := range w.watches {
@@ -235,13 +236,13 @@ func (w *world) choices(stormy bool) []choice {
 // end ends all processes, so that nothing of the run is left.
 func (w *world) end() {
 	for _, r := range w.replicas {
-		if !r.isDead() {
+		if !r.IsDead() {
 			w.kill(r)
 		}
 	}
 	for range 300 {
 		synctest.Wait()
-		if !slices.ContainsFunc(w.replicas, func(r *replica) bool { return !r.hasEnded() }) {
+		if !slices.ContainsFunc(w.replicas, func(r *replica) bool { return !r.HasEnded() }) {
 			return
 		}
 		w.clock.Advance(time.Now().Add(time.Second), nil)
@@ -253,7 +254,7 @@ func (w *world) grant(r *request) {
 	w.mu.Lock()
 	w.pending = slices.DeleteFunc(w.pending, func(x *request) bool { return x == r })
 	w.mu.Unlock()
-	who := apiserver.Actor{By: r.replica.name, At: time.Now(), Cause: r}
+	who := apiserver.Actor{By: r.replica.Name, At: time.Now(), Cause: r}
 	switch {
 	case r.Verb == "watch":
 		x, a := w.ServeWatch(r.Request, 0)
@@ -266,7 +267,7 @@ func (w *world) grant(r *request) {
 	case !r.abandoned.Load():
 		w.write(r, who)
 	case w.rng.IntN(2) == 0:
-		w.say("%s (gone) %s: arrives late", r.replica.name, r)
+		w.say("%s (gone) %s: arrives late", r.replica.Name, r)
 		w.Serve(r.Request, 0, who)
 	}
 }
@@ -280,13 +281,13 @@ func (w *world) write(r *request, who apiserver.Actor) {
 			w.coverage[r.site()+" | "+fault]++
 		}
 		w.coverage[r.site()]++
-		w.say("%s %s %s %s", r.replica.name, r, r.Body, fault)
+		w.say("%s %s %s %s", r.replica.Name, r, r.Body, fault)
 	}
 	var a *apiserver.Answer
 	switch fault {
 	case crashBefore:
 		w.kill(r.replica)
-		a = &apiserver.Answer{Err: errDead}
+		a = &apiserver.Answer{Err: process.ErrDead}
 	case conflict:
 		a = apiserver.Refusal(apierrors.NewConflict(w.GroupResource(r.Resource), r.Name, fmt.Errorf("simulated")))
 	case serverError:
@@ -302,7 +303,7 @@ func (w *world) write(r *request, who apiserver.Actor) {
 	switch fault {
 	case crashAfter:
 		w.kill(r.replica)
-		a = &apiserver.Answer{Err: errDead}
+		a = &apiserver.Answer{Err: process.ErrDead}
 	case lostAnswer:
 		a = &apiserver.Answer{Err: context.DeadlineExceeded}
 	}

@@ -71,7 +71,7 @@ func (w *world) strike(f Fault) {
 	case orderly:
 		for _, r := range w.alive() {
 			r.stopping = true
-			r.stop()
+			r.Stop()
 		}
 	case instanceFails:
 		w.failOne(c, f.A/5)

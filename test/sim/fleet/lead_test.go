@@ -15,7 +15,7 @@ const mostWays = 40
 func TestCrashPoints(t *testing.T) {
 	for _, site := range sites() {
 		for _, crash := range []string{crashBefore, crashAfter} {
-			for seed := *start; ; seed++ {
+			for seed := flags.Start; ; seed++ {
 				r := Run(t, Straight(seed, site, crash), false)
 				if r.Failure != nil {
 					t.Errorf("seed %d, straight for %s | %s: %v", seed, site, crash, r.Failure)
@@ -24,7 +24,7 @@ func TestCrashPoints(t *testing.T) {
 				if r.Failure != nil || r.Coverage[site+" | "+crash] > 0 {
 					break
 				}
-				if seed == *start+mostWays {
+				if seed == flags.Start+mostWays {
 					t.Errorf("%d runs went straight for %s | %s, and none got there", mostWays, site, crash)
 					break
 				}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"tkestack.io/tapp/test/sim/apiserver"
+	"tkestack.io/tapp/test/sim/process"
 )
 
 var (
@@ -73,14 +74,14 @@ func (r *replica) Dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	name, _, _ := strings.Cut(addr, ".")
 	c := r.world.members[name]
 	switch {
-	case r.isDead() || c == nil || r.world.is(down, name):
+	case r.IsDead() || c == nil || r.world.is(down, name):
 		return nil, errRefused
 	case r.world.is(cutThere, name) || r.world.is(cutBack, name):
 		select {
 		case <-r.world.clock.After(dialTimeout):
 			return nil, fmt.Errorf("dial tcp %s: i/o timeout", addr)
 		case <-ctx.Done():
-			time.Sleep(lateness(addr)) //nolint:forbidigo // of virtual time
+			time.Sleep(process.Lateness(addr)) //nolint:forbidigo // of virtual time
 			return nil, ctx.Err()
 		}
 	}

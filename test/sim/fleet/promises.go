@@ -256,7 +256,7 @@ func (w *world) twice(c *cluster, part *v1beta1.AdvDeployment, s *set, id int32)
 // judgeUnits is F4, F9 and F10: of the units that a write gives what is asked for.
 func (w *world) judgeUnits(c *cluster, r *request, before, after *v1beta1.AdvDeployment) error {
 	a, ok := apiserver.Find[*v1beta1.AppSet](w.hub.Store, appSets, apiserver.Key(after))
-	if !ok || string(a.UID) != after.Labels[v1beta1.LabelAppSetUID] || before.Labels[v1beta1.LabelAppSetUID] != string(a.UID) || r.abandoned.Load() || r.replica.isDead() {
+	if !ok || string(a.UID) != after.Labels[v1beta1.LabelAppSetUID] || before.Labels[v1beta1.LabelAppSetUID] != string(a.UID) || r.abandoned.Load() || r.replica.IsDead() {
 		return nil
 	}
 	p := w.promised(a)

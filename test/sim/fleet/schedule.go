@@ -14,6 +14,7 @@ import (
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/test/sim/apiserver"
+	"tkestack.io/tapp/test/sim/process"
 )
 
 const (
@@ -140,7 +141,7 @@ func (w *world) deliver(x *watching) {
 		x.replica.told.Store(x.Told)
 	}
 	w.heard(x)
-	w.quiet("%s sees %s of %s up to %d", x.replica.name, x.Resource, x.to.name, x.Told)
+	w.quiet("%s sees %s of %s up to %d", x.replica.Name, x.Resource, x.to.name, x.Told)
 }
 
 // mark tells a watch how far it is. Other things change in a cluster all the time.
@@ -181,13 +182,13 @@ func (w *world) calm() error {
 // end ends all processes, so that nothing of the run is left.
 func (w *world) end() {
 	for _, r := range w.replicas {
-		if !r.isDead() {
+		if !r.IsDead() {
 			w.kill(r)
 		}
 	}
 	for range 300 {
 		synctest.Wait()
-		if !slices.ContainsFunc(w.replicas, func(r *replica) bool { return !r.hasEnded() }) {
+		if !slices.ContainsFunc(w.replicas, func(r *replica) bool { return !r.HasEnded() }) {
 			return
 		}
 		w.advance(time.Second, true)
@@ -206,7 +207,7 @@ func (w *world) grant(r *request) {
 		return
 	}
 	if r.link != nil && (r.token != r.to.token || w.is(revoked, r.to.name)) {
-		w.quiet("%s %s at %s: 401", r.replica.name, r, r.to.name)
+		w.quiet("%s %s at %s: 401", r.replica.Name, r, r.to.name)
 		if r.abandoned.Load() {
 			return
 		}
@@ -235,12 +236,12 @@ func (w *world) unreachable(r *request) error {
 }
 
 func (w *world) actor(r *request) apiserver.Actor {
-	return apiserver.Actor{By: r.replica.name, At: w.now(), Cause: r}
+	return apiserver.Actor{By: r.replica.Name, At: w.now(), Cause: r}
 }
 
 func (w *world) watch(r *request) {
 	x, a := r.to.ServeWatch(r.Request, 0)
-	w.quiet("%s %s at %s from %s", r.replica.name, r, r.to.name, r.Query.Get("resourceVersion"))
+	w.quiet("%s %s at %s from %s", r.replica.Name, r, r.to.name, r.Query.Get("resourceVersion"))
 	if x != nil {
 		open := &watching{x, r.replica, r.to, w.now()}
 		w.watches = append(w.watches, open)
@@ -256,7 +257,7 @@ func (w *world) watch(r *request) {
 
 func (w *world) read(r *request) {
 	a := r.to.Serve(r.Request, 0, w.actor(r))
-	w.quiet("%s %s at %s: %d", r.replica.name, r, r.to.name, a.Status)
+	w.quiet("%s %s at %s: %d", r.replica.Name, r, r.to.name, a.Status)
 	if w.is(cutBack, r.to.name) {
 		return // the answer is lost
 	}
@@ -291,7 +292,7 @@ func (w *world) write(r *request) {
 	site, fault := r.site(), ""
 	if r.abandoned.Load() {
 		if w.rng.IntN(2) == 0 {
-			w.say("%s (gone) %s at %s: arrives late", r.replica.name, r, r.to.name)
+			w.say("%s (gone) %s at %s: arrives late", r.replica.Name, r, r.to.name)
 			r.to.Serve(r.Request, 0, w.actor(r))
 		}
 		return
@@ -308,12 +309,12 @@ func (w *world) write(r *request) {
 			w.coverage[site+" | "+fault]++
 		}
 	}
-	w.tell(!counts, "%s %s at %s [%s] %s", r.replica.name, r, r.to.name, site, fault)
+	w.tell(!counts, "%s %s at %s [%s] %s", r.replica.Name, r, r.to.name, site, fault)
 	var a *apiserver.Answer
 	switch fault {
 	case crashBefore:
 		w.kill(r.replica)
-		a = &apiserver.Answer{Err: errDead}
+		a = &apiserver.Answer{Err: process.ErrDead}
 	case conflict:
 		a = apiserver.Refusal(apierrors.NewConflict(r.to.GroupResource(r.Resource), r.Name, fmt.Errorf("simulated")))
 	case serverError:
@@ -330,7 +331,7 @@ func (w *world) write(r *request) {
 	switch {
 	case fault == crashAfter:
 		w.kill(r.replica)
-		a = &apiserver.Answer{Err: errDead}
+		a = &apiserver.Answer{Err: process.ErrDead}
 	case fault == lostAnswer:
 		a = &apiserver.Answer{Err: context.DeadlineExceeded}
 	case w.is(cutBack, r.to.name):

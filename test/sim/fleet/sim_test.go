@@ -14,8 +14,8 @@ import (
 
 // TestSeeds runs seeds, and fails when what must hold does not.
 func TestSeeds(t *testing.T) {
-	if *one != 0 {
-		r := Run(t, Draw(*one), *whole)
+	if flags.One != 0 {
+		r := Run(t, Draw(flags.One), *whole)
 		if r.Failure != nil {
 			if !*whole {
 				r = shrink(t, r)
@@ -25,28 +25,10 @@ func TestSeeds(t *testing.T) {
 		r.print(os.Stdout)
 		return
 	}
-	count := *seeds
-	if count == 0 {
-		count = someSeeds
-	}
-	var sum drive.Outcome
-	for seed := *start; seed < *start+int64(count); seed++ {
+	flags.Each(t, someSeeds, func(seed int64) drive.Run {
 		r := Run(t, Draw(seed), false)
-		got := drive.Outcome{Seeds: 1, Steps: r.Steps, Coverage: r.Coverage, Failures: map[int64]string{}}
-		if r.Failure != nil {
-			got.Failures[seed] = r.Failure.Error()
-			t.Errorf("seed %d: %v", seed, r.Failure)
-			if len(sum.Failures) == 0 && !*tell {
-				shrink(t, r).print(os.Stderr)
-			}
-		}
-		if sum.Add(got); len(sum.Failures) >= 3 {
-			break
-		}
-	}
-	if *tell {
-		sum.Tell(t)
-	}
+		return drive.Run{Steps: r.Steps, Coverage: r.Coverage, Failure: r.Failure, Explain: func() { shrink(t, r).print(os.Stderr) }}
+	})
 }
 
 // which oracle has found a failure.

@@ -16,6 +16,7 @@ import (
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/podset"
 	"tkestack.io/tapp/test/sim/apiserver"
+	"tkestack.io/tapp/test/sim/process"
 	"tkestack.io/tapp/test/sim/turns"
 )
 
@@ -74,7 +75,7 @@ type watching struct {
 	marked  time.Time // when it was last told how far it is
 }
 
-func (x *watching) key() string { return x.replica.name + " " + x.to.name + " " + x.Resource }
+func (x *watching) key() string { return x.replica.Name + " " + x.to.name + " " + x.Resource }
 
 func newWorld(p Plan) *world {
 	w := &world{plan: p, rng: rand.New(rand.NewPCG(uint64(p.Seed), 2)), clock: &turns.Clock{}, began: time.Now(), activity: make(chan struct{}, 1),
@@ -193,17 +194,17 @@ func (w *world) done(r *request) {
 }
 
 func (w *world) alive() []*replica {
-	return slices.DeleteFunc(slices.Clone(w.replicas), func(r *replica) bool { return r.isDead() || r.hasEnded() })
+	return slices.DeleteFunc(slices.Clone(w.replicas), func(r *replica) bool { return r.IsDead() || r.HasEnded() })
 }
 
 // kill crashes a process: its requests get no answer, and may still arrive.
 func (w *world) kill(r *replica) {
-	w.say("%s crashes", r.name)
+	w.say("%s crashes", r.Name)
 	r.crash()
 	for _, q := range w.requests() {
 		if q.replica == r && !q.abandoned.Load() {
 			w.abandon(q)
-			q.answer <- &apiserver.Answer{Err: errDead}
+			q.answer <- &apiserver.Answer{Err: process.ErrDead}
 		}
 	}
 	for _, x := range w.watches {
