@@ -32,6 +32,7 @@ func (c *computation) partOf(s *site) map[string]any {
 	return out
 }
 
+// marks of ours on a part, but for the stamp and the generation.
 type marks struct{ labels, annotations map[string]string }
 
 func (c *computation) marks(s *site) marks {
@@ -41,63 +42,45 @@ func (c *computation) marks(s *site) marks {
 	}
 }
 
-// differences of a part from what it is to be. Most parts have none, which is found out without their manifests.
-func (c *computation) differences(s *site) []string {
-	if c.hasAll(s) {
-		return nil
-	}
-	return Differences(c.partOf(s), s.Part)
-}
-
-func (c *computation) hasAll(s *site) bool {
-	ours := c.marks(s)
-	for _, kind := range []struct{ want, have map[string]string }{{ours.labels, s.Part.Labels}, {ours.annotations, s.Part.Annotations}} {
-		for key, value := range kind.want {
-			if kind.have[key] != value {
-				return false
-			}
-		}
-	}
-	if s.Part.Annotations[v1beta1.AnnotationAppSetGeneration] == "" {
-		return false
-	}
-	// Completing sets fields of these two alone.
-	want, have := &v1beta1.AdvDeployment{Spec: *s.spec}, &v1beta1.AdvDeployment{Spec: s.Part.Spec}
-	v1beta1.DefaultAdvDeployment(want)
-	v1beta1.DefaultAdvDeployment(have)
-	return equality.Semantic.DeepEqual(&want.Spec, &have.Spec)
-}
-
-// Differences of a part from its manifest, in a fixed order. The spec is ours as a whole,
-// but for what admission completes.
+// Differences of a part from its manifest, in a fixed order.
 func Differences(wanted map[string]any, part *v1beta1.AdvDeployment) []string {
-	metadata, _ := wanted["metadata"].(map[string]any)
-	var out []string
-	for kind, have := range map[string]map[string]string{"labels": part.Labels, "annotations": part.Annotations} {
-		want, _ := metadata[kind].(map[string]any)
-		for key, value := range want {
-			if have[key] == value || key == v1beta1.AnnotationApplied || key == v1beta1.AnnotationAppSetGeneration && have[key] != "" {
-				continue
-			}
-			out = append(out, fmt.Sprintf("metadata.%s[%s]", kind, key))
-		}
+	made := &v1beta1.AdvDeployment{}
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(wanted, made) // the manifest was made of one
+	delete(made.Annotations, v1beta1.AnnotationApplied)
+	delete(made.Annotations, v1beta1.AnnotationAppSetGeneration)
+	return differences(marks{made.Labels, made.Annotations}, &made.Spec, part)
+}
+
+// differences of a part from what it is to be. The spec is ours as a whole, but for what
+// admission completes. Most parts have none, which comparing the types finds out for little.
+func differences(ours marks, spec *v1beta1.AdvDeploymentSpec, part *v1beta1.AdvDeployment) []string {
+	out := missing("labels", ours.labels, part.Labels)
+	out = append(out, missing("annotations", ours.annotations, part.Annotations)...)
+	if part.Annotations[v1beta1.AnnotationAppSetGeneration] == "" {
+		out = append(out, pathOfMark("annotations", v1beta1.AnnotationAppSetGeneration))
 	}
 	slices.Sort(out)
-	have := part.DeepCopy()
+	// Completing sets fields of these two alone.
+	want, have := &v1beta1.AdvDeployment{Spec: *spec}, &v1beta1.AdvDeployment{Spec: part.Spec}
+	v1beta1.DefaultAdvDeployment(want)
 	v1beta1.DefaultAdvDeployment(have)
-	return append(out, different("spec", completed(wanted["spec"]), manifest.Plain(&have.Spec))...)
+	if equality.Semantic.DeepEqual(&want.Spec, &have.Spec) {
+		return out
+	}
+	return append(out, different("spec", manifest.Plain(&want.Spec), manifest.Plain(&have.Spec))...)
 }
 
-// completed is a spec as admission completes it.
-func completed(spec any) any {
-	fields, _ := spec.(map[string]any)
-	part := &v1beta1.AdvDeployment{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &part.Spec); err != nil {
-		return spec
+// missing marks that a part does not have as they are to be.
+func missing(kind string, want, have map[string]string) (out []string) {
+	for key, value := range want {
+		if have[key] != value {
+			out = append(out, pathOfMark(kind, key))
+		}
 	}
-	v1beta1.DefaultAdvDeployment(part)
-	return manifest.Plain(&part.Spec)
+	return out
 }
+
+func pathOfMark(kind, key string) string { return fmt.Sprintf("metadata.%s[%s]", kind, key) }
 
 // different lists the paths at which two values differ.
 func different(path string, a, b any) []string {

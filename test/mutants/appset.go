@@ -49,7 +49,7 @@ var appSetPlans = []mutant{
 	{"strays-stay", "part.go", "what somebody added to a part is no difference",
 		"			for key := range b {\n				if _, both := a[key]; !both {\n					keys = append(keys, key)\n				}\n			}\n", ""},
 	{"generation-written-everywhere", "part.go", "each change of an AppSet writes all its parts",
-		"|| key == v1beta1.AnnotationAppSetGeneration && have[key] != \"\" {", "{"},
+		"v1beta1.AnnotationRevision: s.revision},", "v1beta1.AnnotationRevision: s.revision, v1beta1.AnnotationAppSetGeneration: strconv.FormatInt(c.app.Generation, 10)},"},
 }
 
 // appSetShell are the mutants of controller/appset.
