@@ -90,9 +90,8 @@ func (s *session) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		s.keepLease(ctx) // it may tell that the store went back
 		s.direct(ctx, &watching)
-		s.keepLease(ctx)
-		s.direct(ctx, &watching) // the Lease may have told that the store went back
 		s.owner.changed(s)
 		s.rest(ctx, began.Add(s.every))
 	}

@@ -37,14 +37,12 @@ func (s *sharer) share(o *v1beta1.AdvDeployment) {
 	whole := false
 	for _, pointer := range recent {
 		other := pointer.Value()
-		switch {
-		case other == nil || other == o:
+		if other == nil || other == o {
 			continue
-		case whole: // of a spec that is shared already, nothing is left to be found
-		default:
-			whole = shareParts(o, other)
-			if whole { // o takes its place
-				continue
+		}
+		if !whole { // else there is nothing left to be found
+			if whole = shareParts(o, other); whole {
+				continue // o takes its place
 			}
 		}
 		if len(kept) < contents {
@@ -76,7 +74,7 @@ func (s *sharer) sweep() {
 
 // shareParts has mine use what is equal in theirs, and says whether the whole spec is.
 func shareParts(mine, theirs *v1beta1.AdvDeployment) (whole bool) {
-	mine.Kind, mine.APIVersion = one(mine.Kind, theirs.Kind), one(mine.APIVersion, theirs.APIVersion)
+	once(&mine.TypeMeta, &theirs.TypeMeta)
 	mine.Namespace, mine.Name = theirs.Namespace, theirs.Name
 	once(&mine.Labels, &theirs.Labels)
 	once(&mine.Annotations, &theirs.Annotations)
@@ -106,12 +104,4 @@ func once[T any](mine, theirs *T) bool {
 	}
 	*mine = *theirs
 	return true
-}
-
-// one of two strings, theirs if they are equal.
-func one(mine, theirs string) string {
-	if mine == theirs {
-		return theirs
-	}
-	return mine
 }
