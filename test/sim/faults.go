@@ -257,7 +257,7 @@ func foreignOwner() metav1.OwnerReference {
 func (w *world) write(r *request) {
 	w.done(r)
 	where := site(w.Store, r)
-	if r.abandoned {
+	if r.abandoned.Load() {
 		if w.rng.IntN(2) == 0 {
 			w.trace.say(w.steps, w.now(), "%s (gone) %s: arrives late", r.replica.Name, r)
 			w.Serve(r.Request, 0, r.actor(w.now()))
@@ -313,11 +313,9 @@ func (w *world) refuse(fault string, r *request) *apiserver.Answer {
 	case lostWrite:
 		return &apiserver.Answer{Err: context.DeadlineExceeded}
 	case lateWrite:
-		late := *r
-		late.abandoned = true
-		w.mu.Lock()
-		w.pending = append(w.pending, &late)
-		w.mu.Unlock()
+		late := &request{Request: r.Request, replica: r.replica, issued: r.issued, answer: r.answer, belief: r.belief, joined: r.joined, settled: r.settled}
+		late.abandoned.Store(true)
+		w.desk.Submit(late)
 		return &apiserver.Answer{Err: context.DeadlineExceeded}
 	case conflict:
 		return apiserver.Refusal(apierrors.NewConflict(gr, r.Name, fmt.Errorf("simulated")))

@@ -38,7 +38,7 @@ func (o *oracle) budget(c *change, pod *corev1.Pod, id string, seen []*tappv1.TA
 // noted: its process was told that it failed, and what it asks for in the same moment may
 // be of a plan that was made since, on what it saw then.
 func (o *oracle) took(r *request, id string, err error) error {
-	if !r.abandoned {
+	if !r.abandoned.Load() {
 		r.belief.out[id] = o.judged
 	}
 	return err

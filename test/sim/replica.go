@@ -2,7 +2,6 @@ package sim
 
 import (
 	"net/http"
-	"time"
 
 	"tkestack.io/tapp/test/sim/apiserver"
 	"tkestack.io/tapp/test/sim/process"
@@ -54,13 +53,6 @@ func (r *replica) RoundTrip(h *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	q := &request{Request: asked, replica: r, issued: r.world.now(), answer: make(chan *apiserver.Answer, 1)}
-	r.world.submit(q)
-	select {
-	case a := <-q.answer:
-		return a.Response(h)
-	case <-h.Context().Done():
-		r.world.abandon(q)
-		time.Sleep(process.Lateness(q.key())) //nolint:forbidigo // of virtual time
-		return nil, h.Context().Err()
-	}
+	r.world.desk.Submit(q)
+	return process.Await(h, q.Order(), q.answer, func() { q.abandoned.Store(true) })
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"sync/atomic"
 	"time"
 
 	"tkestack.io/tapp/test/sim/apiserver"
@@ -12,7 +13,7 @@ type request struct {
 	replica   *replica
 	issued    time.Time
 	answer    chan *apiserver.Answer
-	abandoned bool // nobody waits for the answer
+	abandoned atomic.Bool // nobody waits for the answer
 	// belief that it was made on; nil: it is of no TApp.
 	belief *belief
 	// joined are those that a list may be a part of.
@@ -20,8 +21,8 @@ type request struct {
 	settled bool // the belief knows that it is over
 }
 
-// key sorts requests by what they are about.
-func (r *request) key() string { return r.replica.Name + " " + r.About() }
+// Order sorts requests by what they are about.
+func (r *request) Order() string { return r.replica.Name + " " + r.About() }
 
 // actor that writes for the request.
 func (r *request) actor(now time.Time) apiserver.Actor {

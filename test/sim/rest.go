@@ -25,7 +25,7 @@ func (w *world) heal() {
 		w.kill(r)
 	}
 	for _, r := range w.requests() {
-		if r.abandoned {
+		if r.abandoned.Load() {
 			w.done(r)
 		}
 	}

@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"testing/synctest"
 	"time"
+
+	"tkestack.io/tapp/test/sim/process"
+	"tkestack.io/tapp/test/sim/turns"
 )
 
 const (
@@ -17,13 +20,6 @@ const (
 	// minutes, and what stalls is told of after 10.
 	restTime = 16 * time.Minute
 )
-
-// choice is one of the things that can happen next.
-type choice struct {
-	weight int
-	what   string
-	do     func()
-}
 
 // storm runs until the horizon: everything happens in any order.
 func (w *world) storm() error {
@@ -37,31 +33,17 @@ func (w *world) storm() error {
 			w.trace.say(w.steps, w.now(), "%s starts", w.replicas[len(w.replicas)-1].Name)
 			continue
 		}
-		w.pick(w.choices(true)).do()
+		turns.Pick(w.rng, w.choices(true)).Do()
 	}
 	return w.failure
 }
 
-func (w *world) pick(list []choice) choice {
-	total := 0
-	for _, c := range list {
-		total += c.weight
-	}
-	n := w.rng.IntN(total)
-	for _, c := range list {
-		if n -= c.weight; n < 0 {
-			return c
-		}
-	}
-	return list[len(list)-1]
-}
-
 // choices are what can happen next; stormy: time may pass though there is something
 // to do.
-func (w *world) choices(stormy bool) []choice {
-	var out []choice
+func (w *world) choices(stormy bool) []turns.Choice {
+	var out []turns.Choice
 	for _, r := range w.requests() {
-		out = append(out, choice{w.mood.requests, "request", func() { w.grant(r) }})
+		out = append(out, turns.Choice{Weight: w.mood.requests, What: "request", Do: func() { w.grant(r) }})
 	}
 	w.watches = slices.DeleteFunc(w.watches, func(x *watching) bool { return !x.IsOpen() })
 	slices.SortStableFunc(w.watches, func(a, b *watching) int {
@@ -72,17 +54,17 @@ func (w *world) choices(stormy bool) []choice {
 	})
 	for _, x := range w.watches {
 		if len(x.Pending()) > 0 && !w.is(watchFreeze) {
-			out = append(out, choice{w.mood.watches, "watch", func() { w.deliver(x) }})
+			out = append(out, turns.Choice{Weight: w.mood.watches, What: "watch", Do: func() { w.deliver(x) }})
 		}
 	}
 	for _, name := range w.due() {
-		out = append(out, choice{w.mood.kubelets, "kubelet", func() { w.step(name) }})
+		out = append(out, turns.Choice{Weight: w.mood.kubelets, What: "kubelet", Do: func() { w.step(name) }})
 	}
 	for _, e := range w.errands() {
-		out = append(out, choice{w.mood.errands, "errand", e.do})
+		out = append(out, turns.Choice{Weight: w.mood.errands, What: "errand", Do: e.do})
 	}
 	if stormy || len(out) == 0 {
-		out = append(out, choice{w.mood.clock, "clock", func() { w.advance(w.span(), false) }})
+		out = append(out, turns.Choice{Weight: w.mood.clock, What: "clock", Do: func() { w.advance(w.span(), false) }})
 	}
 	return out
 }
@@ -129,10 +111,10 @@ func (w *world) calm() error {
 	for ; w.failure == nil; w.steps++ {
 		synctest.Wait()
 		list := w.choices(false)
-		if len(list) == 1 && list[0].what == "clock" {
+		if len(list) == 1 && list[0].What == "clock" {
 			w.advance(2*time.Minute, false)
 		} else {
-			w.pick(list).do()
+			turns.Pick(w.rng, list).Do()
 		}
 		if w.Version != last {
 			last, quiet = w.Version, w.now()
@@ -152,18 +134,7 @@ func (w *world) calm() error {
 
 // end ends all processes, so that nothing of the run is left.
 func (w *world) end() {
-	for _, r := range w.replicas {
-		if !r.IsDead() {
-			w.kill(r)
-		}
-	}
-	for range 300 {
-		synctest.Wait()
-		if !slices.ContainsFunc(w.replicas, func(r *replica) bool { return !r.HasEnded() }) {
-			return
-		}
-		w.advance(time.Second, true)
-	}
+	process.End(w.replicas, w.kill, func(d time.Duration) { w.advance(d, true) })
 }
 
 // grant carries out a request, with what goes wrong about it.

@@ -1,11 +1,8 @@
 package sim
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,9 +33,7 @@ type world struct {
 	started  int
 	watches  []*watching
 
-	mu       sync.Mutex
-	pending  []*request
-	activity chan struct{} // a request has come
+	desk *turns.Desk[*request]
 
 	wrote time.Time // when the controller last tried to
 	armed []Fault   // faults of writes that wait for one
@@ -58,7 +53,7 @@ type mood struct{ requests, watches, kubelets, errands, clock int }
 func newWorld(p Plan) *world {
 	rng := rand.New(rand.NewPCG(uint64(p.Seed), 2))
 	weigh := func() int { return []int{1, 5, 20}[rng.IntN(3)] }
-	w := &world{plan: p, rng: rng, began: time.Now(), clock: &turns.Clock{}, activity: make(chan struct{}, 1), until: map[string]int{}, tampered: map[types.UID]bool{}, coverage: Coverage{}, quota: -1}
+	w := &world{plan: p, rng: rng, began: time.Now(), clock: &turns.Clock{}, desk: turns.NewDesk[*request](), until: map[string]int{}, tampered: map[types.UID]bool{}, coverage: Coverage{}, quota: -1}
 	w.mood = mood{requests: 5 + weigh(), watches: weigh(), kubelets: weigh(), errands: weigh(), clock: 1 + weigh()/4}
 	server := apiserver.New(w.now, kinds())
 	w.kubelets = &kubelets{Server: server, sandboxes: map[types.UID]*sandbox{}, down: map[string]bool{}, slow: rng.IntN(3) == 0, classes: p.Classes}
@@ -96,34 +91,14 @@ func (w *world) fail(err error) {
 	}
 }
 
-func (w *world) submit(r *request) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.pending = append(w.pending, r)
-	select {
-	case w.activity <- struct{}{}:
-	default:
-	}
-}
-
-func (w *world) abandon(r *request) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	r.abandoned = true
-}
-
-// requests that wait, in an order that does not depend on when they came.
+// requests that wait, with what each was made on.
 func (w *world) requests() []*request {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, r := range w.pending {
-		if r.abandoned {
+	out := w.desk.Waiting(func(r *request) bool {
+		if r.abandoned.Load() {
 			w.answered(r)
 		}
-	}
-	w.pending = slices.DeleteFunc(w.pending, func(r *request) bool { return r.abandoned && !r.IsWrite() })
-	out := slices.Clone(w.pending)
-	slices.SortStableFunc(out, func(a, b *request) int { return cmp.Compare(a.key(), b.key()) })
+		return r.abandoned.Load() && !r.IsWrite()
+	})
 	for _, r := range out {
 		w.attribute(r)
 	}
@@ -131,30 +106,18 @@ func (w *world) requests() []*request {
 }
 
 func (w *world) done(r *request) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.pending = slices.DeleteFunc(w.pending, func(x *request) bool { return x == r })
+	w.desk.Take(r)
 	w.answered(r)
 }
 
-// alive are the processes that have not crashed.
-func (w *world) alive() []*replica {
-	var out []*replica
-	for _, r := range w.replicas {
-		if !r.IsDead() && !r.HasEnded() {
-			out = append(out, r)
-		}
-	}
-	return out
-}
+func (w *world) alive() []*replica { return process.Alive(w.replicas) }
 
 // kill crashes a process: its requests get no answer, and may still arrive.
 func (w *world) kill(r *replica) {
 	w.trace.say(w.steps, w.now(), "%s crashes", r.Name)
 	r.Crash()
 	for _, q := range w.requests() {
-		if q.replica == r && !q.abandoned {
-			w.abandon(q)
+		if q.replica == r && !q.abandoned.Swap(true) {
 			q.answer <- &apiserver.Answer{Err: process.ErrDead}
 		}
 	}
@@ -165,16 +128,12 @@ func (w *world) kill(r *replica) {
 	}
 }
 
-// advance lets time pass: that much, or until something asks for an answer.
+// advance lets time pass: that much, or, unless it is whole, until something asks for an
+// answer.
 func (w *world) advance(d time.Duration, whole bool) {
-	until := w.now().Add(d)
 	if whole {
-		w.clock.Advance(until, nil)
+		w.clock.Advance(w.now().Add(d), nil)
 		return
 	}
-	select {
-	case <-w.activity:
-	default:
-	}
-	w.clock.Advance(until, w.activity)
+	w.desk.Advance(w.clock, d)
 }

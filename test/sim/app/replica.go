@@ -3,7 +3,6 @@ package app
 import (
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	"tkestack.io/tapp/controller"
 	"tkestack.io/tapp/test/sim/apiserver"
@@ -18,8 +17,8 @@ type request struct {
 	abandoned atomic.Bool // nobody waits for the answer
 }
 
-// key sorts requests by what they are about.
-func (r *request) key() string { return r.replica.Name + " " + r.About() }
+// Order sorts requests by what they are about.
+func (r *request) Order() string { return r.replica.Name + " " + r.About() }
 
 // site is the place of the controller that a write comes from.
 func (r *request) site() string {
@@ -67,13 +66,6 @@ func (r *replica) RoundTrip(h *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	q := &request{Request: asked, replica: r, answer: make(chan *apiserver.Answer, 1)}
-	r.world.submit(q)
-	select {
-	case a := <-q.answer:
-		return a.Response(h)
-	case <-h.Context().Done():
-		q.abandoned.Store(true)
-		time.Sleep(process.Lateness(q.key())) //nolint:forbidigo // of virtual time
-		return nil, h.Context().Err()
-	}
+	r.world.desk.Submit(q)
+	return process.Await(h, q.Order(), q.answer, func() { q.abandoned.Store(true) })
 }

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"sync"
 	"testing/synctest"
 	"time"
 
@@ -44,9 +43,7 @@ type world struct {
 	started  int
 	watches  []*watching
 
-	mu       sync.Mutex
-	pending  []*request
-	activity chan struct{}
+	desk *turns.Desk[*request]
 
 	wrote    time.Time // when the controller last tried to
 	armed    []string  // faults of writes that wait for one
@@ -58,7 +55,7 @@ type world struct {
 }
 
 func newWorld(p Plan, f fields) *world {
-	w := &world{plan: p, rng: rand.New(rand.NewPCG(uint64(p.Seed), 2)), clock: &turns.Clock{}, began: time.Now(), activity: make(chan struct{}, 1), coverage: map[string]int{}}
+	w := &world{plan: p, rng: rand.New(rand.NewPCG(uint64(p.Seed), 2)), clock: &turns.Clock{}, began: time.Now(), desk: turns.NewDesk[*request](), coverage: map[string]int{}}
 	w.Server = apiserver.New(time.Now, kinds(f))
 	w.Watchers = append(w.Watchers, w.see)
 	return w
@@ -93,29 +90,12 @@ func (w *world) say(format string, args ...any) {
 	w.lines = append(w.lines, line)
 }
 
-func (w *world) submit(r *request) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.pending = append(w.pending, r)
-	select {
-	case w.activity <- struct{}{}:
-	default:
-	}
-}
-
-// requests that wait, in an order that does not depend on when they came.
+// requests that wait.
 func (w *world) requests() []*request {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.pending = slices.DeleteFunc(w.pending, func(r *request) bool { return r.abandoned.Load() && !r.IsWrite() })
-	out := slices.Clone(w.pending)
-	slices.SortStableFunc(out, func(a, b *request) int { return cmp.Compare(a.key(), b.key()) })
-	return out
+	return w.desk.Waiting(func(r *request) bool { return r.abandoned.Load() && !r.IsWrite() })
 }
 
-func (w *world) alive() []*replica {
-	return slices.DeleteFunc(slices.Clone(w.replicas), func(r *replica) bool { return r.IsDead() || r.HasEnded() })
-}
+func (w *world) alive() []*replica { return process.Alive(w.replicas) }
 
 // kill crashes a process: its requests get no answer, and may still arrive.
 func (w *world) kill(r *replica) {
@@ -134,19 +114,7 @@ func (w *world) kill(r *replica) {
 }
 
 // advance lets time pass: that much, or until something asks for an answer.
-func (w *world) advance(d time.Duration) {
-	select {
-	case <-w.activity:
-	default:
-	}
-	w.clock.Advance(time.Now().Add(d), w.activity)
-}
-
-// choice is one of the things that can happen next.
-type choice struct {
-	weight int
-	do     func()
-}
+func (w *world) advance(d time.Duration) { w.desk.Advance(w.clock, d) }
 
 // storm runs until the horizon: everything happens in any order.
 func (w *world) storm() error {
@@ -163,7 +131,7 @@ func (w *world) storm() error {
 			}
 			continue
 		}
-		w.pick(w.choices(true))
+		turns.Pick(w.rng, w.choices(true)).Do()
 	}
 	return w.failure
 }
@@ -180,7 +148,7 @@ func (w *world) calm() error {
 	began := time.Now()
 	for w.wrote = began; w.failure == nil; w.steps++ {
 		synctest.Wait()
-		w.pick(w.choices(false))
+		turns.Pick(w.rng, w.choices(false)).Do()
 		if time.Since(w.wrote) >= restTime {
 			if err := w.atRest(); err != nil {
 				w.fail(err)
@@ -194,66 +162,39 @@ func (w *world) calm() error {
 	return w.failure
 }
 
-func (w *world) pick(list []choice) {
-	total := 0
-	for _, c := range list {
-		total += c.weight
-	}
-	n := w.rng.IntN(total)
-	for _, c := range list {
-		if n -= c.weight; n < 0 {
-			c.do()
-			return
-		}
-	}
-}
-
 // choices are what can happen next; stormy: time may pass though there is something to do.
-func (w *world) choices(stormy bool) []choice {
-	var out []choice
+func (w *world) choices(stormy bool) []turns.Choice {
+	var out []turns.Choice
 	for _, r := range w.requests() {
-		out = append(out, choice{20, func() { w.grant(r) }})
+		out = append(out, turns.Choice{Weight: 20, Do: func() { w.grant(r) }})
 	}
 	w.watches = slices.DeleteFunc(w.watches, func(x *watching) bool { return !x.IsOpen() })
 	slices.SortStableFunc(w.watches, func(a, b *watching) int { return cmp.Compare(a.key(), b.key()) })
 	for _, x := range w.watches {
 		if len(x.Pending()) > 0 && w.frozen <= w.steps {
-			out = append(out, choice{10, x.Next})
+			out = append(out, turns.Choice{Weight: 10, Do: x.Next})
 		}
 	}
 	if do := w.errand(); do != nil {
-		out = append(out, choice{10, do})
+		out = append(out, turns.Choice{Weight: 10, Do: do})
 	}
 	switch {
 	case stormy:
-		out = append(out, choice{10, func() { w.advance(oddTime + time.Duration(w.rng.IntN(1_000_000))*time.Microsecond) }})
+		out = append(out, turns.Choice{Weight: 10, Do: func() { w.advance(oddTime + time.Duration(w.rng.IntN(1_000_000))*time.Microsecond) }})
 	case len(out) == 0:
-		out = append(out, choice{1, func() { w.advance(10*time.Second + oddTime) }})
+		out = append(out, turns.Choice{Weight: 1, Do: func() { w.advance(10*time.Second + oddTime) }})
 	}
 	return out
 }
 
 // end ends all processes, so that nothing of the run is left.
 func (w *world) end() {
-	for _, r := range w.replicas {
-		if !r.IsDead() {
-			w.kill(r)
-		}
-	}
-	for range 300 {
-		synctest.Wait()
-		if !slices.ContainsFunc(w.replicas, func(r *replica) bool { return !r.HasEnded() }) {
-			return
-		}
-		w.clock.Advance(time.Now().Add(time.Second), nil)
-	}
+	process.End(w.replicas, w.kill, func(d time.Duration) { w.clock.Advance(time.Now().Add(d), nil) })
 }
 
 // grant carries out a request, with what goes wrong about it.
 func (w *world) grant(r *request) {
-	w.mu.Lock()
-	w.pending = slices.DeleteFunc(w.pending, func(x *request) bool { return x == r })
-	w.mu.Unlock()
+	w.desk.Take(r)
 	who := apiserver.Actor{By: r.replica.Name, At: time.Now(), Cause: r}
 	switch {
 	case r.Verb == "watch":

@@ -25,8 +25,8 @@ type request struct {
 	abandoned atomic.Bool
 }
 
-// key sorts requests by what they are about.
-func (r *request) key() string { return r.replica.Name + " " + r.to.name + " " + r.About() }
+// Order sorts requests by what they are about.
+func (r *request) Order() string { return r.replica.Name + " " + r.to.name + " " + r.About() }
 
 // replica is a process of the controller, behind a network of ours.
 type replica struct {
@@ -88,16 +88,16 @@ func (r *replica) ask(h *http.Request, q *request) (*http.Response, error) {
 	if q.link != nil {
 		closed = q.link.closed
 	}
-	r.world.submit(q)
+	r.world.desk.Submit(q)
 	select {
 	case a := <-q.answer:
 		return a.Response(h)
 	case <-closed:
-		r.world.abandon(q)
+		q.abandoned.Store(true)
 		return nil, errClosed
 	case <-h.Context().Done():
-		r.world.abandon(q)
-		time.Sleep(process.Lateness(q.key())) //nolint:forbidigo // of virtual time
+		q.abandoned.Store(true)
+		time.Sleep(process.Lateness(q.Order())) //nolint:forbidigo // of virtual time
 		return nil, h.Context().Err()
 	}
 }

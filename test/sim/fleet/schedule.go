@@ -15,6 +15,7 @@ import (
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/test/sim/apiserver"
 	"tkestack.io/tapp/test/sim/process"
+	"tkestack.io/tapp/test/sim/turns"
 )
 
 const (
@@ -34,13 +35,6 @@ const (
 	oddTime = 7 * time.Microsecond
 )
 
-// choice is one of the things that can happen next.
-type choice struct {
-	weight int
-	what   string
-	do     func()
-}
-
 // storm runs until the horizon: everything happens in any order.
 func (w *world) storm() error {
 	for w.steps = -1; w.steps+1 < w.plan.Horizon && w.failure == nil; {
@@ -53,35 +47,21 @@ func (w *world) storm() error {
 			}
 			continue
 		}
-		w.pick(w.choices(true)).do()
+		turns.Pick(w.rng, w.choices(true)).Do()
 	}
 	return w.failure
 }
 
-func (w *world) pick(list []choice) choice {
-	total := 0
-	for _, c := range list {
-		total += c.weight
-	}
-	n := w.rng.IntN(total)
-	for _, c := range list {
-		if n -= c.weight; n < 0 {
-			return c
-		}
-	}
-	return list[len(list)-1]
-}
-
 // choices are what can happen next; stormy: time may pass though there is something to do.
-func (w *world) choices(stormy bool) []choice {
-	var out []choice
+func (w *world) choices(stormy bool) []turns.Choice {
+	var out []turns.Choice
 	for _, r := range w.requests() {
 		switch {
 		case w.is(cutThere, r.to.name): // it waits on the way
 		case w.is(slow, r.to.name):
-			out = append(out, choice{1, "request", func() { w.grant(r) }})
+			out = append(out, turns.Choice{Weight: 1, What: "request", Do: func() { w.grant(r) }})
 		default:
-			out = append(out, choice{20, "request", func() { w.grant(r) }})
+			out = append(out, turns.Choice{Weight: 20, What: "request", Do: func() { w.grant(r) }})
 		}
 	}
 	w.watches = slices.DeleteFunc(w.watches, func(x *watching) bool { return !x.IsOpen() })
@@ -91,34 +71,34 @@ func (w *world) choices(stormy bool) []choice {
 		case x.to == w.hub && w.is(hubFreeze, ""):
 		case x.to != w.hub && (w.is(dumb, x.to.name) || w.is(cutThere, x.to.name) || w.is(cutBack, x.to.name)):
 		case len(x.Pending()) > 0:
-			out = append(out, choice{10, "watch", func() { w.deliver(x) }})
+			out = append(out, turns.Choice{Weight: 10, What: "watch", Do: func() { w.deliver(x) }})
 		case x.to != w.hub && w.now().Sub(x.marked) >= bookmarkEvery:
-			out = append(out, choice{10, "bookmark", func() { w.mark(x) }})
+			out = append(out, turns.Choice{Weight: 10, What: "bookmark", Do: func() { w.mark(x) }})
 		}
 	}
 	for _, name := range w.names {
 		if do := w.errand(w.members[name]); do != nil {
-			out = append(out, choice{5, "worker", do})
+			out = append(out, turns.Choice{Weight: 5, What: "worker", Do: do})
 		}
 		for _, p := range apiserver.All[*v1beta1.AdvDeployment](w.members[name].Store, parts) {
 			if do := w.live(w.members[name], p); do != nil {
-				out = append(out, choice{5, "podSet", do})
+				out = append(out, turns.Choice{Weight: 5, What: "podSet", Do: do})
 			}
 		}
 	}
 	for _, name := range w.names {
 		if do := w.accept(w.members[name]); do != nil && !stormy {
-			out = append(out, choice{1, "operator", do})
+			out = append(out, turns.Choice{Weight: 1, What: "operator", Do: do})
 		}
 	}
 	if do := w.attend(); do != nil && (stormy || len(out) == 0) {
-		out = append(out, choice{1, "user", do})
+		out = append(out, turns.Choice{Weight: 1, What: "user", Do: do})
 	}
 	if do := w.collect(); do != nil {
-		out = append(out, choice{5, "collector", do})
+		out = append(out, turns.Choice{Weight: 5, What: "collector", Do: do})
 	}
 	if stormy || len(out) == 0 {
-		out = append(out, choice{10, "clock", func() { w.advance(w.span(), false) }})
+		out = append(out, turns.Choice{Weight: 10, What: "clock", Do: func() { w.advance(w.span(), false) }})
 	}
 	return out
 }
@@ -168,7 +148,7 @@ func (w *world) calm() error {
 		synctest.Wait()
 		w.steps++
 		list := w.choices(false)
-		w.pick(list).do()
+		turns.Pick(w.rng, list).Do()
 		if still := w.now().Sub(w.wrote); still >= mostRest || still >= restTime && w.atRest() == nil {
 			return w.failure
 		}
@@ -181,23 +161,12 @@ func (w *world) calm() error {
 
 // end ends all processes, so that nothing of the run is left.
 func (w *world) end() {
-	for _, r := range w.replicas {
-		if !r.IsDead() {
-			w.kill(r)
-		}
-	}
-	for range 300 {
-		synctest.Wait()
-		if !slices.ContainsFunc(w.replicas, func(r *replica) bool { return !r.HasEnded() }) {
-			return
-		}
-		w.advance(time.Second, true)
-	}
+	process.End(w.replicas, w.kill, func(d time.Duration) { w.advance(d, true) })
 }
 
 // grant carries out a request, with what goes wrong about it.
 func (w *world) grant(r *request) {
-	w.done(r)
+	w.desk.Take(r)
 	why := w.unreachable(r)
 	if why != nil && r.abandoned.Load() {
 		return // nobody waits for the answer

@@ -1,13 +1,10 @@
 package fleet
 
 import (
-	"cmp"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
-	"slices"
-	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -52,9 +49,7 @@ type world struct {
 	started  int
 	watches  []*watching
 
-	mu       sync.Mutex
-	pending  []*request
-	activity chan struct{}
+	desk *turns.Desk[*request]
 
 	wrote    time.Time // when the controller last tried to, but for Leases
 	armed    []Fault
@@ -78,7 +73,7 @@ type watching struct {
 func (x *watching) key() string { return x.replica.Name + " " + x.to.name + " " + x.Resource }
 
 func newWorld(p Plan) *world {
-	w := &world{plan: p, rng: rand.New(rand.NewPCG(uint64(p.Seed), 2)), clock: &turns.Clock{}, began: time.Now(), activity: make(chan struct{}, 1),
+	w := &world{plan: p, rng: rand.New(rand.NewPCG(uint64(p.Seed), 2)), clock: &turns.Clock{}, began: time.Now(), desk: turns.NewDesk[*request](),
 		members: map[string]*cluster{}, names: memberNames(p.Members), runs: map[types.UID]*running{}, units: map[string][]podset.Unit{}, promises: map[string]*promise{}, kept: map[string]map[types.UID]bool{},
 		deeds: map[types.UID]*deed{}, until: map[string]int{}, coverage: map[string]int{}}
 	w.hub = &cluster{name: "hub"}
@@ -160,50 +155,21 @@ func (w *world) tell(quiet bool, format string, args ...any) {
 // is says whether a fault of a member is on.
 func (w *world) is(kind, member string) bool { return w.until[kind+member] > w.steps }
 
-func (w *world) submit(r *request) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.pending = append(w.pending, r)
-	select {
-	case w.activity <- struct{}{}:
-	default:
-	}
-}
-
-func (w *world) abandon(r *request) {
-	r.abandoned.Store(true)
-}
-
-// requests that wait, in an order that does not depend on when they came. What nobody
-// waits for any more is lost on the way, or was a read.
+// requests that wait. What nobody waits for any more is lost on the way, or was a read.
 func (w *world) requests() []*request {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.pending = slices.DeleteFunc(w.pending, func(r *request) bool {
+	return w.desk.Waiting(func(r *request) bool {
 		return r.abandoned.Load() && (!r.IsWrite() || w.is(cutThere, r.to.name) || r.born != r.to.births)
 	})
-	out := slices.Clone(w.pending)
-	slices.SortStableFunc(out, func(a, b *request) int { return cmp.Compare(a.key(), b.key()) })
-	return out
 }
 
-func (w *world) done(r *request) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.pending = slices.DeleteFunc(w.pending, func(x *request) bool { return x == r })
-}
-
-func (w *world) alive() []*replica {
-	return slices.DeleteFunc(slices.Clone(w.replicas), func(r *replica) bool { return r.IsDead() || r.HasEnded() })
-}
+func (w *world) alive() []*replica { return process.Alive(w.replicas) }
 
 // kill crashes a process: its requests get no answer, and may still arrive.
 func (w *world) kill(r *replica) {
 	w.say("%s crashes", r.Name)
 	r.crash()
 	for _, q := range w.requests() {
-		if q.replica == r && !q.abandoned.Load() {
-			w.abandon(q)
+		if q.replica == r && !q.abandoned.Swap(true) {
 			q.answer <- &apiserver.Answer{Err: process.ErrDead}
 		}
 	}
@@ -214,16 +180,12 @@ func (w *world) kill(r *replica) {
 	}
 }
 
-// advance lets time pass: that much, or until something asks for an answer.
+// advance lets time pass: that much, or, unless it is whole, until something asks for an
+// answer.
 func (w *world) advance(d time.Duration, whole bool) {
-	until := w.now().Add(d)
 	if whole {
-		w.clock.Advance(until, nil)
+		w.clock.Advance(w.now().Add(d), nil)
 		return
 	}
-	select {
-	case <-w.activity:
-	default:
-	}
-	w.clock.Advance(until, w.activity)
+	w.desk.Advance(w.clock, d)
 }

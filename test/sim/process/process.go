@@ -8,7 +8,9 @@ import (
 	"hash/fnv"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -17,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"tkestack.io/tapp/controller"
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // ErrDead is what a process that has crashed gets for its requests. It is none of an API
@@ -100,4 +103,46 @@ func Lateness(about string) time.Duration {
 	h := fnv.New32a()
 	_, _ = io.WriteString(h, about)
 	return time.Duration(h.Sum32() % uint32(time.Millisecond))
+}
+
+// running is a process, or what a simulation makes of it.
+type running interface {
+	IsDead() bool
+	HasEnded() bool
+}
+
+// Alive are those that run, and have not crashed.
+func Alive[P running](all []P) []P {
+	return slices.DeleteFunc(slices.Clone(all), func(p P) bool { return p.IsDead() || p.HasEnded() })
+}
+
+// mostSeconds that processes may take to end.
+const mostSeconds = 300
+
+// End kills all that did not crash, and lets seconds pass until nothing of them is left.
+func End[P running](all []P, kill func(P), pass func(time.Duration)) {
+	for _, p := range all {
+		if !p.IsDead() {
+			kill(p)
+		}
+	}
+	for range mostSeconds {
+		synctest.Wait()
+		if !slices.ContainsFunc(all, func(p P) bool { return !p.HasEnded() }) {
+			return
+		}
+		pass(time.Second)
+	}
+}
+
+// Await the answer to a request. abandon is called when nobody waits for it any more.
+func Await(h *http.Request, key string, answer <-chan *apiserver.Answer, abandon func()) (*http.Response, error) {
+	select {
+	case a := <-answer:
+		return a.Response(h)
+	case <-h.Context().Done():
+		abandon()
+		time.Sleep(Lateness(key)) //nolint:forbidigo // of virtual time
+		return nil, h.Context().Err()
+	}
 }

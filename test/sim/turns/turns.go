@@ -1,6 +1,7 @@
-// Package turns is a clock of virtual time on which no two things happen at once: what
-// comes due at one instant comes in the order in which it was asked for, and each has
-// its effect before the next. The timers of a bubble of testing/synctest that end
+// Package turns has one thing happen at a time in a simulation: requests wait at a desk
+// until one of all choices is picked (desk.go), and a clock of virtual time stands between.
+// What comes due on it at one instant comes in the order in which it was asked for, and each
+// has its effect before the next. The timers of a bubble of testing/synctest that end
 // together fire in any order.
 package turns
 
