@@ -5,20 +5,12 @@ package install
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
-	"errors"
-	"fmt"
-	"io"
 	"maps"
-	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tkestack.io/tapp/test/cluster"
@@ -102,72 +94,23 @@ func TestAPI(t *testing.T) {
 // caller is a user of the API who may see what the cluster's role view has, and the pods of AppSets.
 type caller struct {
 	*rig
-	client *http.Client
-	token  string
+	*cluster.Caller
 }
 
 func (r *rig) callAPI() *caller {
 	r.Helper()
-	ctx := r.Context()
 	const name = "reader"
-	_, err := r.Kube.CoreV1().ServiceAccounts(r.NS).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
-	r.Kubectl("create", "rolebinding", name, "--clusterrole=view", "--serviceaccount="+r.NS+":"+name)
-	r.Kubectl("create", "role", name, "--verb=get", "--resource=appsets.workload.dmall.com/instances,appsets.workload.dmall.com/log")
-	r.Kubectl("create", "rolebinding", name+"-instances", "--role="+name, "--serviceaccount="+r.NS+":"+name)
-	token, err := r.Kube.CoreV1().ServiceAccounts(r.NS).CreateToken(ctx, name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
-	secret, err := r.Kube.CoreV1().Secrets(releaseSpace).Get(ctx, apiName+"-tls", metav1.GetOptions{})
+	secret, err := r.Kube.CoreV1().Secrets(releaseSpace).Get(r.Context(), apiName+"-tls", metav1.GetOptions{})
 	if err != nil {
 		r.Fatal(err)
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(secret.Data["ca.crt"])
-	// The Service's name stands for the address of its pod.
-	pods, err := r.Kube.CoreV1().Pods(releaseSpace).List(ctx, metav1.ListOptions{LabelSelector: ofRelease + ",app.kubernetes.io/component=api"})
-	if err != nil || len(pods.Items) != 1 {
-		r.Fatalf("the pods of the API: %v %v", pods, err)
-	}
-	address := net.JoinHostPort(pods.Items[0].Status.PodIP, "8443")
-	transport := &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13},
-		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, network, address)
-		},
-	}
-	r.Cleanup(transport.CloseIdleConnections)
-	return &caller{rig: r, client: &http.Client{Transport: transport}, token: token.Status.Token}
-}
-
-// open a route. The caller closes the body.
-func (c *caller) open(ctx context.Context, path string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+apiName+"."+releaseSpace+".svc"+path, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Authorization", "Bearer "+c.token)
-	return c.client.Do(request)
-}
-
-// tells waits until a route answers with this code and a text that has all words.
-func (c *caller) tells(path string, code int, words ...string) {
-	c.Helper()
-	c.Eventually("GET "+path, func(ctx context.Context) error {
-		response, err := c.open(ctx, path)
-		if err != nil {
-			return err
-		}
-		body, err := io.ReadAll(response.Body)
-		if err = errors.Join(err, response.Body.Close()); err != nil {
-			return err
-		}
-		missing := response.StatusCode != code || slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(string(body), w) })
-		return cluster.When(missing, fmt.Sprintf("%s %s", response.Status, body))
-	})
+	c := &caller{r, r.NewCaller(name, releaseName, releaseSpace, pool)}
+	r.Kubectl("create", "rolebinding", name, "--clusterrole=view", "--serviceaccount="+r.NS+":"+name)
+	r.Kubectl("create", "role", name, "--verb=get", "--resource=appsets.workload.dmall.com/instances,appsets.workload.dmall.com/log")
+	r.Kubectl("create", "rolebinding", name+"-instances", "--role="+name, "--serviceaccount="+r.NS+":"+name)
+	return c
 }
 
 // one of each kind, and beside them pods of a StatefulSet and of a DaemonSet that are nobody's.
@@ -236,23 +179,24 @@ func (c *caller) shows() {
 		of + "/appsets/store/history":       {`"revision":1`},
 		of + "/appsets/store/instances":     {store, `"ready":true`},
 		"/api/v1/clusters":                  {`"name":"here"`, `"state":"Ready"`},
+		here + "/advdeployments":            {`"name":"store"`, `"state":"Ready"`},
 		here + "/advdeployments/store":      {`"available":1`},
 		here + "/pods/" + store:             {`"owner":"AppSet/store"`},
 		here + "/pods/" + store + "/events": {`"kind":"Pod"`},
 		here + "/pods/" + store + "/log":    {""},
 	} {
-		c.tells(path, http.StatusOK, words...)
+		c.Tells(path, http.StatusOK, words...)
 	}
 	for _, selector := range []string{"app=stranger", "app=daemon"} {
-		c.tells(here+"/pods/"+pod(selector), http.StatusNotFound, "is not of an AppSet that you may get")
+		c.Tells(here+"/pods/"+pod(selector), http.StatusNotFound, "is not of an AppSet that you may get")
 	}
-	c.tells("/api/v1/namespaces/kube-system/tapps", http.StatusForbidden, "reader may not list tapps in namespace kube-system")
+	c.Tells("/api/v1/namespaces/kube-system/tapps", http.StatusForbidden, "reader may not list tapps in namespace kube-system")
 }
 
 // follows: a stream tells of an instance that comes.
 func (c *caller) follows() {
 	c.Helper()
-	response, err := c.open(c.Context(), "/api/v1/namespaces/"+c.NS+"/tapps/web/instances?watch=1")
+	response, err := c.Open(c.Context(), "/api/v1/namespaces/"+c.NS+"/tapps/web/instances?watch=1")
 	if err != nil {
 		c.Fatal(err)
 	}
