@@ -38,12 +38,12 @@ func (w *world) strike(f Fault) {
 	c := w.members[w.names[f.A%len(w.names)]]
 	switch f.Kind {
 	case cutThere, cutBack, slow, dumb, revoked, workerLate, workerWrong:
-		w.until[f.Kind+c.name] = w.steps + 10 + f.A
+		w.last(f.Kind, c.name, 10+f.A)
 	case down:
-		w.until[f.Kind+c.name] = w.steps + 10 + f.A
+		w.last(f.Kind, c.name, 10+f.A)
 		w.disconnect(c)
 	case restored: // which takes a while, in which nobody is there
-		w.until[down+c.name] = w.steps + 1
+		w.last(down, c.name, 1)
 		w.disconnect(c)
 		w.advance(30*time.Second+oddTime, true)
 		c.Restore(max(103, c.Version-int64(1+f.A%12)))
@@ -65,7 +65,7 @@ func (w *world) strike(f Fault) {
 	case recordsLost:
 		w.loseRecords()
 	case hubFreeze:
-		w.until[f.Kind] = w.steps + 10 + f.A
+		w.last(f.Kind, "", 10+f.A)
 	case hubClose:
 		w.closeHub()
 	case orderly:

@@ -15,10 +15,10 @@ import (
 
 // heal ends all faults, and has users and operators put right what only they can.
 func (w *world) heal() {
-	w.until = map[string]int{}
+	w.lift()
 	w.armed = nil
 	w.follow()
-	w.until = map[string]int{}
+	w.lift()
 	w.armed = nil
 	for _, name := range w.names {
 		w.register(w.members[name])

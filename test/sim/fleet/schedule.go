@@ -39,7 +39,7 @@ const (
 func (w *world) storm() error {
 	for w.steps = -1; w.steps+1 < w.plan.Horizon && w.failure == nil; {
 		synctest.Wait()
-		w.steps++ // while nothing else runs, which reads it
+		w.step()
 		w.follow()
 		if len(w.alive()) == 0 && w.rng.IntN(4) == 0 || w.steps == 0 {
 			if err := w.start(); err != nil {
@@ -146,7 +146,7 @@ func (w *world) calm() error {
 	w.wrote = began
 	for w.failure == nil {
 		synctest.Wait()
-		w.steps++
+		w.step()
 		list := w.choices(false)
 		turns.Pick(w.rng, list).Do()
 		if still := w.now().Sub(w.wrote); still >= mostRest || still >= restTime && w.atRest() == nil {

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -24,7 +25,11 @@ type world struct {
 	rng   *rand.Rand
 	clock *turns.Clock
 	began time.Time
+
+	// Processes that dial read these, too, whenever their timers end.
+	mu    sync.RWMutex
 	steps int
+	until map[string]int // faults that last, until a step
 
 	hub     *cluster
 	members map[string]*cluster
@@ -53,7 +58,6 @@ type world struct {
 
 	wrote    time.Time // when the controller last tried to, but for Leases
 	armed    []Fault
-	until    map[string]int // faults that last, until a step
 	coverage map[string]int
 	failure  error
 
@@ -153,7 +157,32 @@ func (w *world) tell(quiet bool, format string, args ...any) {
 }
 
 // is says whether a fault of a member is on.
-func (w *world) is(kind, member string) bool { return w.until[kind+member] > w.steps }
+func (w *world) is(kind, member string) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.until[kind+member] > w.steps
+}
+
+// last has a fault of a member go on for so many steps.
+func (w *world) last(kind, member string, steps int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.until[kind+member] = w.steps + steps
+}
+
+// lift all faults that last.
+func (w *world) lift() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.until = map[string]int{}
+}
+
+// step on.
+func (w *world) step() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.steps++
+}
 
 // requests that wait. What nobody waits for any more is lost on the way, or was a read.
 func (w *world) requests() []*request {
