@@ -87,7 +87,7 @@ stage blue (one, two; 1 at a time): 4 instances ` + inPlace},
 		{name: "a chart", before: `{podSpec: {chart: {chartUrl: {url: a/web, chartVersion: "1"}}}, clusterTopology: {clusters: [{name: one, podSets: [{name: web, replicas: 3}]}]}}`,
 			after: `{podSpec: {chart: {chartUrl: {url: a/web, chartVersion: "2"}}}, clusterTopology: {clusters: [{name: one, podSets: [{name: web, replicas: 3}]}]}}`,
 			want:  "stage rest (one): 3 instances are upgraded with their releases: another chart, which is not rendered here"},
-		{name: "stages as written", before: v1, after: web("InPlaceSet", "stages: [{name: first, clusters: [TWO], confirm: true}, {name: idle, groups: [green]}]", "v2", "1", "3"), want: `
+		{name: "stages as written", before: v1, after: web("InPlaceSet", "stages: [{name: first, clusters: [TWO], confirm: true}, {name: idle, clusters: [two], groups: [blue]}]", "v2", "1", "3"), want: `
 stage first (two): 3 instances ` + inPlace + `; then it waits for a confirmation
 stage rest (one): 4 instances ` + inPlace},
 		{name: "back to what is stable", before: v1, after: web("InPlaceSet", gates, "v2", "1", "3"), edit: func(_, after *v1beta1.AppSet) {

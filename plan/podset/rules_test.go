@@ -60,6 +60,10 @@ spec.updateStrategy.maxFailures: "101%" is no number, and no percentage from 0% 
 spec.updateStrategy.maxUnavailable: "+5%" is no number, and no percentage from 1% to 100%
 spec.updateStrategy.maxFailures: "3" is no number, and no percentage from 0% to 100%`},
 		{"stages", app(`{podSpec: {` + template + `}, clusterTopology: {clusters: [{name: BJ_4}]}, updateStrategy: {stages: [{name: first, clusters: [bj-4], clusterSelector: {matchLabels: {a: b}}}]}}`), ""},
+		{"stages of groups, by name and by meta", app(`{podSpec: {` + template + `}, clusterTopology: {clusters: [{name: one, podSets: [{name: a-gz01-blue, replicas: 0}, {name: b, replicas: 1, meta: {sym-group: red}}]}]}, updateStrategy: {stages: [{name: first, groups: [red]}, {name: second, groups: [blue]}]}}`), ""},
+		{"an order of groups that are not there", app(`{podSpec: {` + template + `}, clusterTopology: {clusters: [{name: one, podSets: [{name: a-gz01-blue, replicas: 1}]}]}, updateStrategy: {upgradeType: canary|blue|green}}`), ""},
+		{"stages of a group that no podSet is in", app(`{podSpec: {` + template + `}, clusterTopology: {clusters: [{name: one, podSets: [{name: a-gz01-blue, replicas: 1}]}]}, updateStrategy: {stages: [{name: first, groups: [blue, bleu]}]}}`),
+			"spec.updateStrategy.stages[first].groups: no podSet is in group bleu: have one say so in its meta (sym-group), or drop it here"},
 		{"stages of what is not there", app(`{podSpec: {` + template + `}, updateStrategy: {stages: [{name: first, clusters: [x], maxConcurrentClusters: 0, clusterSelector: {matchExpressions: [{key: a, operator: In}]}}]}}`),
 			`spec.updateStrategy.stages[first].maxConcurrentClusters: with 0 no update could start; give a number above 0, or a percentage from 1% to 100%
 spec.updateStrategy.stages[first].clusterSelector: values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty

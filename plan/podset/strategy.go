@@ -11,8 +11,8 @@ import (
 	"tkestack.io/tapp/crd/workload/v1beta1"
 )
 
-// problemsOfStrategy: numbers that are none, and stages that name clusters which the
-// topology has not.
+// problemsOfStrategy: numbers that are none, and stages that name clusters or groups which
+// the topology has not.
 func problemsOfStrategy(s *v1beta1.UpdateStrategy, clusters []v1beta1.TargetCluster) (out []Problem) {
 	const path = "spec.updateStrategy"
 	limit := func(field string, value *intstr.IntOrString, least int) {
@@ -23,9 +23,12 @@ func problemsOfStrategy(s *v1beta1.UpdateStrategy, clusters []v1beta1.TargetClus
 	limit(path+".maxConcurrentClusters", s.MaxConcurrentClusters, 1)
 	limit(path+".maxUnavailable", s.MaxUnavailable, 1)
 	limit(path+".maxFailures", s.MaxFailures, 0)
-	known := map[string]bool{}
+	known, groups := map[string]bool{}, map[string]bool{}
 	for i := range clusters {
 		known[v1beta1.FoldClusterName(clusters[i].Name)] = true
+		for j := range clusters[i].PodSets {
+			groups[GroupOf(&clusters[i].PodSets[j])] = true
+		}
 	}
 	for i := range s.Stages {
 		stage := &s.Stages[i]
@@ -37,6 +40,11 @@ func problemsOfStrategy(s *v1beta1.UpdateStrategy, clusters []v1beta1.TargetClus
 		for _, name := range stage.Clusters {
 			if !known[v1beta1.FoldClusterName(name)] {
 				out = append(out, Problem{at + ".clusters", fmt.Sprintf("%s is not among clusterTopology.clusters: add it there, or drop it here", name)})
+			}
+		}
+		for _, group := range stage.Groups {
+			if !groups[group] {
+				out = append(out, Problem{at + ".groups", fmt.Sprintf("no podSet is in group %s: have one say so in its meta (%s), or drop it here", group, v1beta1.LabelGroup)})
 			}
 		}
 	}

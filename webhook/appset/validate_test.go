@@ -53,6 +53,8 @@ func TestValidate(t *testing.T) {
 	h := review.Handler("validate-appset", review.NewMetrics(prometheus.NewRegistry()), review.Decode[*v1beta1.AppSet], Webhook{}.Validate)
 	const good, bad = `{podSpec: {` + template + `}}`, `{podSpec: {deployType: tapp}}`
 	const two = `{podSpec: {` + template + `}, clusterTopology: {clusters: [{name: member1, podSets: [{name: web, replicas: 2, version: v1}]}]}}`
+	staged := strings.Replace(two, "{podSpec", "{updateStrategy: {stages: [{name: first, groups: [canary]}]}, podSpec", 1)
+	const unknown = `AppSet.workload.dmall.com "a" is invalid: spec.updateStrategy.stages[first].groups: Invalid value: no podSet is in group canary: have one say so in its meta (sym-group), or drop it here`
 	const missing = `AppSet.workload.dmall.com "a" is invalid: spec.podSpec.template: Invalid value: deployType InPlaceSet needs a pod template`
 	for _, c := range []struct {
 		name     string
@@ -64,6 +66,9 @@ func TestValidate(t *testing.T) {
 		{"bad", requestOf(t, bad, ""), missing, ""},
 		{"bad as it was", requestOf(t, bad[:len(bad)-1]+", replicas: 1}", bad), "",
 			"spec.podSpec.template: Invalid value: deployType InPlaceSet needs a pod template (this was so before, and does not block the update)"},
+		{"a stage of a group that has gone", requestOf(t, staged, two), unknown, ""},
+		{"a stage of a group that was not there before", requestOf(t, strings.Replace(staged, "replicas: 2", "replicas: 3", 1), staged), "",
+			strings.TrimPrefix(unknown, `AppSet.workload.dmall.com "a" is invalid: `) + " (this was so before, and does not block the update)"},
 		{"nothing changed", requestOf(t, bad, bad), "", ""},
 		{"it is being deleted", requestOf(t, `{replicas: 2, podSpec: {deployType: tapp}}`, good, func(r *admissionv1.AdmissionRequest) {
 			r.Object.Raw = bytes.Replace(r.Object.Raw, []byte(`"metadata":{`), []byte(`"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z",`), 1)
