@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 )
 
@@ -30,7 +31,26 @@ func (w *wires) Dial(ctx context.Context, network, address string) (net.Conn, er
 	return w.DialContext(ctx, network, address)
 }
 
+// received bounds what a member may send of one answer before it is read: with hundreds of members that are listed at a time
+// it is most of the memory, and without it Go takes 4 MiB of each. At a round trip of 100 ms it allows 1.3 MB/s.
+const received = 128 << 10
+
+// frame is the largest of HTTP/2. A connection keeps a buffer of the largest that came.
+const frame = 16 << 10
+
 // Transport implements Network.
 func (w *wires) Transport(config *rest.Config) (http.RoundTripper, error) {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		inner := next
+		for wrapper, ok := inner.(utilnet.RoundTripperWrapper); ok; wrapper, ok = inner.(utilnet.RoundTripperWrapper) {
+			inner = wrapper.WrappedRoundTripper()
+		}
+		// It is this configuration's alone, as its Dial is, and has no connection yet.
+		if t, ok := inner.(*http.Transport); ok {
+			t.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: received, MaxReadFrameSize: frame}
+		}
+		return next
+	})
 	return rest.TransportFor(config)
 }
