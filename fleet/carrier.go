@@ -125,6 +125,9 @@ func (d *direct) Delete(ctx context.Context, namespace, name string, uid types.U
 func (d *direct) Observe(ctx context.Context, namespace, name string) (seen *v1beta1.AdvDeployment, err error) {
 	err = d.over(ctx, func(ctx context.Context, s *session) error {
 		seen, err = s.connection.requests.parts.AdvDeployments(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			s.parts.slim(seen)
+		}
 		return err
 	})
 	return seen, err

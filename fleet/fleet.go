@@ -72,7 +72,8 @@ type Part struct {
 }
 
 // Carrier writes to one member and reads from it live. Its methods refuse with a
-// *StateError where the member is in no state to be written to.
+// *StateError where the member is in no state to be written to. The AdvDeployments that they
+// return are trimmed as those of a cache, may be in one, and are not to be changed.
 type Carrier interface {
 	// Apply makes an AdvDeployment what the manifest says, by server-side apply with force.
 	// An empty version only creates; otherwise the object has to have that UID and that

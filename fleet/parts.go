@@ -173,11 +173,10 @@ func (p *parts) begun() int {
 	return p.lists
 }
 
-// wrote shows what a write came to before its event does. lists is what begun said before
-// the write: what was written before a list is not shown after it, as the store may have
-// been restored in between.
+// wrote shows what a write came to before its event does, and slims it. lists is what begun
+// said before the write: what was written before a list is not shown after it, as the store
+// may have been restored in between.
 func (p *parts) wrote(o *v1beta1.AdvDeployment, lists int) {
-	o = o.DeepCopy()
 	p.slim(o)
 	p.mu.Lock()
 	key := keyOf(o)

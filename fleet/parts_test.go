@@ -52,3 +52,17 @@ func TestWrittenPart(t *testing.T) {
 		})
 	}
 }
+
+// TestWroteOnce: what a write answered is trimmed, and the cache holds no second one.
+func TestWroteOnce(t *testing.T) {
+	p := newParts(clock.RealClock{}, &sharer{}, func(types.NamespacedName) {}, func() {})
+	if err := p.Replace(nil, "103"); err != nil {
+		t.Fatal(err)
+	}
+	answer := &v1beta1.AdvDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", ResourceVersion: "105",
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: v1beta1.Component}}}}
+	p.wrote(answer, p.begun())
+	if have := p.get(keyOf(answer)); have != answer || len(answer.ManagedFields) > 0 {
+		t.Errorf("the cache has %p, and the answer is %p with %v", have, answer, answer.ManagedFields)
+	}
+}
