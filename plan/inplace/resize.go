@@ -1,10 +1,12 @@
 package inplace
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -24,7 +26,8 @@ type Resize struct {
 	// Blocked is why it cannot be done in place; empty: it can.
 	Blocked string
 
-	patch resizePatch
+	follows template.ResourceSet
+	patch   resizePatch
 }
 
 // Patch is the patch of the pod's subresource resize, and refused a strategic merge
@@ -33,15 +36,31 @@ type Resize struct {
 func (r *Resize) Patch(templateHash string) (patch, refused []byte) {
 	patch, _ = json.Marshal(r.patch) // quantities always marshal
 	p := podPatch{Metadata: metaPatch{Target: Target{UID: r.patch.Metadata.UID}, Annotations: map[string]*string{}}}
-	p.Metadata.annotate(tappv1.AnnotationResized, refusedPrefix+templateHash)
+	p.Metadata.annotate(tappv1.AnnotationResized, refusedPrefix+templateHash+" "+r.follows.String())
 	refused, _ = json.Marshal(p)
 	return patch, refused
 }
 
+// refusedPrefix stands in the annotation AnnotationResized before the hash of the
+// template whose resources the API server refused, and the fields that were to change.
+const refusedPrefix = "refused "
+
 // ResizeRefused says whether the API server refused to give the pod the resources of the
 // template with this hash, for good.
 func ResizeRefused(pod *corev1.Pod, templateHash string) bool {
-	return pod.Annotations[tappv1.AnnotationResized] == refusedPrefix+templateHash
+	text, refused := strings.CutPrefix(pod.Annotations[tappv1.AnnotationResized], refusedPrefix)
+	hash, _, _ := strings.Cut(text, " ")
+	return refused && hash == templateHash
+}
+
+// Resized are the resources in which the pod follows its template since that changed them.
+func Resized(pod *corev1.Pod) template.ResourceSet {
+	text := pod.Annotations[tappv1.AnnotationResized]
+	if refused, ok := strings.CutPrefix(text, refusedPrefix); ok {
+		hash, fields, _ := strings.Cut(refused, " ")
+		text = cmp.Or(fields, hash) // earlier versions leave out the fields, which then are all
+	}
+	return template.ReadResourceSet(text)
 }
 
 type resizePatch struct {
@@ -68,25 +87,19 @@ func HasResources(pod *corev1.Pod, t *corev1.PodTemplateSpec) bool {
 	if pod.Annotations[tappv1.AnnotationResized] == "" {
 		return true
 	}
-	r := ResizeTo(pod, t)
+	r := ResizeTo(pod, t, Resized(pod))
 	reason, _ := ResizeUnderWay(pod)
 	return len(r.Changes) == 0 && r.Blocked == "" && reason == ""
 }
 
-// refusedPrefix stands in the annotation AnnotationResized before the hash of the
-// template whose resources the API server refused.
-const refusedPrefix = "refused "
-
-// ResizeTo finds the resources in which the pod differs from the template.
-func ResizeTo(pod *corev1.Pod, t *corev1.PodTemplateSpec) Resize {
-	var r Resize
+// ResizeTo finds the resources in which the pod differs from the template, among those
+// that follow it. The others are left alone: admission or an autoscaler may have set them.
+func ResizeTo(pod *corev1.Pod, t *corev1.PodTemplateSpec, follows template.ResourceSet) Resize {
+	r := Resize{follows: follows}
 	r.patch.Metadata.UID = pod.UID
 	after := pod.DeepCopy().Spec
 	for has, want := range template.SharedContainers(&corev1.Pod{Spec: after}, t) {
-		var p containerResources
-		p.Name = want.Name
-		p.Resources.Requests = r.compare(has, &has.Resources.Requests, withDefaultRequests(want.Resources), "request")
-		p.Resources.Limits = r.compare(has, &has.Resources.Limits, want.Resources.Limits, "limit")
+		p := r.compare(has, want)
 		if len(p.Resources.Requests)+len(p.Resources.Limits) == 0 {
 			continue
 		}
@@ -95,6 +108,7 @@ func ResizeTo(pod *corev1.Pod, t *corev1.PodTemplateSpec) Resize {
 		} else {
 			r.patch.Spec.Containers = append(r.patch.Spec.Containers, p)
 		}
+		r.checkLimits(has)
 	}
 	if pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows && len(r.Changes) > 0 {
 		r.Blocked = "pods on Windows cannot be resized"
@@ -106,53 +120,50 @@ func ResizeTo(pod *corev1.Pod, t *corev1.PodTemplateSpec) Resize {
 }
 
 // compare brings has to want, and returns what it changed.
-func (r *Resize) compare(c *corev1.Container, has *corev1.ResourceList, want corev1.ResourceList, what string) corev1.ResourceList {
-	var out corev1.ResourceList
-	for _, name := range template.Resizable() {
-		is, set := (*has)[name]
-		to, wanted := want[name]
+func (r *Resize) compare(has, want *corev1.Container) containerResources {
+	p := containerResources{Name: want.Name}
+	for field, to := range template.ResourceFields(want) {
+		list, out, what := &has.Resources.Requests, &p.Resources.Requests, "request"
+		if field.List == "limits" {
+			list, out, what = &has.Resources.Limits, &p.Resources.Limits, "limit"
+		}
+		is, set := (*list)[field.Name]
 		switch {
-		case !wanted && set && r.Blocked == "":
-			r.Blocked = fmt.Sprintf("a %s %s cannot be taken from the running container %s", name, what, c.Name)
-		case !wanted || set && is.Cmp(to) == 0:
-			continue
+		case !r.follows.Has(field) || to == nil && !set || to != nil && set && is.Cmp(*to) == 0:
+		case to == nil:
+			if r.Blocked == "" {
+				r.Blocked = fmt.Sprintf("a %s %s cannot be taken from the running container %s", field.Name, what, has.Name)
+			}
+		default:
+			from := "none"
+			if set {
+				from = is.String()
+			}
+			r.Changes = append(r.Changes, fmt.Sprintf("%s %s of %s from %s to %s", field.Name, what, has.Name, from, to.String()))
+			r.Restarts = r.Restarts || slices.Contains(has.ResizePolicy, corev1.ContainerResizePolicy{ResourceName: field.Name, RestartPolicy: corev1.RestartContainer})
+			setResource(list, field.Name, *to)
+			setResource(out, field.Name, *to)
 		}
-		if !wanted {
-			continue
-		}
-		if out == nil {
-			out = corev1.ResourceList{}
-		}
-		out[name] = to
-		from := "none"
-		if set {
-			from = is.String()
-		}
-		r.Changes = append(r.Changes, fmt.Sprintf("%s %s of %s from %s to %s", name, what, c.Name, from, to.String()))
-		r.Restarts = r.Restarts || slices.Contains(c.ResizePolicy, corev1.ContainerResizePolicy{ResourceName: name, RestartPolicy: corev1.RestartContainer})
-		if *has == nil {
-			*has = corev1.ResourceList{}
-		}
-		(*has)[name] = to
 	}
-	return out
+	return p
 }
 
-// withDefaultRequests are the requests as the API server completes them: one that
-// is absent is the limit.
-func withDefaultRequests(r corev1.ResourceRequirements) corev1.ResourceList {
-	out := r.Requests.DeepCopy()
+func setResource(list *corev1.ResourceList, name corev1.ResourceName, to resource.Quantity) {
+	if *list == nil {
+		*list = corev1.ResourceList{}
+	}
+	(*list)[name] = to
+}
+
+// checkLimits finds a request above its limit: the template changes one of them, and
+// somebody else changed the other one.
+func (r *Resize) checkLimits(c *corev1.Container) {
 	for _, name := range template.Resizable() {
-		if limit, ok := r.Limits[name]; ok {
-			if _, has := out[name]; !has {
-				if out == nil {
-					out = corev1.ResourceList{}
-				}
-				out[name] = limit
-			}
+		request, limit := c.Resources.Requests[name], c.Resources.Limits[name]
+		if _, limited := c.Resources.Limits[name]; limited && request.Cmp(limit) > 0 && r.Blocked == "" {
+			r.Blocked = fmt.Sprintf("the %s request of %s would be %s, above its limit of %s", name, c.Name, request.String(), limit.String())
 		}
 	}
-	return out
 }
 
 // ResizeUnderWay says what keeps the kubelet from having done what the spec says

@@ -5,6 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/template"
 )
 
 func TestQOS(t *testing.T) {
@@ -94,11 +97,57 @@ func TestWindowsIsNotResized(t *testing.T) {
 	pod := podWith("a:1")
 	pod.Spec.OS = &corev1.PodOS{Name: corev1.Windows}
 	want := &corev1.PodTemplateSpec{Spec: *pod.Spec.DeepCopy()}
-	if r := ResizeTo(pod, want); r.Blocked != "" {
+	if r := ResizeTo(pod, want, template.ReadResourceSet("true")); r.Blocked != "" {
 		t.Error(r.Blocked)
 	}
 	want.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
-	if r := ResizeTo(pod, want); r.Blocked != "pods on Windows cannot be resized" {
+	if r := ResizeTo(pod, want, template.ReadResourceSet("true")); r.Blocked != "pods on Windows cannot be resized" {
 		t.Errorf("blocked: %q", r.Blocked)
+	}
+}
+
+// TestResizeIsThreeWay: a resize changes what the template changed. What admission gave the
+// same container, or another one, stays.
+func TestResizeIsThreeWay(t *testing.T) {
+	pod := podWith("a:1")
+	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "log"})
+	app, log := &pod.Spec.Containers[0], &pod.Spec.Containers[1]
+	list := func(cpu, memory string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+	}
+	app.Resources.Requests, log.Resources.Requests = list("100m", "1Gi"), list("50m", "1Gi")
+	want := &corev1.PodTemplateSpec{Spec: *pod.Spec.DeepCopy()}
+	pod.Annotations = map[string]string{tappv1.AnnotationTemplateKeys: template.MarshalRecord(want)}
+	app.Resources.Requests, log.Resources.Requests, log.Resources.Limits = list("100m", "3Gi"), list("70m", "1Gi"), list("1", "4Gi")
+	want.Spec.Containers[0].Resources.Requests = list("200m", "1Gi")
+
+	mark := template.ReadRecord(pod.Annotations[tappv1.AnnotationTemplateKeys]).ChangedResources(pod, want)
+	r := ResizeTo(pod, want, mark)
+	patch, refused := r.Patch("v1-aaaaaaaaaaaaaaaa")
+	if r.Blocked != "" || string(patch) != `{"metadata":{"uid":"uid-1"},"spec":{"containers":[{"name":"`+app.Name+`","resources":{"requests":{"cpu":"200m"}}}]}}` {
+		t.Errorf("%s: %s", r.Blocked, patch)
+	}
+	if want := `{"metadata":{"uid":"uid-1","annotations":{"tkestack.io/resized":"refused v1-aaaaaaaaaaaaaaaa ` + app.Name + `:requests.cpu"}}}`; string(refused) != want {
+		t.Errorf("%s, not %s", refused, want)
+	}
+	for _, text := range []string{mark.String(), "refused v1-aaaaaaaaaaaaaaaa " + mark.String()} {
+		pod.Annotations[tappv1.AnnotationResized] = text
+		if got := Resized(pod); got.String() != mark.String() || HasResources(pod, want) {
+			t.Errorf("%q: %s, %t", text, got, HasResources(pod, want))
+		}
+		if is := ResizeRefused(pod, "v1-aaaaaaaaaaaaaaaa"); is != (text != mark.String()) || ResizeRefused(pod, "v1-bbbbbbbbbbbbbbbb") {
+			t.Errorf("%q: refused: %t", text, is)
+		}
+	}
+	// What earlier versions wrote is about all resources.
+	for _, text := range []string{"true", "refused v1-aaaaaaaaaaaaaaaa"} {
+		pod.Annotations[tappv1.AnnotationResized] = text
+		if got := Resized(pod); got.String() != "true" {
+			t.Errorf("%q: %s", text, got)
+		}
+	}
+	app.Resources.Requests = list("200m", "3Gi")
+	if pod.Annotations[tappv1.AnnotationResized] = mark.String(); !HasResources(pod, want) {
+		t.Error("a pod with the resources that the template changed does not follow it")
 	}
 }

@@ -130,7 +130,7 @@ func (s *spec) why(i *instance) string {
 		_, why := inplace.ResizeUnderWay(i.pod)
 		return why
 	case resize, resizeAndRestart:
-		return strings.Join(inplace.ResizeTo(i.pod, i.template.Spec).Changes, ", ")
+		return strings.Join(s.resizeOf(i).Changes, ", ")
 	case hold:
 		return cmp.Or(n.text, s.whyRecreate(i)) + "; spec.updateStrategy.inPlaceUpdate.policy is InPlaceOnly"
 	}

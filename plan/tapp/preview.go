@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/template"
 )
 
@@ -108,7 +107,7 @@ func Preview(in Input) []Change {
 		case "":
 			continue
 		case EffectResize: // what follows, of which the action under way may be the first step
-			k.why = strings.Join(inplace.ResizeTo(i.pod, i.template.Spec).Changes, ", ")
+			k.why = strings.Join(s.resizeOf(i).Changes, ", ")
 		default:
 			k.why = s.why(i)
 		}

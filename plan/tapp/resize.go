@@ -7,14 +7,16 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/inplace"
+	"tkestack.io/tapp/plan/template"
 )
 
 // An update that changes resources in place is two writes: one patch as for an
 // update of images, which brings the hashes and the annotation AnnotationResized,
-// and the resize. The annotation goes first and stays: from then on the pod's
-// resources are compared with its template's, and it follows the template only
-// when they are the same and its node has seen to that. Without it they are not
-// looked at: defaults of the namespace and other programs have a say in them.
+// and the resize. The annotation goes first and stays. It names the requests and
+// limits that the template has changed since the pod was created: from then on these
+// are compared with the template's, and the pod follows the template only when they
+// are the same and its node has seen to that. All others are not looked at: defaults
+// of the namespace and other programs have a say in them.
 
 // mayResize says whether the resources of the pod may change in place: the user
 // and the cluster allow it, and nothing else of the template's spec but images
@@ -25,12 +27,27 @@ func (s *spec) mayResize(i *instance) bool {
 		cmp.Or(i.pod.Annotations[tappv1.AnnotationShapeHash], i.pod.Labels[tappv1.LabelUniqHash]) == i.template.shape()
 }
 
+// resizeOf says what is to be done about the resources of the pod.
+func (s *spec) resizeOf(i *instance) inplace.Resize {
+	return inplace.ResizeTo(i.pod, i.template.Spec, s.resourcesToFollow(i))
+}
+
+// resourcesToFollow are those in which the pod follows the template: all that changed in
+// it from what the pod was created with to what it is now.
+func (s *spec) resourcesToFollow(i *instance) template.ResourceSet {
+	follows := inplace.Resized(i.pod)
+	if i.pod.Labels[tappv1.LabelTemplateHash] == i.template.Hashes.Template {
+		return follows
+	}
+	return follows.With(s.recordOf(i.pod).ChangedResources(i.pod, i.template.Spec))
+}
+
 // resizeToBegin says how a pod gets to a template that differs in resources.
 func (s *spec) resizeToBegin(i *instance) kind {
 	if !s.mayResize(i) {
 		return recreate
 	}
-	switch r := inplace.ResizeTo(i.pod, i.template.Spec); {
+	switch r := s.resizeOf(i); {
 	case r.Blocked != "":
 		return recreate
 	case r.Restarts || s.changesImages(i):
@@ -46,7 +63,7 @@ func (s *spec) resizeToEnd(i *instance) kind {
 		return recreate
 	}
 	reason, _ := inplace.ResizeUnderWay(i.pod)
-	switch r := inplace.ResizeTo(i.pod, i.template.Spec); {
+	switch r := s.resizeOf(i); {
 	case r.Blocked != "":
 		return recreate
 	case len(r.Changes) > 0 && r.Restarts:
@@ -69,7 +86,7 @@ func (s *spec) resourcesOf(i *instance) []string {
 	if i.pod.Labels[tappv1.LabelUniqHash] == i.template.Hashes.Uniq || !s.mayResize(i) {
 		return nil
 	}
-	return inplace.ResizeTo(i.pod, i.template.Spec).Changes
+	return s.resizeOf(i).Changes
 }
 
 // wantedPod is the pod that an update of images, labels and annotations brings the
@@ -77,7 +94,7 @@ func (s *spec) resourcesOf(i *instance) []string {
 func (s *spec) wantedPod(i *instance, resources []string) *corev1.Pod {
 	want := s.podFor(i)
 	if len(resources) > 0 {
-		setAnnotation(want, tappv1.AnnotationResized, "true")
+		setAnnotation(want, tappv1.AnnotationResized, s.resourcesToFollow(i).String())
 	}
 	return want
 }
@@ -88,7 +105,7 @@ func (s *spec) whyNotResized(i *instance) string {
 	if !s.mayResize(i) {
 		return ""
 	}
-	if r := inplace.ResizeTo(i.pod, i.template.Spec); r.Blocked != "" {
+	if r := s.resizeOf(i); r.Blocked != "" {
 		return r.Blocked
 	}
 	if resizeRefused(i) {

@@ -7,18 +7,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/template"
 )
 
 // resize gives the pod the resources of another, as the subresource does, and has
 // the kubelet say something of it.
 func (p *podStory) resize(pod, to *corev1.Pod) {
+	follows := template.RecordOf(pod).ChangedResources(pod, &corev1.PodTemplateSpec{Spec: to.Spec}).String()
 	for _, key := range []string{tappv1.LabelTemplateHash, tappv1.LabelUniqHash} {
 		pod.Labels[key] = to.Labels[key]
 	}
-	setAnnotation(pod, tappv1.AnnotationResized, "true")
+	setAnnotation(pod, tappv1.AnnotationTemplateKeys, to.Annotations[tappv1.AnnotationTemplateKeys])
+	setAnnotation(pod, tappv1.AnnotationResized, follows)
 	switch p.Resize {
 	case "refused":
-		setAnnotation(pod, tappv1.AnnotationResized, "refused "+to.Labels[tappv1.LabelTemplateHash])
+		setAnnotation(pod, tappv1.AnnotationResized, "refused "+to.Labels[tappv1.LabelTemplateHash]+" "+follows)
 		return
 	case "not yet":
 		return

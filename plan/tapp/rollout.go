@@ -162,7 +162,7 @@ func (r *rollout) resize(i *instance, version string) {
 	if r.intentOf(i).kind == resizeAndRestart && r.drain(i, version, reasonResources, why) {
 		return
 	}
-	to := inplace.ResizeTo(i.pod, i.template.Spec)
+	to := r.resizeOf(i)
 	patch, refused := to.Patch(i.template.Hashes.Template)
 	i.act(Action{Op: OpResize, Pod: i.pod, Patch: patch, Refused: refused, Reason: reasonResources, Why: why})
 }

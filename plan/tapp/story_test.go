@@ -64,6 +64,8 @@ type podStory struct {
 	// Annotations that others wrote; null takes one away.
 	Annotations map[string]*string `json:"annotations"`
 	Images      map[string]string  `json:"images"`
+	// Resources that admission gave containers.
+	Resources map[string]corev1.ResourceRequirements `json:"resources"`
 	// Pull is the imagePullPolicy that the API server gave its containers.
 	Pull corev1.PullPolicy `json:"pull"`
 	// Runs says which images the status reports, where they are others than the spec's.
@@ -293,6 +295,9 @@ func (p *podStory) disturb(pod *corev1.Pod) {
 		}
 		if image, ok := p.Images[pod.Spec.Containers[i].Name]; ok {
 			pod.Spec.Containers[i].Image = image
+		}
+		if admitted, ok := p.Resources[pod.Spec.Containers[i].Name]; ok {
+			pod.Spec.Containers[i].Resources = admitted
 		}
 	}
 	if p.Sidecar != "" {

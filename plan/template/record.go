@@ -21,6 +21,8 @@ import (
 // | has the same value | no, whatever the pod has |
 // | none, or of an earlier version | where the pod has something else |
 // | none, and the pod is another program's | where that is no mirror's copy of the image (see IsCopy) |
+//
+// Resources change in place only where the user asked for it, see ResourceSet.
 type Record struct {
 	// Labels and Annotations are the keys that came from the template, in order.
 	Labels      []string `json:"labels,omitempty"`
@@ -31,6 +33,9 @@ type Record struct {
 	AnnotationDigests []string `json:"annotationDigests,omitempty"`
 	// Images of containers and initContainers, by name.
 	Images map[string]string `json:"images,omitempty"`
+	// Resources of containers and initContainers that have any, by name: the requests of cpu
+	// and memory, and their limits, such as 100m,1Gi,,2Gi.
+	Resources map[string]string `json:"resources,omitempty"`
 
 	// copies is IsCopy for pods of another program, otherwise nil.
 	copies func(image, of string) bool
@@ -88,12 +93,15 @@ func has(keys, digests []string, key, value string) bool {
 // MarshalRecord renders the record of a template. It goes into the annotation
 // AnnotationTemplateKeys of its pods.
 func MarshalRecord(t *corev1.PodTemplateSpec) string {
-	r := Record{Images: map[string]string{}}
+	r := Record{Images: map[string]string{}, Resources: map[string]string{}}
 	r.Labels, r.LabelDigests = theirs(t.Labels)
 	r.Annotations, r.AnnotationDigests = theirs(t.Annotations)
 	for _, list := range [2][]corev1.Container{t.Spec.InitContainers, t.Spec.Containers} {
 		for i := range list {
 			r.Images[list[i].Name] = list[i].Image
+			if text := recordedResources(&list[i]); text != "" {
+				r.Resources[list[i].Name] = text
+			}
 		}
 	}
 	text, err := json.Marshal(r)

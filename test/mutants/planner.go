@@ -49,6 +49,8 @@ var planner = []mutant{
 		"m.set(s, tappv1.ConditionClaimsGrowing, false,", "m.set(s, tappv1.ConditionClaimsGrowing, true,"},
 	{"percent-above-hundred", "budget.go", "101% counts as a budget",
 		"|| percent > 100", "|| percent > 101"},
+	{"resize-forgets", "resize.go", "a template that changes other resources than the one before takes the place of a resize that is still to come",
+		"return follows.With(", "return template.ResourceSet{}.With("},
 	{"drain-skipped", "rollout.go", "the gate is closed, and the patch does not wait until that is seen",
 		"	if c != nil && c.Status == corev1.ConditionTrue {\n		i.wait(\"Draining\"",
 		"	if c != nil && c.Status == corev1.ConditionUnknown {\n		i.wait(\"Draining\""},

@@ -34,6 +34,8 @@ var simulations = []simulated{
 		"if reportsGeneration(pod) && pod.Status.ObservedGeneration < pod.Generation {\n		return Progress{", "if pod.Status.ObservedGeneration < pod.Generation {\n		return Progress{"}},
 	{shellRoom, "resizes", mutant{"sim-refused-for-ever", "table.go", "a resize that the API server never allows is tried again and again",
 		"		return !write.IsOtherUID(err)\n", "		return false\n"}},
+	{inPlaceRoom, "resources", mutant{"sim-resources-set-back", "resize.go", "a resize sets back the resources that admission gave another container",
+		"case !r.follows.Has(field) || to == nil", "case to == nil"}},
 	{messageRoom, "messages", mutant{"sim-message-unbounded", "message.go", "a message is as long as what others wrote",
 		"	if len(text) <= size {\n", "	if len(text) >= 0 {\n"}},
 	{planRoom, "templates", mutant{"sim-end-without-template", "ends.go", "an instance whose template is missing when its pod ends stays down for good",

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
@@ -45,13 +46,17 @@ func (w *world) admit(resource string, o object) error {
 }
 
 // besides is a container whose resources admission sets right, and rightSize what it sets.
+// It says so in an annotation, as a VerticalPodAutoscaler does: where somebody overwrites the
+// hash of a pod, nothing else tells its resources from those of another template.
 const (
-	besides   = "side"
-	rightSize = "70m"
+	besides         = "side"
+	rightSize       = "70m"
+	rightAnnotation = "vpaUpdates"
 )
 
 // right is an admission that knows better what containers need.
 func right(pod *corev1.Pod) {
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, rightAnnotation, "cpu request of "+besides)
 	for i := range pod.Spec.Containers {
 		if c := &pod.Spec.Containers[i]; c.Name == besides {
 			c.Resources.Requests[corev1.ResourceCPU] = resource.MustParse(rightSize)

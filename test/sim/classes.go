@@ -108,7 +108,7 @@ func classes() []class {
 		}, draft: func(t *tappv1.TApp, _ *rand.Rand) {
 			t.Spec.Replicas, t.Spec.ForceDeletePod, t.Spec.NeverMigrate = ptr.To[int32](fewReplicas), true, false
 		}},
-		{name: classResources, fails: "an update in place of some resources writes those of all containers as the template has them", plan: func(p *Plan, rng *rand.Rand) {
+		{name: classResources, plan: func(p *Plan, rng *rand.Rand) {
 			p.Requests = true
 			p.edits(rng, "resources", "resources", "image")
 		}, draft: func(t *tappv1.TApp, _ *rand.Rand) {

@@ -35,7 +35,7 @@ const (
 	// update waits for.
 	AnnotationInPlaceState = "tkestack.io/inplace-update-state"
 	// AnnotationTemplateKeys is the pod annotation that records what the pod's template
-	// said of its labels, annotations and images, so that an update in place changes what
+	// said of its labels, annotations, images and resources, so that an update in place changes what
 	// the template changed, and nothing else.
 	AnnotationTemplateKeys = "tkestack.io/template-keys"
 	// AnnotationPortMapping is the pod annotation with which a template asks Galaxy for
@@ -45,8 +45,9 @@ const (
 	// without images, cpu and memory: while it is the template's, resources can
 	// change in place. Absent: it is the label LabelUniqHash.
 	AnnotationShapeHash = "tkestack.io/shape-hash"
-	// AnnotationResized is the pod annotation that says that the pod's resources
-	// were, or are about to be, changed in place.
+	// AnnotationResized is the pod annotation that says which requests and limits of the
+	// pod's containers were, or are about to be, changed in place, for example
+	// "web:limits.memory web:requests.cpu"; "true" stands for all of them.
 	AnnotationResized = "tkestack.io/resized"
 	// AnnotationFailures is the pod annotation that counts how many pods of the
 	// instance failed in a row before this one.
