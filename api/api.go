@@ -39,7 +39,8 @@ type Options struct {
 type Limits struct {
 	// Streams at a time, of all callers and of one.
 	Streams, StreamsPerUser int
-	// RequestsPerSecond of one caller, and twice as many at once.
+	// RequestsPerSecond of one caller. Twice as many may be answered at a time, and four times as
+	// many of all callers.
 	RequestsPerSecond int
 	// FailuresPerMinute is how many wrong tokens an address may send before it has to wait.
 	FailuresPerMinute int
@@ -90,7 +91,8 @@ type API struct {
 	clients  *clients
 	feeds    *feeds
 	topics   *topics
-	streams  *streams
+	streams  *slots
+	turns    *slots // of requests, until they are answered or a stream begins
 	limits   *limits
 	policies policies
 	podReads *podReads
@@ -116,7 +118,8 @@ func New(ctx context.Context, o Options) (*API, error) {
 	a.feeds = &feeds{ctx: ctx, linger: o.Limits.Linger, make: a.source, all: map[feedKey]*feed{}, pulse: pulse{ask: a.clients.version, every: o.Limits.Pulse}}
 	a.feeds.run.Go(a.feeds.feelPulse)
 	a.topics = &topics{feeds: a.feeds, linger: o.Limits.Linger, all: map[string]*topic{}, turns: make(chan struct{}, computingAtOnce)}
-	a.streams = newStreams(o.Limits)
+	a.streams = &slots{all: o.Limits.Streams, perUser: o.Limits.StreamsPerUser, what: "streams", byUser: map[string]int{}}
+	a.turns = &slots{all: 4 * o.Limits.RequestsPerSecond, perUser: 2 * o.Limits.RequestsPerSecond, what: "requests", byUser: map[string]int{}}
 	a.limits = newLimits(o.Limits)
 	a.metrics = newMetrics(o.Registry, a)
 	a.handler = a.router()

@@ -56,42 +56,42 @@ func (l *limits) mayFail(address string) bool { return l.failuresOf(address).Tok
 // failed counts a wrong token.
 func (l *limits) failed(address string) { l.failuresOf(address).Allow() }
 
-// streams are those that are open.
-type streams struct {
+// slots are how much may be open at a time, of all callers and of one.
+type slots struct {
 	all, perUser int
+	what         string // that is open
 
 	mu     sync.Mutex
 	open   int
 	byUser map[string]int
 }
 
-func newStreams(l Limits) *streams {
-	return &streams{all: l.Streams, perUser: l.StreamsPerUser, byUser: map[string]int{}}
-}
-
-// begin a stream; the function that is returned ends it.
-func (s *streams) begin(who *Caller) (func(), error) {
+// begin of something, of a caller who may not be known yet; the function that is returned ends it.
+func (s *slots) begin(who *Caller) (func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.open >= s.all:
-		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d streams are open, which is the most there may be", s.open), retrySeconds)
-	case s.byUser[who.key] >= s.perUser:
-		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%s has %d streams open, which is the most that one caller may have", who.Name, s.byUser[who.key]), retrySeconds)
+	if s.open >= s.all {
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d %s are open, which is the most there may be", s.open, s.what), retrySeconds)
+	}
+	user := ""
+	if who != nil {
+		if user = who.key; s.byUser[user] >= s.perUser {
+			return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%s has %d %s open, which is the most that one caller may have", who.Name, s.byUser[user], s.what), retrySeconds)
+		}
+		s.byUser[user]++
 	}
 	s.open++
-	s.byUser[who.key]++
 	return sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.open--
-		if s.byUser[who.key]--; s.byUser[who.key] == 0 {
-			delete(s.byUser, who.key)
+		if s.byUser[user]--; s.byUser[user] <= 0 {
+			delete(s.byUser, user)
 		}
 	}), nil
 }
 
-func (s *streams) count() int {
+func (s *slots) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.open

@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,6 +37,10 @@ type crowd struct {
 	tapp *tappv1.TApp
 	// moved is sent to watches: the number of a pod that becomes not ready.
 	moved chan int
+	// hangs: requests are taken and not answered, while the watches stay open. Those that wait
+	// are told of.
+	hangs atomic.Bool
+	waits chan struct{}
 }
 
 func newCrowd(instances int) *crowd {
@@ -44,7 +49,7 @@ func newCrowd(instances int) *crowd {
 	t.Spec.Replicas = new(int32(instances))
 	t.Spec.Template.Labels = map[string]string{"app": "big"}
 	t.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "main:1"}}
-	return &crowd{tapp: t, moved: make(chan int)}
+	return &crowd{tapp: t, moved: make(chan int), waits: make(chan struct{}, manyStreams)}
 }
 
 func (c *crowd) pod(id int, ready corev1.ConditionStatus, version int) *corev1.Pod {
@@ -59,6 +64,16 @@ func (c *crowd) pod(id int, ready corev1.ConditionStatus, version int) *corev1.P
 }
 
 func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if c.hangs.Load() {
+		if r.URL.Path != "/version" { // which is asked all the time
+			select {
+			case c.waits <- struct{}{}:
+			case <-r.Context().Done():
+			}
+		}
+		<-r.Context().Done()
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	tapps := r.URL.Path == "/apis/apps.tkestack.io/v1/namespaces/ns/tapps"
 	switch q := r.URL.Query(); {
@@ -93,69 +108,122 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// waitsFor is closed when so many bytes have come, and keeps none of them.
+// waitsFor tells when each of its marks has come, one after the other, and keeps nothing of
+// what it reads.
 type waitsFor struct {
-	mark []byte
-	tail []byte
-	once sync.Once
-	seen chan struct{}
+	marks []string
+	tail  []byte
+	seen  chan string
 }
 
 func (w *waitsFor) Write(b []byte) (int, error) {
 	w.tail = append(w.tail, b...)
-	if bytes.Contains(w.tail, w.mark) {
-		w.once.Do(func() { close(w.seen) })
+	for len(w.marks) > 0 {
+		at := bytes.Index(w.tail, []byte(w.marks[0]))
+		if at < 0 {
+			break
+		}
+		w.tail = w.tail[at+len(w.marks[0]):]
+		w.seen <- w.marks[0]
+		w.marks = w.marks[1:]
 	}
-	w.tail = append([]byte(nil), w.tail[max(0, len(w.tail)-len(w.mark)):]...)
+	const most = 256
+	w.tail = append([]byte(nil), w.tail[max(0, len(w.tail)-most):]...)
 	return len(b), nil
 }
 
-// TestLoad: 10,000 instances on 100 streams cost less than 64 MB, a change reaches all of
-// them, and nothing is left when all have gone.
+// TestLoad: 10,000 instances on 100 streams cost less than 64 MB, a change reaches all of them,
+// and nothing is left when all have gone. Nor do they cost more while the API server hangs and
+// callers ask on.
 func TestLoad(t *testing.T) {
 	before := runtime.NumGoroutine()
 	c := newCrowd(manyInstances)
 	server := httptest.NewServer(c)
-	a, err := New(t.Context(), Options{Config: &rest.Config{Host: server.URL}, Authenticator: Loopback{Token: "t"}, Authorizer: Loopback{}, Limits: Limits{Linger: time.Millisecond}})
+	a, err := New(t.Context(), Options{Config: &rest.Config{Host: server.URL}, Authenticator: Loopback{Token: "t"}, Authorizer: Loopback{},
+		Limits: Limits{Linger: time.Millisecond, Pulse: 200 * time.Millisecond, Request: 2 * time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	front := httptest.NewServer(a)
 	ctx, leave := context.WithCancel(t.Context())
-	empty := liveHeap()
-	var readers sync.WaitGroup
-	marks := make([]*waitsFor, manyStreams)
-	for i := range marks {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, front.URL+"/api/v1/namespaces/ns/tapps/big/instances?watch=1", nil)
+	empty := liveMemory()
+	ask := func(path string) *http.Response {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, front.URL+"/api/v1/namespaces/ns/tapps/big/"+path, http.NoBody)
 		if err != nil {
-			t.Fatal(err)
+			t.Error(err)
+			return nil
 		}
 		request.Header.Set("Authorization", "Bearer t")
 		response, err := http.DefaultClient.Do(request)
-		if err != nil || response.StatusCode != http.StatusOK {
-			t.Fatal(response, err)
+		if err != nil {
+			t.Error(err)
+			return nil
 		}
-		marks[i] = &waitsFor{mark: []byte("event: health"), seen: make(chan struct{})}
-		w := &waitsFor{mark: []byte(`"Pending":20`), seen: make(chan struct{})}
-		first := marks[i]
-		marks[i] = w
+		return response
+	}
+	var readers sync.WaitGroup
+	const first, moved, away, back = "event: health", `"Pending":20`, `"degraded":"the API server cannot be asked`, "data: {}"
+	streams := make([]*waitsFor, manyStreams)
+	for i := range streams {
+		s := &waitsFor{marks: []string{first, moved, away, back}, seen: make(chan string, 4)}
+		streams[i] = s
+		response := ask("instances?watch=1")
+		if response == nil || response.StatusCode != http.StatusOK {
+			t.Fatal(response)
+		}
 		readers.Go(func() {
 			defer func() { _ = response.Body.Close() }()
-			_, _ = io.Copy(io.MultiWriter(first, w), response.Body)
+			_, _ = io.Copy(s, response.Body)
 		})
-		<-first.seen
+		<-s.seen
+	}
+	all := func() {
+		for _, s := range streams {
+			<-s.seen
+		}
+	}
+	measure := func(what string) {
+		t.Helper()
+		used := liveMemory() - empty
+		t.Logf("%d instances on %d streams use %d MB %s", manyInstances, manyStreams, used>>20, what)
+		if used > mostMemory {
+			t.Errorf("that is more than %d MB", mostMemory>>20)
+		}
 	}
 	for id := range 20 {
 		c.moved <- id
 	}
-	for _, m := range marks {
-		<-m.seen
+	all()
+	measure("after a change")
+	c.hangs.Store(true)
+	all()
+	var asked sync.WaitGroup
+	for range manyStreams {
+		asked.Go(func() {
+			if response := ask("history"); response != nil {
+				if response.StatusCode != http.StatusServiceUnavailable {
+					t.Errorf("what asks an API server that hangs gets %s", response.Status)
+				}
+				_ = response.Body.Close()
+			}
+		})
 	}
-	used := liveHeap() - empty
-	t.Logf("%d instances on %d streams use %d MB", manyInstances, manyStreams, used>>20)
-	if used > mostMemory {
-		t.Errorf("that is more than %d MB", mostMemory>>20)
+	refused := make(chan struct{})
+	go func() { asked.Wait(); close(refused) }()
+	waiting := 0
+	for end := false; !end && waiting < manyStreams; {
+		select {
+		case <-c.waits:
+			waiting++
+		case <-refused: // some had given up before others came
+			end = true
+		}
 	}
+	measure(fmt.Sprintf("while the API server hangs and %d requests wait for it", waiting))
+	<-refused
+	c.hangs.Store(false)
+	all()
+	measure("when it answers again")
 	leave()
 	readers.Wait()
 	http.DefaultClient.CloseIdleConnections()
@@ -176,11 +244,12 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-func liveHeap() int64 {
+// liveMemory is the heap that is in use, and the stacks.
+func liveMemory() int64 {
 	debug.FreeOSMemory()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
+	return int64(m.HeapAlloc + m.StackInuse)
 }
 
 // eventually asks until there is no error, for a minute.

@@ -74,7 +74,7 @@ func (a *API) writeLog(q *request, core corev1client.PodsGetter, pod *corev1.Pod
 	ctx, cancel := context.WithCancel(q.ctx())
 	defer cancel()
 	if o.Follow {
-		end, err := a.streams.begin(q.caller)
+		end, err := a.beginStream(q)
 		if err != nil {
 			return err
 		}

@@ -35,6 +35,8 @@ type request struct {
 	r      *http.Request
 	route  Route
 	caller *Caller
+	// turn that the request has, until it is called.
+	turn func()
 	// Of the path.
 	cluster, namespace, name string
 }
@@ -69,6 +71,7 @@ func (a *API) answer(q *request) error {
 		if err := a.admit(q); err != nil {
 			return err
 		}
+		defer q.turn()
 	}
 	if err := q.checkPath(); err != nil {
 		return err
@@ -83,13 +86,19 @@ func (a *API) answer(q *request) error {
 	return q.route.handle(a, q)
 }
 
-// admit finds out who asks, and whether he does so too often.
+// admit finds out who asks, and whether he does so too often. Callers whom nobody knows yet have
+// turns, too: they would pile up while the API server hangs, which is asked who they are.
 func (a *API) admit(q *request) error {
 	from := address(q.r)
 	if !a.limits.mayFail(from) {
 		return apierrors.NewTooManyRequests("too many wrong tokens came from this address; wait a while", retrySeconds)
 	}
+	end, err := a.turns.begin(nil)
+	if err != nil {
+		return err
+	}
 	caller, err := a.Authenticator.Authenticate(q.ctx(), q.r)
+	end()
 	if err != nil {
 		if apierrors.IsUnauthorized(err) {
 			a.limits.failed(from)
@@ -100,7 +109,17 @@ func (a *API) admit(q *request) error {
 	if !a.limits.allow(caller.key) {
 		return apierrors.NewTooManyRequests(fmt.Sprintf("%s sends more than %d requests a second", caller.Name, a.Limits.RequestsPerSecond), retrySeconds)
 	}
-	return nil
+	q.turn, err = a.turns.begin(caller)
+	return err
+}
+
+// beginStream gives the turn of its request back. The function that is returned ends the stream.
+func (a *API) beginStream(q *request) (func(), error) {
+	end, err := a.streams.begin(q.caller)
+	if err == nil {
+		q.turn()
+	}
+	return end, err
 }
 
 // may returns an error unless the caller may do this.

@@ -110,7 +110,7 @@ func (q *request) writePage(s *shown, health Health, v visibility) error {
 // more. It remembers only what it sent last: a reader that is slow gets fewer and larger
 // changes, and one that takes nothing for long is dropped.
 func (a *API) stream(q *request, t *topic, v visibility) error {
-	end, err := a.streams.begin(q.caller)
+	end, err := a.beginStream(q)
 	if err != nil {
 		return err
 	}
