@@ -289,6 +289,7 @@ bench: build bin/devcluster ## Measure TApp beside StatefulSet and a bare client
 	@go build -o dist/bench ./test/bench
 	@$(if $(BENCH),,$(MAKE) bench-micro)
 	@test/cluster.sh '$(STATE)/bench' --nodes sim $(if $(SIM),--sim $(SIM)) -- dist/bench --record '$(RECORD)' --kubeconfig '$(STATE)/bench/kubeconfig' $(BENCH)
+	@$(if $(BENCH),,test/cluster.sh '$(STATE)/bench' --nodes sim -- dist/bench --record '$(RECORD)' --kubeconfig '$(STATE)/bench/kubeconfig' failover)
 	@$(if $(BENCH),,test/cluster.sh '$(STATE)/bench' --nodes api -- dist/bench --record '$(RECORD)' --kubeconfig '$(STATE)/bench/kubeconfig' fleet)
 	@$(MAKE) bench-report
 

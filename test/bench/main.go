@@ -7,6 +7,7 @@
 //	make bench
 //	make bench BENCH='--size 1x1000 --contender tapp --phase in-place'
 //	make bench BENCH=fleet
+//	make bench BENCH=failover
 //	make bench-report
 package main
 
@@ -24,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"tkestack.io/tapp/test/bench/contender"
+	"tkestack.io/tapp/test/bench/failover"
 	"tkestack.io/tapp/test/bench/fleet"
 	"tkestack.io/tapp/test/bench/measure"
 	"tkestack.io/tapp/test/bench/record"
@@ -54,6 +56,8 @@ func main() {
 		Commands: []*cli.Command{{
 			Name: "fleet", Usage: "measure the controller of AppSets, with simulated members, on the cluster of --kubeconfig alone", Action: runFleet,
 			Flags: []cli.Flag{&cli.StringSliceFlag{Name: "of", Value: cli.NewStringSlice("rollouts", "appsets", "members"), Usage: "`NAME`s of what is measured: rollouts, and what many AppSets or members take (appsets, members)"}},
+		}, {
+			Name: "failover", Usage: "measure how soon another replica works after the leader went, on the cluster of --kubeconfig", Action: runFailover,
 		}, {
 			Name: "micro", Usage: "put what go test -bench printed into the record, and how much memory --tapp takes that only starts", ArgsUsage: "FILE", Flags: []cli.Flag{file},
 			Action: func(c *cli.Context) error {
@@ -130,16 +134,58 @@ func run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	b, err := benchOf(c, cfg)
+	if err != nil {
+		return err
+	}
+	return p.run(c.Context, b)
+}
+
+func benchOf(c *cli.Context, cfg *rest.Config) (*contender.Bench, error) {
 	dir, err := filepath.Abs(filepath.Dir(c.String("kubeconfig")))
 	if err != nil {
-		return fmt.Errorf("finding the cluster: %w", err)
+		return nil, fmt.Errorf("finding the cluster: %w", err)
 	}
 	b := &contender.Bench{
 		Cluster: measure.Cluster{Dir: dir}, Kubeconfig: c.String("kubeconfig"),
 		Binary: c.String("tapp"), Devcluster: c.String("devcluster"),
 	}
-	if err := b.Connect(cfg); err != nil {
+	return b, b.Connect(cfg)
+}
+
+func runFailover(c *cli.Context) (err error) {
+	cfg, err := connection(c)
+	if err != nil {
 		return err
 	}
-	return p.run(c.Context, b)
+	version, err := versionOf(c.String("tapp"))
+	if err != nil {
+		return err
+	}
+	b, err := benchOf(c, cfg)
+	if err != nil {
+		return err
+	}
+	namespace, err := b.Namespace(c.Context)
+	if err != nil {
+		return err
+	}
+	line, restore, err := b.StopControllerManager(c.Context)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, restore(c.Context)) }()
+	return failover.Run(c.Context, failover.Options{
+		Config: cfg, Namespace: namespace.Name,
+		Contenders: []failover.Contender{failover.TApp(c.String("tapp"), c.String("kubeconfig")), failover.StatefulSet(line)},
+		Save: func(m record.Failover) error {
+			m.At, m.Version = time.Now(), version
+			var err error
+			if m.Load, err = measure.Load(); err != nil {
+				return err
+			}
+			fmt.Fprintf(os.Stderr, "%s, killed: %t: %+v\n", m.Contender, m.Killed, m.Spread)
+			return change(c.String("record"), func(f *record.File) { f.AddFailover(m) })
+		},
+	})
 }

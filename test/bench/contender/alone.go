@@ -25,22 +25,18 @@ func (b *Bench) StartStatefulSetAlone(ctx context.Context, namespace *corev1.Nam
 	if err := b.account(ctx, namespace.Name); err != nil {
 		return nil, err
 	}
-	line, err := measure.CommandLine(filepath.Join(b.Cluster.Dir, "bin"), controllerManager)
+	line, restore, err := b.StopControllerManager(ctx)
 	if err != nil {
-		return nil, err
-	}
-	if err := b.devcluster(ctx, "stop", controllerManager); err != nil {
 		return nil, err
 	}
 	alone := exec.Command(line[0], append(line[1:], "--controllers=statefulset-controller")...)
 	if err := alone.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting %s: %w", controllerManager, err), b.devcluster(ctx, "start", controllerManager))
+		return nil, errors.Join(fmt.Errorf("starting %s: %w", controllerManager, err), restore(ctx))
 	}
 	end := func(ctx context.Context) error {
 		err := alone.Process.Kill()
 		_ = alone.Wait() // it was killed
-		// A benchmark that is broken off leaves the cluster as it was.
-		return errors.Join(err, b.devcluster(context.WithoutCancel(ctx), "start", controllerManager))
+		return errors.Join(err, restore(ctx))
 	}
 	c, err := b.StartStatefulSet(ctx, namespace, size)
 	if err == nil {
@@ -53,6 +49,21 @@ func (b *Bench) StartStatefulSetAlone(ctx context.Context, namespace *corev1.Nam
 	stop := c.Stop
 	c.Stop = func(ctx context.Context) error { return errors.Join(stop(ctx), end(ctx)) }
 	return c, nil
+}
+
+// StopControllerManager stops the cluster's, and returns its command line and what starts it again.
+func (b *Bench) StopControllerManager(ctx context.Context) (line []string, restore func(context.Context) error, err error) {
+	line, err = measure.CommandLine(filepath.Join(b.Cluster.Dir, "bin"), controllerManager)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := b.devcluster(ctx, "stop", controllerManager); err != nil {
+		return nil, nil, err
+	}
+	return line, func(ctx context.Context) error {
+		// A benchmark that is broken off leaves the cluster as it was.
+		return b.devcluster(context.WithoutCancel(ctx), "start", controllerManager)
+	}, nil
 }
 
 const (

@@ -214,6 +214,8 @@ type File struct {
 	Micro   []Micro `json:"micro,omitempty"`
 	Runs    []Run   `json:"runs"`
 	Fleet   []Fleet `json:"fleet,omitempty"`
+	// Failover of the controllers, by contender and by how their leader went.
+	Failover []Failover `json:"failover,omitempty"`
 }
 
 // Load reads a file; one that does not exist is empty.

@@ -64,7 +64,7 @@ func (d data) page(recordName, dir string) ([]byte, error) {
 		"Machine": d.Machine, "Memory": d.Machine.Memory >> 30, "Measured": d.measured(), "Plots": plots,
 		"Goals": d.goals(), "WithoutGoal": d.withoutGoal(), "Speed": d.speed(), "Objects": d.objects(), "Writes": d.writes(), "Bytes": d.statusBytes(),
 		"CPU": d.cpu(), "Memories": d.memory(), "Delay": d.delay(), "Away": d.away(), "Answers": d.answers(), "Restart": d.restart(), "Steady": d.steady(),
-		"Kubelet": d.kubelet(), "Alone": d.alone(), "Micro": d.micro(), "Fleet": d.fleets(),
+		"Kubelet": d.kubelet(), "Alone": d.alone(), "Micro": d.micro(), "Fleet": d.fleets(), "Failover": d.failover(),
 	})
 	return out.Bytes(), err
 }

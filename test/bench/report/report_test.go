@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"tkestack.io/tapp/test/bench/record"
 )
@@ -62,6 +63,14 @@ func measured() record.File {
 			record.Ready: {Median: median, P99: 0.0299, Reaction: 0.004, Count: 99}, record.Asked: {Median: median, P99: 0.0301, Reaction: 0.004, Count: 41},
 		}})
 	}
+	for _, m := range []record.Failover{
+		{Contender: record.TApp, Killed: true, Spread: record.SpreadOf([]time.Duration{time.Minute})},
+		{Contender: record.TApp, Killed: true, Spread: record.SpreadOf([]time.Duration{15 * time.Second, 17 * time.Second, 14 * time.Second}), Load: 1},
+		{Contender: record.TApp, Spread: record.SpreadOf([]time.Duration{900 * time.Millisecond}), Load: 2},
+		{Contender: record.StatefulSetAlone, Killed: true, Spread: record.SpreadOf([]time.Duration{16 * time.Second}), Load: 3},
+	} {
+		f.AddFailover(m)
+	}
 	for contender, boot := range map[string]string{record.Bare: "b", record.TApp: "b", record.StatefulSet: "another"} {
 		f.Add(record.Run{Seconds: 9, Boot: boot, Key: record.Key{Contender: contender, Phase: record.Zero, Objects: 1000, Instances: 10}})
 	}
@@ -108,6 +117,8 @@ func TestWrite(t *testing.T) {
 		"| instance ready -> next one taken | StatefulSet | 12.0 ms | 29.9 ms | 4.0 ms | 99 | – |",
 		"| user's change -> first write | TApp, no gate | 9.9 ms | 30.1 ms | 4.0 ms | 41 | **missed** |",
 		"| 1,000 | gate | 50 MB | 70 MB | create | 20.5 KB |",
+		"| is killed | TApp | 14.0 s | 15.0 s | 17.0 s | 3 | 1.0 |\n| is killed | StatefulSet alone | 16.0 s | 16.0 s | 16.0 s | 1 | 3.0 |\n" +
+			"| is told to end | TApp | 0.9 s | 0.9 s | 0.9 s | 1 | 2.0 |\n",
 		"![1,000 instances](page/speed-1x1000.svg)",
 	} {
 		if !strings.Contains(string(page), want) {
