@@ -77,27 +77,30 @@ func TestRestoredHub(t *testing.T) {
 	newer := func(version string) string { return app("newer", "InPlaceSet", version, 1, r.names()...) }
 	hub.KubectlWith(walked("nginx:v1", gates), "apply", "--filename", "-")
 	hub.KubectlWith(newer("v1"), "apply", "--filename", "-")
+	files := web()
+	files["templates/NOTES.txt"] = "of " + r.ns + "\n" // no other test has this archive
+	archive := chart(t, files)
+	for _, m := range r.members {
+		r.allow(m)
+	}
+	hub.KubectlWith(r.charted(archive, "one"), "apply", "--filename", "-")
 	r.running(3, "v2")
 	r.shows(r.hub, "Running 10 10 v1", "get", "as", "walk", columns)
 	r.shows(r.hub, "Running 4 4 v1", "get", "as", "newer", columns)
+	r.shows(r.hub, "Running 4 4 v1", "get", "as", "charted", columns)
+	stored := r.on(r.members[0]).Kubectl("get", "ad", "charted", "--output=jsonpath={.spec.topology.podSets[0].chart.secretRef.name}")
 	hub.KubectlWith(walked("nginx:v2", gates), "apply", "--filename", "-")
 	r.shows(r.hub, "WaitingForConfirm 10 10 v1/v2", "get", "as", "walk", columns)
 	waiting := strings.Fields(hub.Kubectl("get", "as", "walk", gate)) // id, stage, token
 	file := filepath.Join(t.TempDir(), "all.yaml")
-	command := func(args ...string) string {
-		t.Helper()
-		out, err := r.hub.Command(t.Context(), "", "kubectl-tapp", args...)
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		return out
-	}
-	if got, want := command("backup", "--all-namespaces", "--filename", file), "Warning: the backup has the credentials of 2 clusters: keep it as you keep them\n"; got != want {
+	if got, want := r.command(r.hub, "backup", "--all-namespaces", "--filename", file), "Warning: the backup has the credentials of 2 clusters: keep it as you keep them\n"; got != want {
 		t.Errorf("backup says\n%s\nwant %s", got, want)
 	}
 	hub.KubectlWith(newer("v2"), "apply", "--filename", "-")
 	r.shows(r.hub, "Running 4 4 v2", "get", "as", "newer", columns)
-	instances := func() string { return r.instances("shop") + r.instances("walk") + r.instances("newer") }
+	instances := func() string {
+		return r.instances("shop") + r.instances("walk") + r.instances("newer") + r.releases()
+	}
 	before := instances()
 	logs := map[*site]*audit.Log{}
 	for _, m := range r.members {
@@ -128,10 +131,10 @@ func TestRestoredHub(t *testing.T) {
 	rests()
 
 	hub.Kubectl("delete", "secret", "member2", "--namespace", releaseSpace)
-	told := command("restore", "--filename", file)
+	told := r.command(r.hub, "restore", "--filename", file)
 	for _, want := range []string{
 		"secret/member1 -n tapp-system unchanged", "secret/member2 -n tapp-system restored", "appset.workload.dmall.com/shop -n " + r.ns + " unchanged",
-		"appset.workload.dmall.com/walk -n " + r.ns + " restored", "controllerrevision.apps/walk-rollout -n " + r.ns + " restored",
+		"appset.workload.dmall.com/walk -n " + r.ns + " restored", "controllerrevision.apps/walk-rollout -n " + r.ns + " restored", "appset.workload.dmall.com/charted -n " + r.ns + " restored", "secret/" + stored + " -n tapp-charts restored",
 	} {
 		if !strings.Contains(told, want+"\n") {
 			t.Errorf("restore lacks %q:\n%s", want, told)
@@ -139,6 +142,7 @@ func TestRestoredHub(t *testing.T) {
 	}
 	r.shows(r.hub, "WaitingForConfirm 10 10 v1/v2", "get", "as", "walk", columns)
 	r.shows(r.hub, "Ready Ready", "get", "as", "walk", states)
+	r.shows(r.hub, "Running 4 4 v1", "get", "as", "charted", columns)
 	if now := strings.Fields(hub.Kubectl("get", "as", "walk", gate)); now[0] != waiting[0] || now[1] != waiting[1] || now[2] == waiting[2] {
 		t.Errorf("the gate was %q and is %q", waiting, now)
 	}
@@ -151,11 +155,15 @@ func TestRestoredHub(t *testing.T) {
 	if after := instances(); after != before {
 		t.Errorf("the instances were %s\nand are %s", before, after)
 	}
+	hub.KubectlWith(r.charted(archive, "two"), "apply", "--filename", "-")
+	for _, m := range r.members {
+		r.shows(m, "two", "get", "configmap", "web-config", "--output=jsonpath={.data.word}")
+	}
 	if got := r.fleetVerb("undo", "walk"); !strings.Contains(got, "goes back to revision 1 (v1)") {
 		t.Errorf("undo says\n%s", got)
 	}
 	r.shows(r.hub, "Running 10 10 v1", "get", "as", "walk", columns)
-	hub.Kubectl("delete", "as", "walk", "newer", "--timeout=180s")
+	hub.Kubectl("delete", "as", "walk", "newer", "charted", "--timeout=180s")
 	r.remove()
 	if err := r.lead(context.WithoutCancel(t.Context())); err != nil {
 		t.Error(err)
