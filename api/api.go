@@ -39,9 +39,11 @@ type Options struct {
 type Limits struct {
 	// Streams at a time, of all callers and of one.
 	Streams, StreamsPerUser int
-	// RequestsPerSecond of one caller. Twice as many may be answered at a time, and four times as
-	// many of all callers.
+	// RequestsPerSecond of one caller. Twice as many of them may wait for their answers.
 	RequestsPerSecond int
+	// Requests of all callers that may wait for their answers, if that is more than four times
+	// RequestsPerSecond; streams that have begun do not.
+	Requests int
 	// FailuresPerMinute is how many wrong tokens an address may send before it has to wait.
 	FailuresPerMinute int
 	// Recheck is how often it is asked again whether the caller of a stream still may.
@@ -73,6 +75,7 @@ func (l *Limits) setDefaults() {
 	set(&l.Streams, 1000)
 	set(&l.StreamsPerUser, 250)
 	set(&l.RequestsPerSecond, 100)
+	set(&l.Requests, 400)
 	set(&l.FailuresPerMinute, 30)
 	last(&l.Recheck, time.Minute)
 	last(&l.Keep, time.Minute)
@@ -119,7 +122,7 @@ func New(ctx context.Context, o Options) (*API, error) {
 	a.feeds.run.Go(a.feeds.feelPulse)
 	a.topics = &topics{feeds: a.feeds, linger: o.Limits.Linger, all: map[string]*topic{}, turns: make(chan struct{}, computingAtOnce)}
 	a.streams = &slots{all: o.Limits.Streams, perUser: o.Limits.StreamsPerUser, what: "streams", byUser: map[string]int{}}
-	a.turns = &slots{all: 4 * o.Limits.RequestsPerSecond, perUser: 2 * o.Limits.RequestsPerSecond, what: "requests", byUser: map[string]int{}}
+	a.turns = &slots{all: max(o.Limits.Requests, 4*o.Limits.RequestsPerSecond), perUser: 2 * o.Limits.RequestsPerSecond, what: "requests", byUser: map[string]int{}}
 	a.limits = newLimits(o.Limits)
 	a.metrics = newMetrics(o.Registry, a)
 	a.handler = a.router()

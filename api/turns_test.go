@@ -37,7 +37,7 @@ func TestTurns(t *testing.T) {
 		}
 		return &Caller{Name: token, key: token}, nil
 	})
-	a, err := New(t.Context(), Options{Config: &rest.Config{Host: back.URL}, Authenticator: knows, Authorizer: Loopback{}, Limits: Limits{RequestsPerSecond: 2, FailuresPerMinute: 100}})
+	a, err := New(t.Context(), Options{Config: &rest.Config{Host: back.URL}, Authenticator: knows, Authorizer: Loopback{}, Limits: Limits{RequestsPerSecond: 2, Requests: 8, FailuresPerMinute: 100}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ Errors are a ` + "`Status`" + ` of Kubernetes: ` + "`{\"kind\":\"Status\",\"stat
 |---|---|---|
 | requests of one caller | 100 a second, 200 at once (` + "`--requests-per-second`" + `) | 429, with Retry-After |
 | wrong tokens from one address | 30 a minute (` + "`--failures-per-minute`" + `) | 429 |
-| requests that wait for their answer, of all callers, and of one | 400 and 200 (four and two times ` + "`--requests-per-second`" + `) | 429 |
+| requests that wait for their answer, of all callers, and of one | 400 and 200 (four and two times ` + "`--requests-per-second`" + `, but for all no fewer than 400) | 429 |
 | streams of all callers, and of one | 1,000 and 250 (` + "`--max-streams`, `--max-streams-per-user`" + `) | 429 |
 | a request that is no stream | 30 s | 503 |
 | a reader that takes nothing | 10 s | its stream is ended |
