@@ -41,7 +41,7 @@ func fleetScene(f *fake) {
 			"stages":    []object{{"name": "canary", "state": "Done", "podSets": 1, "done": 1}, {"name": "blue", "state": "Halted", "podSets": 4, "done": 1, "failed": 1}, {"name": "green", "state": "Pending", "podSets": 4}},
 			"attention": []object{{"reason": "RolloutHalted", "command": "kubectl tapp fleet explain -n shop search", "since": ago(47 * time.Minute), "message": "Instance 7 of podSet search-bj2-blue in cluster bj-2 made no progress for 10m0s: container search waits: CrashLoopBackOff, back-off 5m0s restarting failed container."}}}},
 		entry{"pay/ledger", object{"namespace": "pay", "name": "ledger", "state": "Unknown", "desired": 18, "available": 12, "created": ago(800 * time.Hour),
-			"versions": []object{v("v31", "", 12)}, "maxUnavailable": 6, "unavailable": 6,
+			"versions": []object{v("v31", "", 12)}, "unavailable": 6, "unknown": 6, "rollout": object{"budget": 2, "charged": 6},
 			"attention": []object{{"reason": "ClusterOffline", "since": ago(9 * time.Minute), "message": "Cluster sh-1 is silent: 6 instances are unknown."}}}},
 	)
 	f.put("/api/v1/tapps",

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,6 +91,23 @@ func TestKeyboard(t *testing.T) {
 	b.focus(".tools > button")
 	b.key("Enter")
 	b.shows("tbody", "ErrImagePull")
+}
+
+// TestBudget: of a budget that is overdrawn the page says how much silent clusters have of it.
+func TestBudget(t *testing.T) {
+	f := newFake(t, page.Options{})
+	fleetScene(f)
+	base := "/api/v1/namespaces/pay/appsets/ledger"
+	f.put(base, entry{"", object{"namespace": "pay", "name": "ledger", "desired": 18, "available": 11, "unknown": 6, "rollout": object{"budget": 2, "charged": 7}}})
+	f.put(base+"/history", entry{"1", object{"revision": 1, "created": ago(time.Hour)}})
+	f.put(base+"/events", entry{"1", object{"type": "Normal", "reason": "StageDone", "message": "Stage canary is done.", "last": ago(time.Hour), "count": 1}})
+	b := open(t, desk, f.url("/"))
+	b.until("one line alone has the word", "[...document.querySelectorAll('.at-budget')].filter((e) => e.innerText.includes('silent')).map((e) => e.innerText.match(/[0-9]+ [a-z]+( [0-9]+)?/g).join()).join() === '6 of 2,6 silent'")
+	b.visit(f.url("/#/appsets/pay/ledger"))
+	b.shows(".figures", "7 of 2, up to 6 by silent clusters")
+	f.put(base, entry{"", object{"namespace": "pay", "name": "ledger", "desired": 18, "available": 17, "unknown": 0, "rollout": object{"budget": 2, "charged": 1}}})
+	b.shows(".figures", "1 of 2")
+	b.until("nothing is silent any more", "!document.querySelector('.figures').innerText.includes('silent')")
 }
 
 // TestUnit: the instances of a podSet in a cluster are opened and closed by keyboard, follow

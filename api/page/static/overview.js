@@ -160,7 +160,8 @@ function update(e, s) {
   fill(cells.bar, s.kind === 'appsets' && s.stages.length ? stageBar(s.stages) : instanceBar(s));
   fill(cells.available, h('span', { class: `num ${s.available < s.desired ? 'short' : ''}` }, h('span', { class: 'label' }, 'available '), `${s.available} of ${s.desired}`));
   fill(cells.versions, versionList(s.versions));
-  fill(cells.budget, s.budget ? h('span', { class: 'num soft' }, h('span', { class: 'label' }, 'budget '), `${s.budget.used ?? 0} of ${s.budget.max}`) : null);
+  fill(cells.budget, s.budget ? [h('div', { class: 'num soft' }, h('span', { class: 'label' }, 'budget '), `${s.budget.used ?? 0} of ${s.budget.max}`),
+    s.budget.silent ? h('div', { class: 'num soft' }, `${s.budget.silent} silent`) : null] : null);
 }
 
 // versionList: each version with its colour, its sign and its name.

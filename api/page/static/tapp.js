@@ -3,7 +3,7 @@ import { watch } from './client.js';
 import { h, fill, sync, paged, setText, told, printable, since, state, command, commands } from './dom.js';
 import { Grid } from './grid.js';
 import { marksOf, phaseMark, severities, stateMark, stateNames, stateOf } from './marks.js';
-import { imagesName, nextOf, paths, summary, tapp } from './wire.js';
+import { budgetWords, imagesName, nextOf, paths, summary, tapp } from './wire.js';
 import { actions, actionsFor } from './actions.js';
 import { denied, staleness, versionList } from './overview.js';
 import { historyOf, eventsOf } from './history.js';
@@ -197,7 +197,7 @@ export function heading(e, { kind, ns, name, s, next, actions: buttons }) {
       figure('Available', h('span', { class: `num ${s.available < s.desired ? 'short' : ''}` }, `${s.available} of ${s.desired}`)),
       s.updated !== undefined && kind === 'TApp' ? figure('Updated', h('span', { class: 'num' }, String(s.updated))) : null,
       s.versions.length ? figure('Versions', versionList(s.versions)) : null,
-      s.budget ? figure('Budget in use', h('span', { class: 'num' }, `${s.budget.used ?? 0} of ${s.budget.max}`)) : null,
+      s.budget ? figure('Budget in use', h('span', { class: 'num' }, budgetWords(s.budget))) : null,
       s.created ? figure('Age', since(s.created)) : null) : h('p', { class: 'soft figures' }, '\u00a0'),
     s?.problems.length ? h('ul', { class: 'problems' }, s.problems.map((p) => h('li', { class: 'bad' }, told(p)))) : null,
     next ? h('div', { class: 'nexts' }, commands(next), buttons) : null);

@@ -22,21 +22,27 @@ export const clusterLink = (name) => `#/clusters/${enc(name)}`;
 export function summary(kind, o) {
   const ns = o.namespace ?? '', name = o.name ?? '';
   const desired = o.desired ?? o.replicas ?? 0, available = o.available ?? o.ready ?? 0;
-  const { max, used } = budgetOf(o, desired, available);
+  const { max, used, silent } = budgetOf(o, desired, available);
   return {
     kind, ns, name, key: `${ns}/${name}`, created: o.created, state: o.state ?? '', reason: o.reason ?? '', message: o.message ?? '', since: o.since,
     paused: !!o.paused, desired, available, updated: o.updated, states: o.states ?? {},
-    versions: versionsOf(kind, o), budget: max === undefined || max === null ? null : { max, used },
+    versions: versionsOf(kind, o), budget: max === undefined || max === null ? null : { max, used, silent },
     stages: o.stages ?? o.rollout?.stages ?? [], clusters: o.clusterStatuses ?? [], problems: o.problems ?? [], waiting: o.waiting ?? [], steps: o.steps ?? [],
     commands: (o.commands ?? []).map((c) => [c.title, c.line]), conditions: o.conditions ?? o.object?.status?.conditions ?? [],
     attention: (o.attention ?? []).map((a) => ({ ...a, severity: severityOf(a, o), kind, ns, name })),
   };
 }
 
-// budgetOf an object: a fleet's is that of its rollout, where it has one for all clusters.
+// budgetOf an object: a fleet's is that of its rollout, where it has one for all clusters. What
+// silent clusters have counts, so that more may be in use than there is.
 function budgetOf(o, desired, available) {
-  if (o.rollout) return { max: o.rollout.budget, used: o.rollout.charged ?? 0 };
+  if (o.rollout) return { max: o.rollout.budget, used: o.rollout.charged ?? 0, silent: Math.min(o.unknown ?? 0, o.rollout.charged ?? 0) };
   return { max: o.maxUnavailable, used: o.unavailable ?? Math.max(0, desired - available) };
+}
+
+// budgetWords say how much of it is in use, and of that how much is so for silence alone.
+export function budgetWords({ max, used, silent }) {
+  return `${used ?? 0} of ${max}${silent ? `, up to ${silent} by silent clusters` : ''}`;
 }
 
 // severityOf says how urgent it is, by the reason of the controllers.
