@@ -39,8 +39,12 @@ func (b *belief) goesOn(step int, issued time.Time) bool {
 	return b.step >= step-1 && !issued.After(b.last)
 }
 
-// appOf a request: the key of the TApp whose sync made it; empty for requests of no TApp.
+// appOf a request: the key of the TApp whose sync made it; empty for requests of no TApp,
+// and for lists, which do not say whose they are (see join).
 func (w *world) appOf(r *request) string {
+	if r.Verb == "list" {
+		return ""
+	}
 	key := r.Key()
 	if r.Verb == "create" && r.Resource != events {
 		if o, err := w.Decode(r.Resource, r.Body); err == nil {

@@ -240,3 +240,30 @@ func TestBeliefBeginsWithTheReadOfANode(t *testing.T) {
 		})
 	}
 }
+
+// A sync that trusts its caches no longer reads live: the TApp, then lists. These are one
+// chain, and what it believes begins with the first of them.
+func TestBeliefGoesOnThroughLists(t *testing.T) {
+	r := newRig(t, nil)
+	ca := &replica{Process: process.New(1), world: r.world, told: map[string]int64{tapps: r.Version, pods: r.Version}, beliefs: map[string]*belief{}}
+	ask := func(verb, resource, name, body string) *request {
+		q := &request{replica: ca, issued: r.began, Request: &apiserver.Request{Verb: verb, Resource: resource, Namespace: namespace, Name: name,
+			Body: []byte(body), Media: string(types.StrategicMergePatchType)}}
+		r.attribute(q)
+		return q
+	}
+	r.answered(ask("get", tapps, "web", ""))
+	list := ask("list", pods, "", "")
+	r.must(r.Update(pods, "shop/web-0", "", r.as("somebody"), func(o object) error {
+		o.SetOwnerReferences([]metav1.OwnerReference{foreignOwner()})
+		return nil
+	}))
+	ca.told[pods] = r.Version
+	r.steps += 5
+	r.answered(list)
+	q := ask("patch", pods, "web-0", `{"metadata":{"annotations":{"x":"y"}}}`)
+	r.Serve(q.Request, 0, q.actor(r.now()))
+	if r.failure != nil {
+		t.Error(r.failure)
+	}
+}
