@@ -74,7 +74,7 @@ func (w *world) mendPod(pod *corev1.Pod) {
 	owner := controllerOf(pod)
 	t, ok := apiserver.Find[*tappv1.TApp](w.Store, tapps, app)
 	switch {
-	case owner == "" && (!ok || t.DeletionTimestamp != nil):
+	case owner == "" && (!ok || t.DeletionTimestamp != nil), w.isStranded(pod, ok && owner == t.UID):
 		_, _ = w.Remove(pods, keyOf(pod), apiserver.DeleteNow(), w.as("user"))
 	case ok && owner == t.UID, owner == "" && pod.Labels[tappv1.LabelInstanceID] == id:
 		_, _ = w.Update(pods, keyOf(pod), "", w.as("user"), func(o object) error {
@@ -84,6 +84,12 @@ func (w *world) mendPod(pod *corev1.Pod) {
 	case owner == "" || owner == foreignOwner().UID:
 		_, _ = w.Remove(pods, keyOf(pod), apiserver.DeleteNow(), w.as("user"))
 	}
+}
+
+// isStranded says whether a pod is on the node that is lost for good, and no TApp may remove
+// it: its owner is gone, or somebody took it from its owner as it was being deleted already.
+func (w *world) isStranded(pod *corev1.Pod, owned bool) bool {
+	return w.lost != "" && pod.Spec.NodeName == w.lost && !owned && (pod.DeletionTimestamp != nil || controllerOf(pod) != "")
 }
 
 // atRest checks where a run has ended: L1, and S6.
