@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/gen"
@@ -50,6 +52,37 @@ func TestResize(t *testing.T) {
 	has("30m", 1)
 	change(t, ns, "app", requests("20m"))
 	has("20m", 1)
+}
+
+// What the namespace gave the containers stays: the template asks for one request, and only
+// that changes in the running pods.
+func TestResizeLeavesDefaults(t *testing.T) {
+	t.Parallel()
+	ns := namespace(t)
+	list := func(cpu, memory string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+	}
+	defaults := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "defaults"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{
+		{Type: corev1.LimitTypeContainer, DefaultRequest: list("5m", "16Mi"), Default: list("200m", "128Mi")}}}}
+	if _, err := suite.Kube.CoreV1().LimitRanges(ns).Create(t.Context(), defaults, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("create a LimitRange: %v", err)
+	}
+	create(t, ns, gen.TApp("app", requests("10m"), resizing, gen.Default(gen.Container(sidecar("nginx:1.7.9")))))
+	settled(t, ns, "app")
+	before := pods(t, ns)
+	change(t, ns, "app", requests("20m"))
+	settled(t, ns, "app")
+	for name, pod := range onlyPods(t, ns, "app-0", "app-1", "app-2") {
+		if pod.UID != before[name].UID {
+			t.Errorf("%s is another pod", name)
+		}
+		for i, cpu := range []string{"20m", "5m"} {
+			r := pod.Spec.Containers[i].Resources
+			if want := list(cpu, "16Mi"); !equality.Semantic.DeepEqual(r.Requests, want) || !equality.Semantic.DeepEqual(r.Limits, list("200m", "128Mi")) {
+				t.Errorf("container %d of %s has %v, and not %v of the same limits as before", i, name, r, want)
+			}
+		}
+	}
 }
 
 // What no node can provide is no reason to take more instances than the budget
