@@ -35,8 +35,10 @@ func main() {
 type job struct {
 	mutant
 	room room
-	// class of the simulation that has to kill it alone; nil: whoever.
-	class *simulated
+	// class of the simulation that has to kill it alone, and oracle that has to kill it by its
+	// name; nil: whoever.
+	class  *simulated
+	oracle *judged
 }
 
 func run(ctx context.Context, out io.Writer, only string, workers int) error {
@@ -57,13 +59,19 @@ func run(ctx context.Context, out io.Writer, only string, workers int) error {
 	for _, r := range rooms {
 		for _, m := range r.mutants {
 			if pattern.MatchString(m.name) {
-				jobs = append(jobs, job{m, r, nil})
+				jobs = append(jobs, job{mutant: m, room: r})
 			}
+		}
+	}
+	for i := range oracles {
+		r, m := oracles[i].find()
+		if m.name = oracles[i].name(); pattern.MatchString(m.name) {
+			jobs = append(jobs, job{mutant: m, room: r, oracle: &oracles[i]})
 		}
 	}
 	for i, s := range simulations {
 		if pattern.MatchString(s.name) {
-			jobs = append(jobs, job{s.mutant, room{path: s.room}, &simulations[i]})
+			jobs = append(jobs, job{mutant: s.mutant, room: room{path: s.room}, class: &simulations[i]})
 		}
 	}
 	for _, s := range stagesOf(jobs) {
@@ -84,7 +92,7 @@ func run(ctx context.Context, out io.Writer, only string, workers int) error {
 // stagesOf the mutants that are to be killed.
 func stagesOf(jobs []job) []stage {
 	return slices.DeleteFunc(slices.Clone(stages), func(s stage) bool {
-		return !slices.ContainsFunc(jobs, func(j job) bool { return j.class == nil && slices.Contains(s.of, j.room.path) })
+		return !slices.ContainsFunc(jobs, func(j job) bool { return j.class == nil && j.oracle == nil && slices.Contains(s.of, j.room.path) })
 	})
 }
 
@@ -158,6 +166,9 @@ func (h hunting) kill(ctx context.Context, j job) (string, error) {
 	}
 	if j.class != nil {
 		return h.killAlone(ctx, *j.class, overlay)
+	}
+	if j.oracle != nil {
+		return h.killJudged(ctx, j.oracle, overlay)
 	}
 	for _, s := range stagesFor(j.room) {
 		t, err := compile(ctx, h.root, h.dir, s, overlay)

@@ -146,6 +146,8 @@ const (
 	helmRoom       = "helm"
 	helmEngineRoom = "helm/engine"
 	helmSourceRoom = "helm/source"
+
+	fleetSimulation = "test/sim/fleet"
 )
 
 // quick is a run with few random cases, thorough one with all. What they find is
@@ -189,7 +191,7 @@ var stages = []stage{
 	{"the model", "test/model", [][]string{{"-test.run=TestSmallSpaces"}}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, inPlaceRoom, templateRoom, shellRoom, cacheRoom, writeRoom, statusRoom, loopRoom, typesRoom}},
 	{"the simulation of Apps", "test/sim/app", [][]string{{"-test.run=TestSeeds"}}, []string{appRoom, manifestRoom}},
-	{"the simulation of the fleet", "test/sim/fleet", [][]string{{"-test.run=TestSeeds"}}, []string{rolloutRoom, podSetRoom, appSetRoom, appSetShellRoom, fleetRoom, healthRoom}},
+	{"the simulation of the fleet", fleetSimulation, [][]string{{"-test.run=TestSeeds"}}, []string{rolloutRoom, podSetRoom, appSetRoom, appSetShellRoom, fleetRoom, healthRoom}},
 }
 
 // stagesFor the mutants of a room.

@@ -31,6 +31,11 @@ func TestMutantsApply(t *testing.T) {
 			seen[m.name] = true
 		}
 	}
+	for i := range oracles {
+		if _, m := oracles[i].find(); m.name == "" || oracles[i].seeds == 0 || oracles[i].by == 0 {
+			t.Errorf("the oracle %s has no mutant %s, or no seeds", oracles[i].oracle, oracles[i].mutant)
+		}
+	}
 	if len(seen) < 40 {
 		t.Errorf("%d mutants", len(seen))
 	}

@@ -45,25 +45,31 @@ func compile(ctx context.Context, root, dir string, s stage, overlay string) (te
 
 // run returns what failed, by name; empty: nothing.
 func (t tests) run(ctx context.Context) (string, error) {
+	by, _, err := t.output(ctx)
+	return by, err
+}
+
+// output of the run that failed, too.
+func (t tests) output(ctx context.Context) (by string, output []byte, err error) {
 	defer func() { _ = os.Remove(t.binary) }()
 	for _, args := range t.stage.runs {
 		command := exec.CommandContext(ctx, t.binary, slices.Concat([]string{"-test.failfast", "-test.timeout=5m"}, args)...)
 		command.Dir = filepath.Join(t.root, t.stage.path)
-		output, err := command.CombinedOutput()
+		output, err = command.CombinedOutput()
 		var exit *exec.ExitError
 		switch {
 		case ctx.Err() != nil:
-			return "", ctx.Err()
+			return "", nil, ctx.Err()
 		case bytes.Contains(output, []byte("no tests to run")):
-			return "", fmt.Errorf("%s has no tests that %q names", t.stage.path, args)
+			return "", nil, fmt.Errorf("%s has no tests that %q names", t.stage.path, args)
 		case err == nil:
 		case errors.As(err, &exit):
-			return firstFailure(output), nil
+			return firstFailure(output), output, nil
 		default:
-			return "", fmt.Errorf("run the tests of %s: %w", t.stage.path, err)
+			return "", nil, fmt.Errorf("run the tests of %s: %w", t.stage.path, err)
 		}
 	}
-	return "", nil
+	return "", nil, nil
 }
 
 var failed = regexp.MustCompile(`^\s*--- FAIL: (\S+)`)

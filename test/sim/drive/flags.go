@@ -13,9 +13,10 @@ import (
 
 // Flags of the tests of a simulation.
 type Flags struct {
-	// Start is the first seed, and Seeds how many there are; 0: some.
-	Start int64
-	Seeds int
+	// Start is the first seed, By how far the next one is, and Seeds how many there are; 0:
+	// some.
+	Start, By int64
+	Seeds     int
 	// One seed alone, with its trace; 0: no.
 	One int64
 	// Workers are the processes that run at a time; 0: all seeds run in this one.
@@ -28,6 +29,7 @@ type Flags struct {
 func Define() *Flags {
 	f := &Flags{}
 	flag.Int64Var(&f.Start, "sim.start", 1, "the first seed")
+	flag.Int64Var(&f.By, "sim.by", 1, "every how many-th seed; without workers only")
 	flag.IntVar(&f.Seeds, "sim.seeds", 0, "how many seeds; 0: some")
 	flag.Int64Var(&f.One, "sim.seed", 0, "only this seed, with its trace; 0: no")
 	flag.IntVar(&f.Workers, "sim.workers", 0, "processes that run at a time; 0: all in this one")
@@ -78,7 +80,7 @@ func (f *Flags) Each(t *testing.T, some int, run func(seed int64) Run) {
 		count = some
 	}
 	var sum Outcome
-	for seed := f.Start; seed < f.Start+int64(count) && len(sum.Failures) < mostInARow; seed++ {
+	for seed := f.Start; seed < f.Start+f.By*int64(count) && len(sum.Failures) < mostInARow; seed += f.By {
 		r := run(seed)
 		got := Outcome{Seeds: 1, Steps: r.Steps, Coverage: r.Coverage, Failures: map[int64]string{}}
 		if r.Failure != nil {

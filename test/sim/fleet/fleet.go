@@ -11,7 +11,7 @@
 //	replica.go    a process of the controller
 //	workers.go instances.go   who carries parts out in members: a small model of it
 //	users.go rollouts.go faults.go   what users do, and what goes wrong
-//	oracle.go promises.go   what must never happen
+//	oracle.go promises.go silence.go   what must never happen
 //	rest.go       where every run has to end
 package fleet
 

@@ -69,9 +69,15 @@ func (l *link) carry(x *apiserver.Watch) {
 	l.streams = append(l.streams, x)
 }
 
+// nameOf the member that is at an address.
+func nameOf(host string) string {
+	name, _, _ := strings.Cut(host, ".")
+	return name
+}
+
 // Dial implements fleet.Network.
 func (r *replica) Dial(ctx context.Context, _, addr string) (net.Conn, error) {
-	name, _, _ := strings.Cut(addr, ".")
+	name := nameOf(addr)
 	c := r.world.members[name]
 	switch {
 	case r.IsDead() || c == nil || r.world.is(down, name):
@@ -150,6 +156,16 @@ func (c *wire) CloseIdleConnections() {
 
 // RoundTrip implements http.RoundTripper.
 func (c *wire) RoundTrip(h *http.Request) (*http.Response, error) {
+	began := time.Now()
+	answer, err := c.roundTrip(h)
+	took := wait{began, time.Now()}
+	if err == nil || took.to.After(took.from) || errors.Is(err, errRefused) || errors.Is(err, errClosed) { // or it never left
+		c.replica.asked(nameOf(c.host), process.KeyOf(h.Context()), took, err == nil && answer.StatusCode < http.StatusInternalServerError)
+	}
+	return answer, err
+}
+
+func (c *wire) roundTrip(h *http.Request) (*http.Response, error) {
 	l, err := c.connection(h.Context())
 	if err != nil {
 		return nil, err

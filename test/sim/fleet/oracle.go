@@ -63,7 +63,7 @@ func (w *world) remember(change *apiserver.Change) {
 	}
 }
 
-// judgePart is F2 and F7: no part goes unless a user took it away, and nothing is written
+// judgePart is F2, F7 and, for changes, more: no part goes unless a user took it away, and nothing is written
 // to a cluster that is not the registered one.
 func (w *world) judgePart(c *cluster, r *request, change *apiserver.Change) error {
 	p := change.Object().(*v1beta1.AdvDeployment)
@@ -73,6 +73,9 @@ func (w *world) judgePart(c *cluster, r *request, change *apiserver.Change) erro
 	before, had := change.Before.(*v1beta1.AdvDeployment)
 	if after, stays := change.After.(*v1beta1.AdvDeployment); had && stays && after.DeletionTimestamp == nil {
 		if err := w.judgeUnits(c, r, before, after); err != nil {
+			return err
+		}
+		if err := w.judgeDelay(c, r, before, after); err != nil {
 			return err
 		}
 	}

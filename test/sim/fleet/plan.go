@@ -17,6 +17,8 @@ type Plan struct {
 	Tight bool
 	// Shared: the clusters share the ids of a podSet.
 	Shared bool
+	// Silent: nothing goes wrong but that members do not answer.
+	Silent bool
 	Edits  []Edit
 	Faults []Fault
 }
@@ -151,6 +153,8 @@ func (p *Plan) add() {
 			p.Faults = append(p.Faults, Fault{Step: at, Kind: []string{cutThere, down}[rng.IntN(2)], A: 40 + rng.IntN(60)})
 		}
 		p.Faults = append(p.Faults, Fault{Step: at + 1, Kind: recordsLost})
+	case 10:
+		p.silence(rng)
 	}
 }
 

@@ -23,6 +23,8 @@ type request struct {
 	told      int64 // see replica, when it was issued
 	answer    chan *apiserver.Answer
 	abandoned atomic.Bool
+	// before it the process last wrote to the same part.
+	before time.Time
 }
 
 // Order sorts requests by what they are about.
@@ -40,11 +42,12 @@ type replica struct {
 
 	mu    sync.Mutex
 	links []*link
+	silences
 }
 
 func (w *world) start() error {
 	w.started++
-	r := &replica{Process: process.New(w.started), world: w, heard: map[string]time.Time{}}
+	r := &replica{Process: process.New(w.started), world: w, heard: map[string]time.Time{}, silences: newSilences()}
 	c := process.Config(w.clock, "http://hub", r)
 	c.Controllers = []string{controller.KindAppSet}
 	c.Fleet.ClusterNamespace = registry
@@ -84,6 +87,9 @@ func (r *replica) ask(h *http.Request, q *request) (*http.Response, error) {
 	}
 	q.replica, q.issued, q.answer = r, time.Now(), make(chan *apiserver.Answer, 1)
 	q.told = r.told.Load()
+	if q.link != nil && q.IsWrite() && q.Resource == parts {
+		q.before = r.attempt(q.to.name, q.Namespace+"/"+q.Name, q.issued)
+	}
 	var closed chan struct{}
 	if q.link != nil {
 		closed = q.link.closed

@@ -118,6 +118,7 @@ func (w *world) span() time.Duration {
 func (w *world) deliver(x *watching) {
 	x.Next()
 	if x.to == w.hub && x.Resource == appSets {
+		w.learn(x.replica, x.Told)
 		x.replica.told.Store(x.Told)
 	}
 	w.heard(x)
@@ -296,6 +297,9 @@ func (w *world) write(r *request) {
 		if a.Status >= http.StatusBadRequest {
 			w.tell(!counts, "     answered %d %s", a.Status, a.Body)
 		}
+	}
+	if r.link == nil && (a.Err != nil || a.Status >= http.StatusBadRequest || fault == lostAnswer) {
+		w.hubRefused = w.now()
 	}
 	switch {
 	case fault == crashAfter:

@@ -159,6 +159,11 @@ func (w *world) rewrite(a *v1beta1.AppSet, e Edit, member string) {
 			annotate(a, v1beta1.AnnotationLeave, v1beta1.LeaveNow)
 		case e.Kind == "add cluster" && i < 0:
 			topology.Clusters = append(topology.Clusters, w.target(member, e.B%4))
+		case e.Kind == "scale all":
+			for i := range topology.Clusters {
+				s := &topology.Clusters[i].PodSets[0]
+				s.Replicas = new(intstr.FromInt32((s.Replicas.IntVal + 1 + int32(e.B%3)) % 5))
+			}
 		case i < 0:
 		case e.Kind == "drop cluster" && len(topology.Clusters) > 1:
 			topology.Clusters = slices.Delete(topology.Clusters, i, i+1)

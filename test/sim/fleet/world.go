@@ -56,10 +56,12 @@ type world struct {
 
 	desk *turns.Desk[*request]
 
-	wrote    time.Time // when the controller last tried to, but for Leases
-	armed    []Fault
-	coverage map[string]int
-	failure  error
+	wrote time.Time // when the controller last tried to, but for Leases
+	// hubRefused is when the hub last did not do what it was asked for.
+	hubRefused time.Time
+	armed      []Fault
+	coverage   map[string]int
+	failure    error
 
 	verbose bool
 	lines   []string

@@ -59,7 +59,7 @@ func (p *Process) Start(c controller.Config) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
+	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), logr.New(keys{})))
 	p.stop = stop
 	go func() {
 		defer close(p.ended)

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// judged is a mutant that an oracle of the fleet's simulation has to notice by its name, in
+// some of these seeds. Whether other tests notice it, too, its room says.
+type judged struct {
+	mutant, oracle string
+	// start is the first seed, by the distance to the next one, and seeds how many there are:
+	// those of the class of plans that is made for it.
+	start, by, seeds int
+}
+
+// oracles of the simulation of the fleet with mutants that each has to notice.
+var oracles = []judged{
+	{"clusters-one-by-one", "F8", 10, 64, 61},
+}
+
+// find the mutant in its room.
+func (j *judged) find() (room, mutant) {
+	for _, r := range rooms {
+		for _, m := range r.mutants {
+			if m.name == j.mutant {
+				return r, m
+			}
+		}
+	}
+	return room{}, mutant{}
+}
+
+// name of the job, beside that of the mutant in its room.
+func (j *judged) name() string { return j.oracle + "-" + j.mutant }
+
+// stage is the runs in which the oracle has to notice the mutant.
+func (j *judged) stage() stage {
+	return stage{"the oracle " + j.oracle, fleetSimulation, [][]string{{"-test.run=^TestSeeds$", "-sim.tell",
+		"-sim.start=" + strconv.Itoa(j.start), "-sim.by=" + strconv.Itoa(j.by), "-sim.seeds=" + strconv.Itoa(j.seeds)}}, nil}
+}
+
+// killJudged returns how the oracle killed the mutant; empty: nothing did. That something
+// else did is an error.
+func (h hunting) killJudged(ctx context.Context, j *judged, overlay string) (string, error) {
+	t, err := compile(ctx, h.root, h.dir, j.stage(), overlay)
+	if err != nil {
+		return "", fmt.Errorf("mutant %s: %w", j.mutant, err)
+	}
+	by, output, err := t.output(ctx)
+	switch {
+	case err != nil || by == "":
+		return "", err
+	case !regexp.MustCompile(`(?m)seed [0-9]+: .*\b` + j.oracle + `: `).Match(output):
+		return "", fmt.Errorf("mutant %s is not killed by the oracle %s: %s fails without a word of it", j.mutant, j.oracle, by)
+	}
+	return j.oracle + " of the simulation of the fleet", nil
+}
