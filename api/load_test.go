@@ -27,6 +27,7 @@ import (
 const (
 	manyInstances = 10_000
 	manyStreams   = 100
+	manyRequests  = 25
 	// mostMemory for them, above the process, in bytes.
 	mostMemory = 64 << 20
 )
@@ -49,7 +50,7 @@ func newCrowd(instances int) *crowd {
 	t.Spec.Replicas = new(int32(instances))
 	t.Spec.Template.Labels = map[string]string{"app": "big"}
 	t.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "main:1"}}
-	return &crowd{tapp: t, moved: make(chan int), waits: make(chan struct{}, manyStreams)}
+	return &crowd{tapp: t, moved: make(chan int), waits: make(chan struct{}, manyRequests)}
 }
 
 func (c *crowd) pod(id int, ready corev1.ConditionStatus, version int) *corev1.Pod {
@@ -198,7 +199,7 @@ func TestLoad(t *testing.T) {
 	c.hangs.Store(true)
 	all()
 	var asked sync.WaitGroup
-	for range manyStreams {
+	for range manyRequests {
 		asked.Go(func() {
 			if response := ask("history"); response != nil {
 				if response.StatusCode != http.StatusServiceUnavailable {
@@ -211,7 +212,7 @@ func TestLoad(t *testing.T) {
 	refused := make(chan struct{})
 	go func() { asked.Wait(); close(refused) }()
 	waiting := 0
-	for end := false; !end && waiting < manyStreams; {
+	for end := false; !end && waiting < manyRequests; {
 		select {
 		case <-c.waits:
 			waiting++

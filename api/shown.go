@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
-	"sync"
 )
 
 // shown is what a topic shows at one time: the items of a list, or one object. It never
@@ -25,8 +25,6 @@ type shown struct {
 	// compare two keys in the order of the list.
 	compare func(a, b string) int
 
-	whole sync.Once
-	bytes []byte
 	// before and change are what led here, encoded for all who saw that.
 	before string
 	change []byte
@@ -93,8 +91,10 @@ func (s *shown) follow(before *shown) {
 	if before == nil || before.id == s.id {
 		return
 	}
-	s.before = before.id
-	s.change = s.since(before, nil)
+	var change bytes.Buffer
+	if s.writeChange(&change, before, nil) == nil { // a buffer takes all
+		s.before, s.change = before.id, change.Bytes()
+	}
 }
 
 // merge calls f with the places of each key in both; -1: it is not there.
@@ -124,42 +124,39 @@ func (s *shown) merge(old *shown, f func(i, old int)) {
 	}
 }
 
-// all of it, in JSON.
-func (s *shown) all() []byte {
-	s.whole.Do(func() {
-		if s.single {
-			s.bytes = s.items[0]
-			return
+// writeAll of a list, in JSON, item by item: a slow reader holds no copy of it. visible says
+// which keys he may see; nil: all.
+func (s *shown) writeAll(w io.Writer, visible func(key string) bool) error {
+	l := &listWriter{w: w}
+	for i, text := range s.items {
+		if visible == nil || visible(s.keys[i]) {
+			l.item(text)
 		}
-		s.bytes = s.list(s.items, page{total: len(s.keys)})
-	})
-	return s.bytes
-}
-
-// changeSince is the event `change`, in JSON, for who has seen old. visible says which
-// keys he may see; nil: all.
-func (s *shown) changeSince(old *shown, visible func(key string) bool) []byte {
-	if visible == nil && old.id == s.before && s.change != nil {
-		return s.change
 	}
-	return s.since(old, visible)
+	return l.end(page{total: l.items}, s.sums)
 }
 
-func (s *shown) since(old *shown, visible func(key string) bool) []byte {
-	var items [][]byte
+// writeChange writes the event `change`, in JSON, for who has seen old and may see what visible
+// says; nil: all.
+func (s *shown) writeChange(w io.Writer, old *shown, visible func(key string) bool) error {
+	if visible == nil && old.id == s.before && s.change != nil {
+		_, err := w.Write(s.change)
+		return err
+	}
+	l := &listWriter{w: w}
 	var removed []string
 	total := 0
 	s.merge(old, func(i, k int) {
 		if i >= 0 && (visible == nil || visible(s.keys[i])) {
 			total++
 			if k < 0 || !same(s.items[i], old.items[k]) {
-				items = append(items, s.items[i])
+				l.item(s.items[i])
 			}
 		} else if i < 0 && (visible == nil || visible(old.keys[k])) {
 			removed = append(removed, old.keys[k])
 		}
 	})
-	return s.list(items, page{total: total, removed: removed})
+	return l.end(page{total: total, removed: removed}, s.sums)
 }
 
 // same compares the places in memory first: what did not change has the same.
@@ -175,7 +172,7 @@ type page struct {
 	degraded []byte // members, without braces
 }
 
-// list writes items as a List.
+// list of items, as a List in JSON.
 func (s *shown) list(items [][]byte, p page) []byte {
 	size := 64 + len(s.sums) + len(p.degraded)
 	for _, text := range items {
@@ -183,12 +180,42 @@ func (s *shown) list(items [][]byte, p page) []byte {
 	}
 	var b bytes.Buffer
 	b.Grow(size)
-	b.WriteString(`{"items":[`)
-	for i, text := range items {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(text)
+	l := &listWriter{w: &b}
+	for _, text := range items {
+		l.item(text)
+	}
+	_ = l.end(p, s.sums) // a buffer takes all
+	return b.Bytes()
+}
+
+// listWriter writes a List in JSON. It goes on to nowhere after an error.
+type listWriter struct {
+	w     io.Writer
+	items int
+	err   error
+}
+
+func (l *listWriter) raw(text []byte) {
+	if l.err == nil {
+		_, l.err = l.w.Write(text)
+	}
+}
+
+func (l *listWriter) item(text []byte) {
+	if l.items == 0 {
+		l.raw([]byte(`{"items":[`))
+	} else {
+		l.raw([]byte(","))
+	}
+	l.items++
+	l.raw(text)
+}
+
+// end of the items, with what is beside them.
+func (l *listWriter) end(p page, sums []byte) error {
+	var b bytes.Buffer
+	if l.items == 0 {
+		b.WriteString(`{"items":[`)
 	}
 	fmt.Fprintf(&b, `],"total":%d`, p.total)
 	write := func(name string, value any) {
@@ -203,12 +230,13 @@ func (s *shown) list(items [][]byte, p page) []byte {
 	if len(p.removed) > 0 {
 		write("removed", p.removed)
 	}
-	for _, members := range [][]byte{bytes.TrimSuffix(bytes.TrimPrefix(s.sums, []byte("{")), []byte("}")), p.degraded} {
+	for _, members := range [][]byte{bytes.TrimSuffix(bytes.TrimPrefix(sums, []byte("{")), []byte("}")), p.degraded} {
 		if len(members) > 0 {
 			b.WriteByte(',')
 			b.Write(members)
 		}
 	}
 	b.WriteByte('}')
-	return b.Bytes()
+	l.raw(b.Bytes())
+	return l.err
 }

@@ -43,7 +43,7 @@ func (a *API) show(q *request, t *topic, v visibility) error {
 		return err
 	}
 	if now.single {
-		return q.write(tagOf(now.id, health.Degraded), withHealth(now.all(), health))
+		return q.write(tagOf(now.id, health.Degraded), withHealth(now.items[0], health))
 	}
 	return q.writePage(now, health, v)
 }
@@ -199,6 +199,8 @@ type sender struct {
 	q       *request
 	control *http.ResponseController
 	limit   time.Duration
+	// room is how much may be written before the limit begins anew.
+	room    int
 	visible visibility
 	begun   bool // the answer has begun
 	told    bool // the health was told
@@ -230,19 +232,11 @@ func (s *sender) showNew(now *shown) error {
 	case s.sent == nil && s.last == id:
 		return s.send([]byte(": nothing changed\n\n"))
 	case now.single:
-		return s.raw("object", id, now.all())
+		return s.raw("object", id, now.items[0])
 	case s.sent != nil:
-		return s.raw("change", id, now.changeSince(s.sent, s.visible.sees))
-	case s.visible.sees == nil:
-		return s.raw("list", id, now.all())
+		return s.write("change", id, func() error { return now.writeChange(s, s.sent, s.visible.sees) })
 	}
-	var items [][]byte
-	for i, key := range now.keys {
-		if s.visible.sees(key) {
-			items = append(items, now.items[i])
-		}
-	}
-	return s.raw("list", id, now.list(items, page{total: len(items)}))
+	return s.write("list", id, func() error { return now.writeAll(s, s.visible.sees) })
 }
 
 // fail ends the stream with a Status.
@@ -264,14 +258,49 @@ func (s *sender) event(name, id string, value any) error {
 
 // raw sends an event. JSON has no line breaks.
 func (s *sender) raw(name, id string, data []byte) error {
+	return s.write(name, id, func() error {
+		_, err := s.Write(data)
+		return err
+	})
+}
+
+// write an event, whose data a function writes.
+func (s *sender) write(name, id string, data func() error) error {
 	head := "event: " + name + "\n"
 	if id != "" {
 		head += "id: " + id + "\n"
 	}
-	return s.send([]byte(head+"data: "), data, []byte("\n\n"))
+	if _, err := s.Write([]byte(head + "data: ")); err != nil {
+		return err
+	}
+	if err := data(); err != nil {
+		return err
+	}
+	return s.send([]byte("\n\n"))
 }
 
-func (s *sender) send(parts ...[]byte) error {
+// send the last bytes of something, and all before.
+func (s *sender) send(last []byte) error {
+	if _, err := s.Write(last); err != nil {
+		return err
+	}
+	if err := s.control.Flush(); err != nil {
+		return err
+	}
+	s.room = 0
+	// HTTP/2 would end the stream then, also while nothing is written.
+	if err := s.control.SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
+}
+
+// piece is for how much at a time a reader has the limit, in bytes, so that one that is merely
+// slow has its time.
+const piece = 64 << 10
+
+// Write a part of something, which `send` ends.
+func (s *sender) Write(part []byte) (int, error) {
 	if !s.begun {
 		s.begun = true
 		h := s.q.w.Header()
@@ -280,25 +309,19 @@ func (s *sender) send(parts ...[]byte) error {
 		h.Set("X-Accel-Buffering", "no") // proxies are to pass events on
 		s.q.w.WriteHeader(http.StatusOK)
 	}
-	for _, part := range parts {
-		// In pieces, so that a reader that is merely slow has its time for each.
-		for len(part) > 0 {
-			piece := part[:min(len(part), 64<<10)]
-			part = part[len(piece):]
+	written := 0
+	for len(part) > 0 {
+		if s.room == 0 {
 			if err := s.control.SetWriteDeadline(time.Now().Add(s.limit)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-				return err
+				return written, err
 			}
-			if _, err := s.q.w.Write(piece); err != nil {
-				return err
-			}
+			s.room = piece
+		}
+		n, err := s.q.w.Write(part[:min(len(part), s.room)])
+		written, part, s.room = written+n, part[n:], s.room-n
+		if err != nil {
+			return written, err
 		}
 	}
-	if err := s.control.Flush(); err != nil {
-		return err
-	}
-	// HTTP/2 would end the stream then, also while nothing is written.
-	if err := s.control.SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	return nil
+	return written, nil
 }
