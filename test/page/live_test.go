@@ -77,6 +77,8 @@ func TestActionsOfTheUser(t *testing.T) {
 	b.shows(".row", "web")
 	b.visit(strings.Split(b.location(), "#")[0] + "#/tapps/" + r.NS + "/web")
 	b.until("all instances are there", "window.tappGrid?.list.length === 6")
+	b.shows(".figures", "6 of 6") // what is above the squares has its height
+	b.shows(".legend", "v1 6")
 	b.press("4")
 	b.button(".inspector", "Kill…")
 	b.shows("dialog", "1 instance is killed (4): spec.statuses says Killed")
