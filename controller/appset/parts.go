@@ -12,6 +12,7 @@ import (
 	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	plan "tkestack.io/tapp/plan/appset"
+	"tkestack.io/tapp/process/parallel"
 )
 
 // patience is how long the cache of a cluster may lack what was written to it, before the
@@ -26,66 +27,76 @@ type sight struct {
 	// deleted is true when the deletion of part was asked for.
 	deleted bool
 	at      time.Time
+	// unread is when a live read last failed.
+	unread time.Time
 }
 
 // current is a cluster with what is known of its part beside the cache, for as long as
-// the cache lacks it. What the cache lacks for too long, such as a part without our mark,
-// is read live.
-func (c *Controller) current(ctx context.Context, key types.NamespacedName, o *object, cluster plan.Cluster) plan.Cluster {
+// the cache lacks it. behind: the cache lacks it for too long, as that of a part without
+// our mark does, and the part is to be read live. That is tried where the cluster seems to
+// answer; of another one nothing is certain.
+func (c *Controller) current(o *object, cluster plan.Cluster) (now plan.Cluster, behind bool) {
 	known, ok := o.sights[cluster.Name]
 	if !ok {
-		return cluster
+		return cluster, false
 	}
-	if known.part == nil {
-		return c.absent(ctx, key, o, cluster, known)
-	}
-	cached := cluster.Part
-	seen := cached != nil && (cached.UID != known.part.UID || !cache.Newer(known.part.ResourceVersion, cached.ResourceVersion))
-	if seen && known.deleted && cached.UID == known.part.UID && cached.DeletionTimestamp == nil {
-		seen = false // the deletion is not seen
-	}
-	if seen || cached == nil && known.deleted {
+	if known.isSeen(cluster.Part) {
 		delete(o.sights, cluster.Name)
-		return cluster
-	}
-	if c.Clock.Since(known.at) >= patience {
-		part, err := c.read(ctx, key, cluster.Name)
-		if err != nil {
-			klog.FromContext(ctx).V(2).Info("A part cannot be read", "cluster", cluster.Name, "reason", err.Error())
-			cluster.Part, cluster.Certain = known.part, false
-			return cluster
-		}
-		o.found(cluster.Name, known.part.UID, part, c.Clock.Now())
-		cluster.Part = part
-		return cluster
+		return cluster, false
 	}
 	cluster.Part = known.part
+	if c.Clock.Since(known.at) >= patience {
+		behind = cluster.State == v1beta1.ClusterReady && c.Clock.Since(known.unread) >= patience
+		cluster.Certain = cluster.Certain && behind
+		return cluster, behind
+	}
 	if known.deleted && known.part.DeletionTimestamp == nil {
 		cluster.Part = known.part.DeepCopy()
 		cluster.Part.DeletionTimestamp = new(metav1.NewTime(known.at))
 	}
-	return cluster
+	return cluster, false
 }
 
-// absent is a cluster of which was found out that the part in its cache is gone.
-func (c *Controller) absent(ctx context.Context, key types.NamespacedName, o *object, cluster plan.Cluster, known sight) plan.Cluster {
-	if cluster.Part == nil || cluster.Part.UID != known.gone {
-		delete(o.sights, cluster.Name)
-		return cluster
+// isSeen says whether the cache shows what is known, or something later.
+func (s *sight) isSeen(cached *v1beta1.AdvDeployment) bool {
+	switch {
+	case s.part == nil:
+		return cached == nil || cached.UID != s.gone
+	case cached == nil:
+		return s.deleted
+	case s.deleted && cached.UID == s.part.UID && cached.DeletionTimestamp == nil:
+		return false
 	}
-	if c.Clock.Since(known.at) < patience {
-		cluster.Part = nil
-		return cluster
+	return cached.UID != s.part.UID || !cache.Newer(s.part.ResourceVersion, cached.ResourceVersion)
+}
+
+// readBehind reads the parts live that caches lack for too long, side by side: clusters that
+// do not answer delay the others by one request. They are left alone in this sync, and not
+// asked again for a while, since each request to them would take as long.
+func (c *Controller) readBehind(ctx context.Context, v *view, o *object, clusters []string) {
+	parts, errs := make([]*v1beta1.AdvDeployment, len(clusters)), make([]error, len(clusters))
+	var under parallel.Group
+	for i, name := range clusters {
+		under.Do(func() { parts[i], errs[i] = c.read(ctx, v.key, name) })
 	}
-	part, err := c.read(ctx, key, cluster.Name)
-	if err != nil {
-		klog.FromContext(ctx).V(2).Info("A part cannot be read", "cluster", cluster.Name, "reason", err.Error())
-		cluster.Part, cluster.Certain = nil, false
-		return cluster
+	under.Wait()
+	now := c.Clock.Now()
+	for i, name := range clusters {
+		known, one := o.sights[name], v.clusters[name]
+		if errs[i] != nil {
+			klog.FromContext(ctx).V(2).Info("A part cannot be read", "cluster", name, "reason", errs[i].Error())
+			known.unread, one.Certain = now, false
+			o.sights[name], v.clusters[name] = known, one
+			v.unread[name] = true
+			continue
+		}
+		expected := known.gone
+		if known.part != nil {
+			expected = known.part.UID
+		}
+		o.found(name, expected, parts[i], now)
+		v.put(name, parts[i])
 	}
-	o.found(cluster.Name, known.gone, part, c.Clock.Now())
-	cluster.Part = part
-	return cluster
 }
 
 // read a part live; nil: there is none.

@@ -157,7 +157,7 @@ func (c *Controller) converge(ctx context.Context, v *view, o *object) (plan.Pla
 		v.revisions = left
 		actions := slices.DeleteFunc(p.Actions, func(a plan.Action) bool {
 			_, refused := v.refused[a.Cluster]
-			return refused || v.failed[a.Cluster] != nil
+			return refused || v.failed[a.Cluster] != nil || v.unread[a.Cluster]
 		})
 		if len(actions) == 0 {
 			return p, nil

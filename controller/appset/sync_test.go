@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 )
@@ -177,6 +178,69 @@ func TestSideBySide(t *testing.T) {
 		}
 		close(silent)
 		<-ended
+	})
+}
+
+// TestSilentBehind: clusters that do not answer when they are read live are waited for once,
+// and side by side; a change that comes meanwhile reaches the others in the next sync.
+func TestSilentBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "one", "two", "three")
+		topology := &w.app.Spec.ClusterTopology
+		topology.Clusters = append(topology.Clusters, *topology.Clusters[0].DeepCopy())
+		topology.Clusters[2].Name = "three"
+		w.must()
+		for _, name := range []string{"one", "two"} { // their watches tell of nothing
+			w.members[name].cached = nil
+		}
+		w.members["three"].cached = w.members["three"].live
+		time.Sleep(patience)
+		silent := make(chan struct{})
+		for _, name := range []string{"one", "two"} {
+			m := w.members[name]
+			m.wrote = nil
+			m.fails = func(string) error {
+				w.clusters.mu.Unlock() // others go on
+				<-silent
+				w.clusters.mu.Lock()
+				return &net.OpError{Op: "dial", Err: errors.New("timeout")}
+			}
+		}
+		scale := func(replicas int32) {
+			w.app = w.app.DeepCopy()
+			w.app.Generation++
+			for i := range w.app.Spec.ClusterTopology.Clusters {
+				w.app.Spec.ClusterTopology.Clusters[i].PodSets[0].Replicas = new(intstr.FromInt32(replicas))
+			}
+		}
+		scale(4)
+		ended := make(chan struct{})
+		go func() { defer close(ended); _, _ = w.step() }()
+		synctest.Wait()
+		for _, name := range []string{"one", "two"} {
+			if got := strings.Join(w.members[name].wrote, " "); got != "Observe" {
+				t.Errorf("cluster %s is asked %q while another one does not answer", name, got)
+			}
+		}
+		scale(5)
+		close(silent)
+		<-ended
+		for _, name := range []string{"one", "two"} {
+			if got := strings.Join(w.members[name].wrote, " "); got != "Observe" {
+				t.Errorf("cluster %s did not answer, and is asked %q in the same sync", name, got)
+			}
+			w.members[name].wrote = nil
+		}
+		w.members["three"].wrote = nil
+		_, _ = w.step()
+		if got := strings.Join(w.members["three"].wrote, " "); got != "Apply" {
+			t.Errorf("cluster three is asked %q", got)
+		}
+		for _, name := range []string{"one", "two"} {
+			if got := strings.Join(w.members[name].wrote, " "); got != "Apply" {
+				t.Errorf("cluster %s did not answer, and is asked %q in the next sync", name, got)
+			}
+		}
 	})
 }
 

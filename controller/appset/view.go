@@ -33,6 +33,8 @@ type view struct {
 	// through, in this sync.
 	refused map[string]plan.Refusal
 	failed  map[string]error
+	// unread are clusters whose part could not be read live.
+	unread map[string]bool
 	// told are the events of what was done in this sync.
 	told []plan.Event
 }
@@ -62,7 +64,7 @@ func (v *view) put(cluster string, part *v1beta1.AdvDeployment) {
 
 // look makes the view of a name from the caches, and from what was written to clusters.
 func (c *Controller) look(ctx context.Context, key types.NamespacedName, a *v1beta1.AppSet, o *object) *view {
-	v := &view{key: key, app: a, clusters: map[string]plan.Cluster{}, refused: map[string]plan.Refusal{}, failed: map[string]error{}}
+	v := &view{key: key, app: a, clusters: map[string]plan.Cluster{}, refused: map[string]plan.Refusal{}, failed: map[string]error{}, unread: map[string]bool{}}
 	parts := map[string]*v1beta1.AdvDeployment{}
 	for _, p := range c.Fleet.Parts(key.Namespace, key.Name) {
 		parts[p.Cluster] = p.Object
@@ -87,13 +89,19 @@ func (c *Controller) look(ctx context.Context, key types.NamespacedName, a *v1be
 			concerned[m.Name] = true
 		}
 	}
-	for name := range concerned {
+	var behind []string
+	for _, name := range slices.Sorted(maps.Keys(concerned)) {
 		one := plan.Cluster{Name: name, State: v1beta1.ClusterUnregistered, Part: parts[name]}
 		if m, ok := c.Fleet.Member(name); ok {
 			one = plan.Cluster{Name: name, UID: m.UID, Replaces: types.UID(m.Meta[v1beta1.LabelReplacesUID]), Labels: m.Meta, State: m.State, Reason: m.Reason, Message: m.Message, AsOf: m.AsOf, Part: parts[name], Certain: m.Fresh}
 		}
-		v.clusters[name] = c.current(ctx, key, o, one)
+		one, late := c.current(o, one)
+		v.clusters[name] = one
+		if late {
+			behind = append(behind, name)
+		}
 	}
+	c.readBehind(ctx, v, o, behind)
 	return v
 }
 

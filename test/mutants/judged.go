@@ -18,6 +18,7 @@ type judged struct {
 
 // oracles of the simulation of the fleet with mutants that each has to notice.
 var oracles = []judged{
+	{"others-are-free", "F1", 8, 8, 40},
 	{"clusters-one-by-one", "F8", 10, 64, 61},
 }
 

@@ -82,7 +82,7 @@ func (r *replica) Dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	switch {
 	case r.IsDead() || c == nil || r.world.is(down, name):
 		return nil, errRefused
-	case r.world.is(cutThere, name) || r.world.is(cutBack, name):
+	case r.world.isCut(name):
 		select {
 		case <-r.world.clock.After(dialTimeout):
 			return nil, fmt.Errorf("dial tcp %s: i/o timeout", addr)
@@ -156,11 +156,12 @@ func (c *wire) CloseIdleConnections() {
 
 // RoundTrip implements http.RoundTripper.
 func (c *wire) RoundTrip(h *http.Request) (*http.Response, error) {
-	began := time.Now()
+	name, began := nameOf(c.host), time.Now()
+	cut := c.replica.world.isCut(name)
 	answer, err := c.roundTrip(h)
-	took := wait{began, time.Now()}
+	took := wait{began, time.Now(), cut || c.replica.world.isCut(name)}
 	if err == nil || took.to.After(took.from) || errors.Is(err, errRefused) || errors.Is(err, errClosed) { // or it never left
-		c.replica.asked(nameOf(c.host), process.KeyOf(h.Context()), took, err == nil && answer.StatusCode < http.StatusInternalServerError)
+		c.replica.asked(name, process.KeyOf(h.Context()), took, err == nil && answer.StatusCode < http.StatusInternalServerError)
 	}
 	return answer, err
 }

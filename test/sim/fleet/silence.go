@@ -22,8 +22,13 @@ const (
 	firstTime = 30 * time.Second
 )
 
-// wait for an answer that did not come.
-type wait struct{ from, to time.Time }
+// wait for an answer that did not come. cut: it could not, and its turn is not only late.
+type wait struct {
+	from, to time.Time
+	cut      bool
+}
+
+func (w *world) isCut(name string) bool { return w.is(cutThere, name) || w.is(cutBack, name) }
 
 // silences are what a process waited for in vain, and when it could do better. They are
 // guarded by the mutex of the replica.
@@ -46,7 +51,6 @@ func newSilences() silences {
 
 // asked is told of each request to a member, and of the sync that it was made in.
 func (r *replica) asked(name, key string, w wait, answered bool) {
-	cut := r.world.is(cutThere, name) || r.world.is(cutBack, name) // it is not only that its turn did not come
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -54,7 +58,7 @@ func (r *replica) asked(name, key string, w wait, answered bool) {
 		r.known[name] = w.to
 	case !answered:
 		r.unwell[name] = w.to
-		if key != "" && cut {
+		if key != "" && w.cut {
 			if r.waits[key] == nil {
 				r.waits[key] = map[string][]wait{}
 			}
