@@ -32,7 +32,7 @@ type AppSetPreview struct {
 	// State in which the rollout would begin; empty: there would be none.
 	State string `json:"state,omitempty"`
 	// AtOnce is what no stage holds back, Stages are those that have work, in their order,
-	// and Last is what goes when all others are available.
+	// and Last is what goes as soon as the others are available.
 	AtOnce []foresight.Change `json:"atOnce,omitempty"`
 	Stages []foresight.Stage  `json:"stages,omitempty"`
 	Last   []foresight.Change `json:"last,omitempty"`

@@ -93,8 +93,8 @@ func TestFleetPlan(t *testing.T) {
 			"       one/web-gz01-blue: 1 instance is created (3)",
 			"  2. stage canary (one): 1 instance is updated in place: image of web from nginx:v2 to nginx:v3; then it waits for a confirmation",
 			"       one/web-gz01-canary: 1 instance is updated in place (0)",
-			"  3. stage blue (one, two; 1 at a time): 4 instances are updated in place: image of web from nginx:v2 to nginx:v3",
-			"       one/web-gz01-blue: 3 instances are updated in place (0-2)",
+			"  3. stage blue (one, two; 1 at a time): 5 instances are updated in place: image of web from nginx:v2 to nginx:v3",
+			"       one/web-gz01-blue: 4 instances are updated in place (0-3)",
 			"       two/web-gz02-blue: 1 instance is updated in place (0)"), ""},
 		"a bad output": {func(*v1beta1.AppSet) {}, []string{"-o", "wide"}, 1, "", "error: --output is \"wide\"; give json or yaml\nSee 'kubectl tapp fleet plan --help' for usage.\n"},
 	} {

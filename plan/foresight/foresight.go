@@ -30,7 +30,8 @@ type Preview struct {
 	AtOnce []Change `json:"atOnce,omitempty"`
 	// Stages that have work, in their order.
 	Stages []Stage `json:"stages,omitempty"`
-	// Last is what goes when all others are available.
+	// Last is what goes as soon as the others are available: a podSet when those of its cluster
+	// are, and a cluster when all are. A rollout may be under way then.
 	Last []Change `json:"last,omitempty"`
 	// Notes are what else there is to know, in a sentence each.
 	Notes []string `json:"notes,omitempty"`
@@ -86,8 +87,12 @@ func From(before, after *v1beta1.AppSet, stable *podset.History, now time.Time) 
 	if before != nil && stable != nil {
 		f.recorded(before, stable)
 	}
+	if before != nil {
+		f.settle(before, stable)
+	}
 	decision := rollout.Compute(f.rolloutInput(before != nil, returns, now))
 	f.stages(&decision)
+	f.joining(&decision)
 	f.scaling()
 	f.removed()
 	f.notes(returns)
@@ -103,10 +108,14 @@ func (p *Preview) IsEmpty() bool {
 type foresight struct {
 	after      *v1beta1.AppSet
 	units, old []podset.Unit
-	// asked is what the spec asked of units before, and stable their recorded content; nil: it
-	// is not known. By their keys.
-	asked, stable map[string]string
-	// is and was are the TApps that units become and became.
+	// asked is what the spec asked of units before, where the stable content is recorded; nil:
+	// it is not. By their keys.
+	asked map[string]string
+	// stable are the units as they are in the stable content, those that joined too, by their
+	// keys.
+	stable map[string]*podset.Unit
+	// is and was are the TApps that units become and became. Those that joined are in was with
+	// the stable content, which they begin with.
 	is, was map[string]tappManifest
 	out     Preview
 }
@@ -129,10 +138,7 @@ func keyOf(u *podset.Unit) string {
 func (f *foresight) recorded(before *v1beta1.AppSet, history *podset.History) {
 	then, units := history.As(before, f.old)
 	manifests := manifestsOf(then, units)
-	f.asked, f.stable = map[string]string{}, map[string]string{}
-	for i := range units {
-		f.stable[keyOf(&units[i])] = units[i].Hash
-	}
+	f.asked = map[string]string{}
 	for i := range f.old {
 		key := keyOf(&f.old[i])
 		f.asked[key] = f.old[i].Hash
@@ -141,6 +147,28 @@ func (f *foresight) recorded(before *v1beta1.AppSet, history *podset.History) {
 				f.old[i], f.was[key] = units[n], manifests[key]
 			}
 		}
+	}
+}
+
+// settle what is stable: what is recorded, or what was asked for before. Clusters that join
+// begin with what the others have.
+func (f *foresight) settle(before *v1beta1.AppSet, history *podset.History) {
+	if history == nil {
+		history = new(podset.HistoryOf(before, f.old))
+	}
+	then, units := history.As(f.after, f.units)
+	f.stable = map[string]*podset.Unit{}
+	var joined map[string]tappManifest
+	for i := range units {
+		key := keyOf(&units[i])
+		f.stable[key] = &units[i]
+		if f.before(&units[i]) != nil {
+			continue
+		}
+		if joined == nil {
+			joined = manifestsOf(then, units)
+		}
+		f.was[key] = joined[key]
 	}
 }
 
@@ -178,10 +206,13 @@ func (f *foresight) rolloutInput(hasStable, returns bool, now time.Time) rollout
 	for i := range f.units {
 		u := &f.units[i]
 		unit := rollout.Unit{Key: rollout.Key{Cluster: v1beta1.FoldClusterName(u.Cluster), Name: u.PodSet.Name}, Group: u.Group, Replicas: u.Replicas, Target: u.Hash}
+		if stable := f.stable[keyOf(u)]; stable != nil {
+			unit.Stable = stable.Hash
+		}
 		if was := f.before(u); was != nil {
-			unit.Stable, unit.Before = was.Hash, was.Hash
-			if f.stable != nil {
-				unit.Stable, unit.Before = f.stable[keyOf(u)], f.asked[keyOf(u)]
+			unit.Before = was.Hash
+			if f.asked != nil {
+				unit.Before = f.asked[keyOf(u)]
 			}
 			if returns {
 				unit.Stable = u.Hash
@@ -198,7 +229,7 @@ func (f *foresight) stages(d *rollout.Decision) {
 	changed := make([][]Change, len(f.units))
 	some := false
 	for i := range f.units {
-		if changed[i] = f.content(&f.units[i]); len(changed[i]) > 0 {
+		if changed[i] = f.content(&f.units[i], &d.Units[i]); len(changed[i]) > 0 {
 			some = true
 		}
 	}
@@ -245,14 +276,27 @@ func (f *foresight) removed() {
 	for i := range f.old {
 		u := &f.old[i]
 		if u.Replicas > 0 && !slices.ContainsFunc(f.units, func(other podset.Unit) bool { return keyOf(&other) == keyOf(u) }) {
-			f.out.Last = append(f.out.Last, Change{u.Cluster, u.PodSet.Name, tapp.EffectScaleDown, int(u.Replicas), idsOf(u).text(), "the spec has the podSet no more"})
+			f.out.Last = append(f.out.Last, Change{u.Cluster, u.PodSet.Name, tapp.EffectScaleDown, int(u.Replicas), idsOf(u).text(), f.whyRemoved(u)})
 		}
 	}
 }
 
+func (f *foresight) whyRemoved(u *podset.Unit) string {
+	if f.lists(u.Cluster) {
+		return "the spec has the podSet no more"
+	}
+	return "the spec has the cluster no more"
+}
+
+func (f *foresight) lists(cluster string) bool {
+	return slices.ContainsFunc(f.after.Spec.ClusterTopology.Clusters, func(c v1beta1.TargetCluster) bool {
+		return v1beta1.FoldClusterName(c.Name) == v1beta1.FoldClusterName(cluster)
+	})
+}
+
 // toldFrom is what a change is told from in the midst of another one.
 func (f *foresight) toldFrom() string {
-	if f.stable != nil {
+	if f.asked != nil {
 		return "podSets that it has not reached are told from the stable content"
 	}
 	return "the stages are told as if it were done"

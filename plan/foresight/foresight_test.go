@@ -42,6 +42,11 @@ clusterTopology:
 `
 }
 
+// joined is a cluster that comes to those of web.
+func joined(version string) string {
+	return "  - name: three\n    podSets: [{name: web-gz03-blue, replicas: 2, version: " + version + "}]\n"
+}
+
 func TestOf(t *testing.T) {
 	const inPlace = "are updated in place: image of web from nginx:v1 to nginx:v2"
 	const gates = "upgradeType: canary|blue, needWaitingForConfirm: true"
@@ -77,13 +82,34 @@ stage canary (one, two; 1 at a time): 2 instances get other labels or annotation
 stage blue (one, two; 1 at a time): 5 instances get other labels or annotations without a restart: only labels and annotations of the template changed`},
 		{name: "a podSet leaves, and one comes", before: v1, after: strings.Replace(v1, "name: web-gz02-blue", "name: web-gz02-green", 1), want: `
 stage rest (two): 2 instances are created: the podSet is new
-when all others are available: 2 instances are removed: the spec has the podSet no more`},
+as soon as the others are available: 2 instances are removed: the spec has the podSet no more`},
 		{name: "ids move", before: strings.Replace(v1, "replicas: 3", "replicas: 3, ordinals: {start: 0}", 1),
 			after: strings.NewReplacer("replicas: 3", "replicas: 3, ordinals: {start: 1}", "version: v1", "version: v2").Replace(v1), want: `
 at once: 1 instance is removed: ids begin at 1 instead of 0, and replicas are 3
 at once: 1 instance is created: ids begin at 1 instead of 0, and replicas are 3
 stage canary (one, two; 1 at a time): 2 instances ` + inPlace + `; then it waits for a confirmation
-stage blue (one, two; 1 at a time): 4 instances ` + inPlace},
+stage blue (one, two; 1 at a time): 5 instances ` + inPlace},
+		{name: "instances that are added change with the others", before: v1, after: web("InPlaceSet", gates, "v2", "1", "5"), want: `
+at once: 2 instances are created: replicas from 3 to 5
+stage canary (one, two; 1 at a time): 2 instances ` + inPlace + `; then it waits for a confirmation
+stage blue (one, two; 1 at a time): 7 instances ` + inPlace},
+		{name: "those that a Deployment adds before its turn, too", before: web("deployment", "canaryClusters: [two]", "v1", "1", "3"), after: web("deployment", "canaryClusters: [two]", "v2", "1", "5"), want: `
+at once: 2 instances are created: replicas from 3 to 5
+stage canary (two): 3 instances are recreated: image of web from nginx:v1 to nginx:v2; a Deployment makes new pods
+stage rest (one): 6 instances are recreated: image of web from nginx:v1 to nginx:v2; a Deployment makes new pods`},
+		{name: "those that a Deployment adds when it changes are made with it", before: web("deployment", "canaryClusters: [one]", "v1", "1", "3"), after: web("deployment", "canaryClusters: [one]", "v2", "1", "5"), want: `
+at once: 2 instances are created: replicas from 3 to 5
+stage canary (one): 4 instances are recreated: image of web from nginx:v1 to nginx:v2; a Deployment makes new pods
+stage rest (two): 3 instances are recreated: image of web from nginx:v1 to nginx:v2; a Deployment makes new pods`},
+		{name: "a cluster joins", before: v1, after: v1 + joined("v1"), want: "at once: 2 instances are created: the podSet is new"},
+		{name: "a cluster joins, and the content changes", before: v1, after: web("InPlaceSet", gates, "v2", "1", "3") + joined("v2"), want: `
+at once: 2 instances are created: the cluster is new, and begins with the stable content
+stage canary (one, two; 1 at a time): 2 instances ` + inPlace + `; then it waits for a confirmation
+stage blue (one, two, three; 1 at a time): 7 instances ` + inPlace},
+		{name: "a cluster joins as the first one to change", before: v1, after: web("InPlaceSet", "canaryClusters: [three]", "v2", "1", "3") + joined("v2"), want: `
+stage canary (three): 2 instances are created: the podSet is new
+stage rest (one, two; 1 at a time): 7 instances ` + inPlace},
+		{name: "a cluster leaves", before: v1 + joined("v1"), after: v1, want: "as soon as the others are available: 2 instances are removed: the spec has the cluster no more"},
 		{name: "a chart", before: `{podSpec: {chart: {chartUrl: {url: a/web, chartVersion: "1"}}}, clusterTopology: {clusters: [{name: one, podSets: [{name: web, replicas: 3}]}]}}`,
 			after: `{podSpec: {chart: {chartUrl: {url: a/web, chartVersion: "2"}}}, clusterTopology: {clusters: [{name: one, podSets: [{name: web, replicas: 3}]}]}}`,
 			want:  "stage rest (one): 3 instances are upgraded with their releases: another chart, which is not rendered here"},

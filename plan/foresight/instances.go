@@ -13,6 +13,7 @@ import (
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/advdeployment"
 	"tkestack.io/tapp/plan/podset"
+	"tkestack.io/tapp/plan/rollout"
 	"tkestack.io/tapp/plan/tapp"
 )
 
@@ -84,25 +85,51 @@ func whyScaled(was, is ids) string {
 	return fmt.Sprintf("replicas from %d to %d", was.Count, is.Count)
 }
 
+// joining units begin with the stable content at once, wherever they are among the stages.
+func (f *foresight) joining(d *rollout.Decision) {
+	for i := range f.units {
+		if u := &f.units[i]; u.Replicas > 0 && f.joins(u, &d.Units[i]) {
+			why := "the podSet is new"
+			if f.stable[keyOf(u)].Hash != u.Hash {
+				why = "the cluster is new, and begins with the stable content"
+			}
+			f.out.AtOnce = append(f.out.AtOnce, Change{u.Cluster, u.PodSet.Name, tapp.EffectCreate, int(u.Replicas), idsOf(u).text(), why})
+		}
+	}
+}
+
+// joins says whether a unit that is new is made with the stable content.
+func (f *foresight) joins(u *podset.Unit, v *rollout.Verdict) bool {
+	stable := f.stable[keyOf(u)]
+	return f.before(u) == nil && stable != nil && v.Content == stable.Hash
+}
+
 // content is what another content does to the instances of a unit.
-func (f *foresight) content(u *podset.Unit) []Change {
-	was := f.before(u)
+func (f *foresight) content(u *podset.Unit, v *rollout.Verdict) []Change {
+	is, was := idsOf(u), f.before(u)
+	joins := f.joins(u, v)
+	if joins {
+		was = f.stable[keyOf(u)]
+	}
 	if was == nil {
 		if u.Replicas == 0 {
 			return nil
 		}
-		return []Change{{u.Cluster, u.PodSet.Name, tapp.EffectCreate, int(u.Replicas), idsOf(u).text(), "the podSet is new"}}
+		return []Change{{u.Cluster, u.PodSet.Name, tapp.EffectCreate, int(u.Replicas), is.text(), "the podSet is new"}}
 	}
-	_, common := idsOf(u).without(idsOf(was))
-	if u.Hash == was.Hash || len(common) == 0 {
+	ids := is.All()
+	if !joins && u.Content.DeployType != v1beta1.DeployInPlaceSet && v.Content == u.Hash {
+		_, ids = is.without(idsOf(was)) // the others are created with it
+	}
+	if u.Hash == was.Hash || len(ids) == 0 {
 		return nil
 	}
-	c := Change{Cluster: u.Cluster, PodSet: u.PodSet.Name, Instances: len(common), IDs: idsOf(u).textOf(common)}
+	c := Change{Cluster: u.Cluster, PodSet: u.PodSet.Name, Instances: len(ids), IDs: is.textOf(ids)}
 	if u.Content.DeployType == v1beta1.DeployHelm {
 		c.Effect, c.Why = EffectUpgrade, whyUpgraded(was, u)
 		return []Change{c}
 	}
-	change, ok := instanceOf(f.was[keyOf(was)], f.is[keyOf(u)], common[0])
+	change, ok := instanceOf(f.was[keyOf(was)], f.is[keyOf(u)], ids[0])
 	switch {
 	case !ok: // what the object has, and its pods have not
 		return nil

@@ -27,7 +27,7 @@ func (p *Preview) Lines() []string {
 		out = append(out, p.Stages[i].Head()+": "+strings.Join(Told(p.Stages[i].Changes), "; ")+p.Stages[i].Tail())
 	}
 	for _, text := range Told(p.Last) {
-		out = append(out, "when all others are available: "+text)
+		out = append(out, "as soon as the others are available: "+text)
 	}
 	return append(out, p.Notes...)
 }

@@ -57,3 +57,26 @@ func VersionsOf(a *v1beta1.AppSet, revisions []appsv1.ControllerRevision) ([]Ver
 	slices.SortFunc(out, func(a, b Version) int { return cmp.Compare(b.Revision, a.Revision) })
 	return out, nil
 }
+
+// StableOf an AppSet in the midst of a rollout is its stable content; nil: there is none, or it
+// is the one that is asked for.
+func StableOf(a *v1beta1.AppSet, revisions []appsv1.ControllerRevision) (*History, error) {
+	if !IsRolling(a) {
+		return nil, nil
+	}
+	versions, err := VersionsOf(a, revisions)
+	if err != nil {
+		return nil, err
+	}
+	for i := range versions {
+		if versions[i].Stable {
+			return &versions[i].History, nil
+		}
+	}
+	return nil, nil
+}
+
+// IsRolling says whether the content that is asked for is not the stable one; a may be nil.
+func IsRolling(a *v1beta1.AppSet) bool {
+	return a != nil && a.Status.Rollout != nil && a.Status.Rollout.Stable != a.Status.Rollout.Revision
+}

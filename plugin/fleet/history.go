@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -48,11 +49,19 @@ func newHistory(all *common) *cobra.Command {
 
 // versions of an AppSet, the newest first.
 func (w *workspace) versions(ctx context.Context, a *v1beta1.AppSet) ([]podset.Version, error) {
+	revisions, err := w.revisions(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	return podset.VersionsOf(a, revisions)
+}
+
+func (w *workspace) revisions(ctx context.Context, a *v1beta1.AppSet) ([]appsv1.ControllerRevision, error) {
 	list, err := w.apps.ControllerRevisions(w.namespace).List(ctx, metav1.ListOptions{LabelSelector: v1beta1.LabelAppSetUID + "=" + string(a.UID)})
 	if err != nil {
 		return nil, fmt.Errorf("listing the revisions: %w", err)
 	}
-	return podset.VersionsOf(a, list.Items)
+	return list.Items, nil
 }
 
 func (w *workspace) printVersions(a *v1beta1.AppSet, versions []podset.Version, output string) error {

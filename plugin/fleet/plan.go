@@ -99,7 +99,7 @@ func (p *planning) run(ctx context.Context) error {
 // there is none, or it is not known. Who may
 // not read revisions is told by the specs alone.
 func (p *planning) stableOf(ctx context.Context, a *v1beta1.AppSet) (*podset.History, error) {
-	if a == nil || a.Status.Rollout == nil || a.Status.Rollout.Stable == a.Status.Rollout.Revision {
+	if !podset.IsRolling(a) {
 		return nil, nil
 	}
 	w, err := p.workspace()
@@ -107,7 +107,7 @@ func (p *planning) stableOf(ctx context.Context, a *v1beta1.AppSet) (*podset.His
 		return nil, err
 	}
 	w.namespace = a.Namespace
-	versions, err := w.versions(ctx, a)
+	revisions, err := w.revisions(ctx, a)
 	if apierrors.IsForbidden(err) {
 		_, err = fmt.Fprintf(p.Streams.ErrOut, "Warning: revisions cannot be read, and all is told by the specs alone: %v\n", err)
 		return nil, err
@@ -115,12 +115,7 @@ func (p *planning) stableOf(ctx context.Context, a *v1beta1.AppSet) (*podset.His
 	if err != nil {
 		return nil, err
 	}
-	for i := range versions {
-		if versions[i].Stable {
-			return &versions[i].History, nil
-		}
-	}
-	return nil, nil
+	return podset.StableOf(a, revisions)
 }
 
 // print what would happen, in order, and what becomes of each podSet.
@@ -164,7 +159,7 @@ func (p *planned) print(c *common, at int) {
 		tell(p.Stages[i].Head(), p.Stages[i].Changes, p.Stages[i].Tail())
 	}
 	if len(p.Last) > 0 {
-		tell("when all others are available", p.Last, "")
+		tell("as soon as the others are available", p.Last, "")
 	}
 	for _, note := range p.Notes {
 		c.say("Note: %s", note)
