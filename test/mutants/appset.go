@@ -88,6 +88,21 @@ var podSets = []mutant{
 		"	p.Meta = metaOf(a, u)\n", "	p.Meta, p.Ordinals = metaOf(a, u), nil\n"},
 }
 
+// previews are the mutants of plan/foresight. Its own tests are not asked: what is told of a
+// change has to be what the simulation sees happen.
+var previews = []mutant{
+	{"gates-untold", "foresight.go", "the preview does not tell of gates",
+		"Confirm: stage.Confirm && k != last,", "Confirm: stage.Confirm && k > last,"},
+	{"recreated-told-in-place", "instances.go", "the preview tells of pods that are recreated as if they were updated in place",
+		"c.Effect, c.Why = change.Effect, change.Why\n", "c.Effect, c.Why = tapp.EffectUpdateInPlace, change.Why\n"},
+	{"clusters-turned-round", "foresight.go", "the preview tells of the clusters of a stage in the wrong order",
+		"				out.Clusters = append(out.Clusters, name)\n", "				out.Clusters = append([]string{name}, out.Clusters...)\n"},
+	{"added-instances-untold", "instances.go", "the preview tells of instances that are added to a podSet as if they never changed",
+		"	if !joins && u.Content.DeployType != v1beta1.DeployInPlaceSet && v.Content == u.Hash {\n", "	if !joins {\n"},
+	{"joined-at-its-stage", "instances.go", "the preview has clusters that join wait for their stage",
+		"	return f.before(u) == nil && stable != nil && v.Content == stable.Hash\n", "	return f.before(u) == nil && stable != nil && v.Content != stable.Hash\n"},
+}
+
 // rollouts are the mutants of plan/rollout: stages, gates and the budget.
 var rollouts = []mutant{
 	{"charge-without-ceiling", "budget.go", "a grant that was lowered counts no more though nobody follows it yet",

@@ -54,6 +54,7 @@ var rooms = []room{
 	{podSetRoom, podSets},
 	{appSetRoom, appSetPlans},
 	{appSetShellRoom, appSetShell},
+	{foresightRoom, previews},
 	{releaseRoom, releasePlans},
 	{helmRoom, helmRecords},
 	{helmEngineRoom, helmEngine},
@@ -133,6 +134,7 @@ const (
 	kubeconfigRoom = "fleet/kubeconfig"
 
 	appSetRoom        = "plan/appset"
+	foresightRoom     = "plan/foresight"
 	rolloutRoom       = "plan/rollout"
 	podSetRoom        = "plan/podset"
 	budgetModelRoom   = "test/model/rollout"
@@ -191,7 +193,7 @@ var stages = []stage{
 	{"the model", "test/model", [][]string{{"-test.run=TestSmallSpaces"}}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, inPlaceRoom, templateRoom, shellRoom, cacheRoom, writeRoom, statusRoom, loopRoom, typesRoom}},
 	{"the simulation of Apps", "test/sim/app", [][]string{{"-test.run=TestSeeds"}}, []string{appRoom, manifestRoom}},
-	{"the simulation of the fleet", fleetSimulation, [][]string{{"-test.run=TestSeeds"}}, []string{rolloutRoom, podSetRoom, appSetRoom, appSetShellRoom, fleetRoom, healthRoom}},
+	{"the simulation of the fleet", fleetSimulation, [][]string{{"-test.run=TestSeeds"}}, []string{rolloutRoom, podSetRoom, appSetRoom, appSetShellRoom, fleetRoom, healthRoom, foresightRoom}},
 }
 
 // stagesFor the mutants of a room.

@@ -14,8 +14,8 @@ import (
 
 // follow does what the plan has for this step.
 func (w *world) follow() {
-	for _, e := range w.plan.Edits {
-		if e.Step == w.steps {
+	for i, e := range w.plan.Edits {
+		if e.Step == w.steps && !w.plan.Foretold || w.plan.Foretold && w.isDue(i) {
 			w.say("user: %s %s %d %d", e.App, e.Kind, e.A, e.B)
 			w.edit(e)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/podset"
+	"tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/test/sim/apiserver"
 )
 
@@ -22,15 +23,22 @@ type running struct {
 
 // set is one podSet that runs.
 type set struct {
+	name           string
 	asked, follows order
 	instances      []instance
+	// leaves: the part does not ask for it any more.
+	leaves bool
 }
 
 // order is what a podSet is to be. Grant is how many of its instances may be unavailable by
 // an update; nil: one.
 type order struct {
 	content, image string
-	replicas       int32
+	// shape is what happens to a running pod if it changes. New instances begin with former,
+	// which those have whose turn has not come; nil: with the content itself.
+	shape    shape
+	former   *former
+	replicas int32
 	// start is the first id, and shared says that no other cluster may have the ids.
 	start  int32
 	shared bool
@@ -38,10 +46,17 @@ type order struct {
 	paused bool
 }
 
+// former content of a podSet that changes.
+type former struct {
+	content, image string
+	shape          shape
+}
+
 // instance with its id that is up, out of service for an update, or down by itself.
 type instance struct {
 	id                    int32
 	content, image, state string
+	shape                 shape
 }
 
 const (
@@ -55,8 +70,9 @@ func isBad(image string) bool { return strings.HasSuffix(image, "-bad") }
 
 func same(a, b order) bool {
 	grants := a.grant == b.grant || a.grant != nil && b.grant != nil && *a.grant == *b.grant
-	a.grant, b.grant = nil, nil
-	return grants && a == b
+	formers := a.former == b.former || a.former != nil && b.former != nil && *a.former == *b.former
+	a.grant, b.grant, a.former, b.former = nil, nil, nil, nil
+	return grants && formers && a == b
 }
 
 // imageOf a unit.
@@ -67,26 +83,43 @@ func imageOf(u *podset.Unit) string {
 	return u.Content.Image
 }
 
+// leftOver is a podSet that is not asked for any more, and goes when all others of the part
+// are done; nil: there is none.
+func (r *running) leftOver() (out *set) {
+	for _, name := range apiserver.SortedKeys(r.podSets) {
+		s := r.podSets[name]
+		if !s.leaves && !s.isDone() {
+			return nil
+		}
+		if s.leaves && out == nil {
+			out = s
+		}
+	}
+	return out
+}
+
 // apply has the podSets be asked for what the part says.
-func (r *running) apply(p *v1beta1.AdvDeployment, units []podset.Unit) {
+func (w *world) apply(c *cluster, r *running, p *v1beta1.AdvDeployment, units []podset.Unit) {
 	wanted := map[string]bool{}
 	for i := range units {
 		u, placed := &units[i], &p.Spec.Topology.PodSets[i]
 		wanted[u.PodSet.Name] = true
 		s := r.podSets[u.PodSet.Name]
 		if s == nil {
-			s = &set{}
+			s = &set{name: u.PodSet.Name}
 			r.podSets[u.PodSet.Name] = s
 		}
-		s.asked = order{content: u.Hash, image: imageOf(u), replicas: u.Replicas, shared: u.PodSet.Name == shared, grant: placed.MaxUnavailable, paused: p.Spec.UpdateStrategy.Paused || placed.Paused}
+		s.asked = order{content: u.Hash, image: imageOf(u), shape: shapeOf(u), replicas: u.Replicas, shared: u.PodSet.Name == shared, grant: placed.MaxUnavailable, paused: p.Spec.UpdateStrategy.Paused || placed.Paused}
+		if u.From != nil && u.From.Hash != u.Hash {
+			was := podset.Unit{Content: u.From.Content}
+			s.asked.former = &former{u.From.Hash, imageOf(&was), shapeOf(&was)}
+		}
 		if placed.Ordinals != nil {
 			s.asked.start = placed.Ordinals.Start
 		}
 	}
-	for name := range r.podSets {
-		if !wanted[name] {
-			delete(r.podSets, name)
-		}
+	for name, s := range r.podSets {
+		s.leaves = !wanted[name]
 	}
 	r.generation = p.Generation
 }
@@ -137,7 +170,10 @@ func (w *world) act(c *cluster, p *v1beta1.AdvDeployment, s *set) func() {
 	if i := slices.IndexFunc(s.instances, func(one instance) bool {
 		return one.id < s.follows.start || one.id >= s.follows.start+s.follows.replicas
 	}); i >= 0 {
-		return func() { s.instances = slices.Delete(s.instances, i, i+1) }
+		return func() {
+			w.happens(c, p, s, tapp.EffectScaleDown, 1)
+			s.instances = slices.Delete(s.instances, i, i+1)
+		}
 	}
 	if int32(len(s.instances)) < s.follows.replicas {
 		return func() {
@@ -145,7 +181,12 @@ func (w *world) act(c *cluster, p *v1beta1.AdvDeployment, s *set) func() {
 			for slices.ContainsFunc(s.instances, func(one instance) bool { return one.id == id }) {
 				id++
 			}
-			s.instances = append(s.instances, instance{id, s.follows.content, s.follows.image, away})
+			made := instance{id, s.follows.content, s.follows.image, away, s.follows.shape}
+			if old := s.follows.former; old != nil {
+				made.content, made.image, made.shape = old.content, old.image, old.shape
+			}
+			s.instances = append(s.instances, made)
+			w.happens(c, p, s, tapp.EffectCreate, 1)
 			w.twice(c, p, s, id)
 		}
 	}
@@ -158,17 +199,26 @@ func (w *world) act(c *cluster, p *v1beta1.AdvDeployment, s *set) func() {
 		old := one.content != s.follows.content
 		switch {
 		case one.state != up && old && !s.follows.paused:
-			return func() { one.content, one.image = s.follows.content, s.follows.image }
+			return func() { w.renew(c, p, s, one) }
 		case one.state != up && !isBad(one.image):
 			return func() { one.state = up }
 		case one.state == up && old && !s.follows.paused && s.count(out)+s.count(away) < grant:
 			return func() {
-				one.content, one.image, one.state = s.follows.content, s.follows.image, out
+				w.renew(c, p, s, one)
+				one.state = out
 				w.takenOut(c, p)
 			}
 		}
 	}
 	return nil
+}
+
+// renew gives an instance the content that its podSet asks for.
+func (w *world) renew(c *cluster, p *v1beta1.AdvDeployment, s *set, one *instance) {
+	if effect := one.shape.to(s.follows.shape); effect != "" {
+		w.happens(c, p, s, effect, 1)
+	}
+	one.content, one.image, one.shape = s.follows.content, s.follows.image, s.follows.shape
 }
 
 // failOne has an instance of a member fail by itself.
@@ -219,7 +269,7 @@ func (r *running) status(p *v1beta1.AdvDeployment, wrong bool) v1beta1.AdvDeploy
 	}
 	status.AggrStatus = sums
 	ready := metav1.ConditionTrue
-	if sums.Available != sums.Desired {
+	if sums.Available != sums.Desired || len(r.podSets) > len(p.Spec.Topology.PodSets) {
 		ready = metav1.ConditionFalse
 	}
 	if len(status.Conditions) == 0 || status.Conditions[0].Status != ready || status.Conditions[0].ObservedGeneration != p.Generation {

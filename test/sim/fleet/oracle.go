@@ -70,6 +70,9 @@ func (w *world) judgePart(c *cluster, r *request, change *apiserver.Change) erro
 	if name := clusterOf(p); name != "" && !w.kept[name][c.uid] {
 		return fmt.Errorf("F7: the part of cluster %s is written to %s (%s), which was never registered as that", name, c.name, c.uid)
 	}
+	if err := w.asTold(c, change); err != nil {
+		return err
+	}
 	before, had := change.Before.(*v1beta1.AdvDeployment)
 	if after, stays := change.After.(*v1beta1.AdvDeployment); had && stays && after.DeletionTimestamp == nil {
 		if err := w.judgeUnits(c, r, before, after); err != nil {
@@ -129,6 +132,9 @@ func (w *world) judgeAppSet(r *request, change *apiserver.Change) error {
 		return nil
 	}
 	w.promised(after).noteStatus(after)
+	if err := w.gateTold(after); err != nil {
+		return err
+	}
 	for i := range after.Status.AggrStatus.Clusters {
 		if err := w.fresh(r, &after.Status.AggrStatus.Clusters[i]); err != nil {
 			return err

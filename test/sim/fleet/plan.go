@@ -19,8 +19,11 @@ type Plan struct {
 	Shared bool
 	// Silent: nothing goes wrong but that members do not answer.
 	Silent bool
-	Edits  []Edit
-	Faults []Fault
+	// Foretold: nothing goes wrong, and what the preview of each edit told is compared with
+	// what happens. An edit waits until all that was asked for before has come about.
+	Foretold bool
+	Edits    []Edit
+	Faults   []Fault
 }
 
 // Edit is something that a user does at a step.
@@ -102,8 +105,11 @@ func appKeys() []string { return []string{"shop/web", "shop/api"} }
 // Draw makes the plan of a seed.
 func Draw(seed int64) Plan {
 	rng := rand.New(rand.NewPCG(uint64(seed), 1))
-	if seed%8 == 0 {
+	switch seed % 8 {
+	case 0:
 		return drawTight(seed, rng)
+	case 4:
+		return drawForetold(seed, rng)
 	}
 	p := Plan{Seed: seed, Horizon: 150 + rng.IntN(350), Members: 2 + rng.IntN(4)}
 	apps := appKeys()[:1]

@@ -131,6 +131,9 @@ func (w *world) settled(a *v1beta1.AppSet) error {
 		if len(p.Spec.Topology.PodSets) != len(c.PodSets) {
 			return fmt.Errorf("cluster %s has %d podSets, not %d", c.Name, len(p.Spec.Topology.PodSets), len(c.PodSets))
 		}
+		if ran := w.runs[p.UID]; ran != nil && len(ran.podSets) > len(c.PodSets) {
+			return fmt.Errorf("cluster %s runs podSets that are not asked for any more", c.Name)
+		}
 		for i, s := range c.PodSets {
 			has := &p.Spec.Topology.PodSets[i]
 			want := int32(s.Replicas.IntValue())

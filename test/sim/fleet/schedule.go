@@ -37,7 +37,7 @@ const (
 
 // storm runs until the horizon: everything happens in any order.
 func (w *world) storm() error {
-	for w.steps = -1; w.steps+1 < w.plan.Horizon && w.failure == nil; {
+	for w.steps = -1; (w.steps+1 < w.plan.Horizon || w.expects()) && w.failure == nil; {
 		synctest.Wait()
 		w.step()
 		w.follow()

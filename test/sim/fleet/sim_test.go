@@ -33,7 +33,7 @@ func TestSeeds(t *testing.T) {
 
 // which oracle has found a failure.
 func which(failure error) string {
-	return regexp.MustCompile(`\b[FL][0-9]+\b`).FindString(failure.Error())
+	return regexp.MustCompile(`\b[FL][0-9]+\b|\bpreview\b`).FindString(failure.Error())
 }
 
 // mostTries of a shrinking.

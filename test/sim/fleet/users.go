@@ -43,6 +43,9 @@ func (w *world) draft(key string) *v1beta1.AppSet {
 		}
 	}
 	w.strategy(a)
+	if w.plan.Foretold { // what is slow has not failed
+		a.Spec.ProgressDeadlineSeconds = new(int32(3600))
+	}
 	return a
 }
 
@@ -100,7 +103,9 @@ func (w *world) edit(e Edit) {
 	switch e.Kind {
 	case "create":
 		if !exists {
-			_, _ = w.hub.Create(appSets, w.draft(e.App), w.as("user"))
+			made := w.draft(e.App)
+			w.foresee(nil, made)
+			_, _ = w.hub.Create(appSets, made, w.as("user"))
 		}
 	case "delete":
 		policy := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground}[e.B%2]
@@ -128,60 +133,74 @@ func (w *world) edit(e Edit) {
 
 // rewrite makes an edit of an AppSet.
 func (w *world) rewrite(a *v1beta1.AppSet, e Edit, member string) {
+	after := a.DeepCopy()
+	for kind := range strings.SplitSeq(e.Kind, ", ") {
+		w.change(after, Edit{e.Step, e.App, kind, e.A, e.B}, member)
+	}
+	w.foresee(a, after)
 	_, _ = w.hub.Update(appSets, e.App, "", w.as("user"), func(o object) error {
-		a := o.(*v1beta1.AppSet)
-		topology := &a.Spec.ClusterTopology
-		i := slices.IndexFunc(topology.Clusters, func(c v1beta1.TargetCluster) bool { return c.Name == member })
-		switch {
-		case e.Kind == "image":
-			a.Spec.PodSpec.Template.Spec.Containers[0].Image = image(e.B)
-		case e.Kind == "bad image":
-			a.Spec.PodSpec.Template.Spec.Containers[0].Image = image(e.B) + "-bad"
-		case e.Kind == "undo":
-			if old := w.promised(a).images; len(old) > 1 {
-				a.Spec.PodSpec.Template.Spec.Containers[0].Image = old[len(old)-2]
-			}
-		case e.Kind == "resume":
-			a.Spec.UpdateStrategy.Paused = false
-		case e.Kind == "retry":
-			annotate(a, v1beta1.AnnotationRetry, idOf(a)+"/"+strconv.Itoa(w.steps))
-		case e.Kind == "stages":
-			w.strategy(a)
-		case e.Kind == "budget" && a.Spec.UpdateStrategy.MaxUnavailable != nil:
-			a.Spec.UpdateStrategy.MaxUnavailable = new(intstr.FromInt32(int32(1 + e.B%3)))
-		case e.Kind == "pause":
-			a.Spec.UpdateStrategy.Paused = e.B%2 == 0
-		case e.Kind == "orphan":
-			a.Spec.DeletionPolicy = []v1beta1.DeletionPolicy{v1beta1.DeletionOrphan, v1beta1.DeletionDelete}[e.B%2]
-		case e.Kind == "abandon":
-			annotate(a, v1beta1.AnnotationAbandonClusters, member)
-		case e.Kind == "leave now":
-			annotate(a, v1beta1.AnnotationLeave, v1beta1.LeaveNow)
-		case e.Kind == "add cluster" && i < 0:
-			topology.Clusters = append(topology.Clusters, w.target(member, e.B%4))
-		case e.Kind == "scale all":
-			for i := range topology.Clusters {
-				s := &topology.Clusters[i].PodSets[0]
-				s.Replicas = new(intstr.FromInt32((s.Replicas.IntVal + 1 + int32(e.B%3)) % 5))
-			}
-		case i < 0:
-		case e.Kind == "drop cluster" && len(topology.Clusters) > 1:
-			topology.Clusters = slices.Delete(topology.Clusters, i, i+1)
-			forget(&a.Spec.UpdateStrategy, member)
-		case e.Kind == "scale":
-			podSets := topology.Clusters[i].PodSets
-			at := 0
-			if w.plan.Shared {
-				at = len(podSets) - 1
-			}
-			podSets[at].Replicas = new(intstr.FromInt32(int32(e.B % 5)))
-		case e.Kind == "add podSet" && len(topology.Clusters[i].PodSets) == 1:
-			topology.Clusters[i].PodSets = append(topology.Clusters[i].PodSets, w.second(member, e.B%3))
-		case e.Kind == "drop podSet":
-			topology.Clusters[i].PodSets = topology.Clusters[i].PodSets[:1]
-		}
+		o.(*v1beta1.AppSet).Spec = after.Spec
+		o.SetAnnotations(after.Annotations)
 		return nil
 	})
+}
+
+// change one thing about an AppSet.
+func (w *world) change(a *v1beta1.AppSet, e Edit, member string) {
+	topology, pod := &a.Spec.ClusterTopology, a.Spec.PodSpec.Template
+	i := slices.IndexFunc(topology.Clusters, func(c v1beta1.TargetCluster) bool { return c.Name == member })
+	switch {
+	case e.Kind == "env":
+		pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "LEVEL", Value: strconv.Itoa(e.B)}}
+	case e.Kind == "labels":
+		pod.Labels = map[string]string{"tier": strconv.Itoa(e.B)}
+	case e.Kind == "image":
+		pod.Spec.Containers[0].Image = image(e.B)
+	case e.Kind == "bad image":
+		pod.Spec.Containers[0].Image = image(e.B) + "-bad"
+	case e.Kind == "undo":
+		if old := w.promised(a).images; len(old) > 1 {
+			pod.Spec.Containers[0].Image = old[len(old)-2]
+		}
+	case e.Kind == "resume":
+		a.Spec.UpdateStrategy.Paused = false
+	case e.Kind == "retry":
+		annotate(a, v1beta1.AnnotationRetry, idOf(a)+"/"+strconv.Itoa(w.steps))
+	case e.Kind == "stages":
+		w.strategy(a)
+	case e.Kind == "budget" && a.Spec.UpdateStrategy.MaxUnavailable != nil:
+		a.Spec.UpdateStrategy.MaxUnavailable = new(intstr.FromInt32(int32(1 + e.B%3)))
+	case e.Kind == "pause":
+		a.Spec.UpdateStrategy.Paused = e.B%2 == 0
+	case e.Kind == "orphan":
+		a.Spec.DeletionPolicy = []v1beta1.DeletionPolicy{v1beta1.DeletionOrphan, v1beta1.DeletionDelete}[e.B%2]
+	case e.Kind == "abandon":
+		annotate(a, v1beta1.AnnotationAbandonClusters, member)
+	case e.Kind == "leave now":
+		annotate(a, v1beta1.AnnotationLeave, v1beta1.LeaveNow)
+	case e.Kind == "add cluster" && i < 0:
+		topology.Clusters = append(topology.Clusters, w.target(member, e.B%4))
+	case e.Kind == "scale all":
+		for i := range topology.Clusters {
+			s := &topology.Clusters[i].PodSets[0]
+			s.Replicas = new(intstr.FromInt32((s.Replicas.IntVal + 1 + int32(e.B%3)) % 5))
+		}
+	case i < 0:
+	case e.Kind == "drop cluster" && len(topology.Clusters) > 1:
+		topology.Clusters = slices.Delete(topology.Clusters, i, i+1)
+		forget(&a.Spec.UpdateStrategy, member)
+	case e.Kind == "scale":
+		podSets := topology.Clusters[i].PodSets
+		at := 0
+		if w.plan.Shared {
+			at = len(podSets) - 1
+		}
+		podSets[at].Replicas = new(intstr.FromInt32(int32(e.B % 5)))
+	case e.Kind == "add podSet" && len(topology.Clusters[i].PodSets) == 1:
+		topology.Clusters[i].PodSets = append(topology.Clusters[i].PodSets, w.second(member, e.B%3))
+	case e.Kind == "drop podSet":
+		topology.Clusters[i].PodSets = topology.Clusters[i].PodSets[:1]
+	}
 }
 
 func annotate(o object, key, value string) {

@@ -9,6 +9,7 @@ import (
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/podset"
+	"tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/test/sim/apiserver"
 )
 
@@ -48,7 +49,11 @@ func (w *world) carryOut(c *cluster, p *v1beta1.AdvDeployment) func() {
 	ours := slices.Contains(p.Finalizers, v1beta1.Finalizer)
 	switch {
 	case p.DeletionTimestamp != nil && len(has.podSets) > 0:
-		return func() { delete(has.podSets, apiserver.SortedKeys(has.podSets)[0]) }
+		return func() {
+			s := has.podSets[apiserver.SortedKeys(has.podSets)[0]]
+			w.happens(c, p, s, tapp.EffectScaleDown, len(s.instances))
+			delete(has.podSets, s.name)
+		}
 	case p.DeletionTimestamp != nil && ours:
 		return finalizers(without(v1beta1.Finalizer))
 	case p.DeletionTimestamp != nil && slices.Contains(p.Finalizers, apiserver.Foreground):
@@ -60,13 +65,20 @@ func (w *world) carryOut(c *cluster, p *v1beta1.AdvDeployment) func() {
 	}
 	units := w.placed(c, p)
 	if has.generation != p.Generation {
-		return func() { has.apply(p, units) }
+		return func() { w.apply(c, has, p, units) }
+	}
+	if s := has.leftOver(); s != nil {
+		return func() {
+			w.happens(c, p, s, tapp.EffectScaleDown, len(s.instances))
+			delete(has.podSets, s.name)
+		}
 	}
 	if status := has.status(p, w.is(workerWrong, c.name)); !equality.Semantic.DeepEqual(status, p.Status) {
 		return func() {
 			if !w.is(workerWrong, c.name) {
 				w.noteDone(c, p, has)
 			}
+			w.noteWell(p)
 			_, _ = c.Update(parts, apiserver.Key(p), "status", w.as("worker"), func(o object) error {
 				o.(*v1beta1.AdvDeployment).Status = status
 				return nil

@@ -45,6 +45,10 @@ type world struct {
 	deeds map[types.UID]*deed
 	// promises are what users were promised about the rollouts of an AppSet, by its name.
 	promises map[string]*promise
+	// foreseen is what was told of the last edit of an AppSet, by its name, and due the number
+	// of edits that were made. Only runs in which all is foretold have them.
+	foreseen map[string]*foreseen
+	due      int
 	// lost says that the hub was restored from a backup, and so may lack AppSets.
 	lost bool
 	// forgot says that the hub lost the records of rollouts.
@@ -80,7 +84,7 @@ func (x *watching) key() string { return x.replica.Name + " " + x.to.name + " " 
 
 func newWorld(p Plan) *world {
 	w := &world{plan: p, rng: rand.New(rand.NewPCG(uint64(p.Seed), 2)), clock: &turns.Clock{}, began: time.Now(), desk: turns.NewDesk[*request](),
-		members: map[string]*cluster{}, names: memberNames(p.Members), runs: map[types.UID]*running{}, units: map[string][]podset.Unit{}, promises: map[string]*promise{}, kept: map[string]map[types.UID]bool{},
+		members: map[string]*cluster{}, names: memberNames(p.Members), runs: map[types.UID]*running{}, units: map[string][]podset.Unit{}, promises: map[string]*promise{}, foreseen: map[string]*foreseen{}, kept: map[string]map[types.UID]bool{},
 		deeds: map[types.UID]*deed{}, until: map[string]int{}, coverage: map[string]int{}}
 	w.hub = &cluster{name: "hub"}
 	w.build(w.hub)

@@ -1,0 +1,361 @@
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/foresight"
+	"tkestack.io/tapp/plan/podset"
+	"tkestack.io/tapp/plan/rollout"
+	"tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/test/sim/apiserver"
+)
+
+// drawForetold makes a plan in which nothing goes wrong, and one edit comes after the other.
+// What a user is told of an edit has to be what then happens.
+func drawForetold(seed int64, rng *rand.Rand) Plan {
+	p := Plan{Seed: seed, Horizon: 20, Members: 2 + rng.IntN(4), Foretold: true}
+	app := appKeys()[0]
+	p.Edits = append(p.Edits, Edit{Step: rng.IntN(10), App: app, Kind: "create"})
+	for range 2 + rng.IntN(4) {
+		kind := []string{"image", "env", "labels", "undo"}[rng.IntN(4)]
+		others := []string{"stages", "scale", "add cluster", "drop cluster", "add podSet", "drop podSet", "budget"}
+		switch other := others[rng.IntN(len(others))]; rng.IntN(3) {
+		case 0:
+			kind = other
+		case 1:
+			kind = other + ", " + kind
+		}
+		p.Edits = append(p.Edits, Edit{Step: rng.IntN(60), App: app, Kind: kind, A: rng.IntN(60), B: rng.IntN(60)})
+	}
+	p.sort()
+	return p
+}
+
+// isDue says whether it is time for an edit: all that was asked for before has come about.
+func (w *world) isDue(i int) bool {
+	if i != w.due || w.plan.Edits[i].Step > w.steps || !w.hasComeAbout() {
+		return false
+	}
+	w.due++
+	return true
+}
+
+// expects says whether edits are still to be made, or to come about.
+func (w *world) expects() bool {
+	if w.steps > mostSteps {
+		w.fail(fmt.Errorf("L2: no rest after %d steps in which nothing went wrong", w.steps))
+	}
+	return w.plan.Foretold && (w.due < len(w.plan.Edits) || !w.hasComeAbout())
+}
+
+// hasComeAbout says whether all AppSets and their parts are where their specs say.
+func (w *world) hasComeAbout() bool {
+	for _, a := range apiserver.All[*v1beta1.AppSet](w.hub.Store, appSets) {
+		if r := a.Status.Rollout; r == nil || r.State != string(rollout.Done) || a.Status.ObservedGeneration != a.Generation {
+			return false
+		}
+	}
+	if w.atRest() != nil {
+		return false
+	}
+	for _, key := range apiserver.SortedKeys(w.foreseen) {
+		f := w.foreseen[key]
+		delete(w.foreseen, key)
+		w.coverage["told judged"]++
+		if err := f.cameAbout(); err != nil {
+			w.fail(err)
+		}
+	}
+	return true
+}
+
+// foreseen is what the preview of an edit told, and what of it has come about.
+type foreseen struct {
+	preview foresight.Preview
+	// target are the contents of the podSets that are asked for, and stage the stages in which
+	// they are told to change; those that change at once have none.
+	target map[place]string
+	stage  map[place]int
+	// listed are the clusters of the spec.
+	listed map[string]bool
+	// happened counts what became of instances.
+	happened map[fate]int
+	// gates that waited, in their order; well is since when all of a stage is done.
+	gates []string
+	well  []time.Time
+}
+
+// place is a podSet in a cluster.
+type place struct{ cluster, podSet string }
+
+// fate is what becomes of instances of a podSet.
+type fate struct {
+	place
+	effect tapp.Effect
+}
+
+// foresee has a user look at the preview of an edit, as `kubectl tapp fleet plan` tells it.
+func (w *world) foresee(before, after *v1beta1.AppSet) {
+	if !w.plan.Foretold {
+		return
+	}
+	after = after.DeepCopy()
+	if before == nil || !sameSpec(before, after) {
+		after.Generation++
+	}
+	var revisions []appsv1.ControllerRevision
+	for _, r := range apiserver.All[*appsv1.ControllerRevision](w.hub.Store, apiserver.Revisions) {
+		revisions = append(revisions, *r)
+	}
+	stable, err := podset.StableOf(before, revisions)
+	if err != nil {
+		w.fail(fmt.Errorf("preview: %w", err))
+		return
+	}
+	f := &foreseen{preview: foresight.From(before, after, stable, w.now()), target: map[place]string{}, stage: map[place]int{}, listed: map[string]bool{}, happened: map[fate]int{}}
+	units, _, _ := podset.Units(after)
+	for i := range units {
+		f.listed[units[i].Cluster] = true
+		f.target[place{units[i].Cluster, units[i].PodSet.Name}] = units[i].Hash
+	}
+	for k := range f.preview.Stages {
+		for _, c := range f.preview.Stages[k].Changes {
+			f.stage[place{c.Cluster, c.PodSet}] = k
+		}
+	}
+	f.well = make([]time.Time, len(f.preview.Stages))
+	w.foreseen[apiserver.Key(after)] = f
+	for _, line := range f.preview.Lines() {
+		w.say("     told: %s", line)
+	}
+}
+
+func sameSpec(a, b *v1beta1.AppSet) bool {
+	was, _ := json.Marshal(a.Spec)
+	is, _ := json.Marshal(b.Spec)
+	return string(was) == string(is)
+}
+
+// happens is told what becomes of instances of a podSet.
+func (w *world) happens(c *cluster, part object, s *set, effect tapp.Effect, n int) {
+	f := w.foreseen[apiserver.Key(part)]
+	if f == nil || n == 0 {
+		return
+	}
+	at := place{c.name, s.name}
+	f.happened[fate{at, effect}] += n
+	w.say("     %s/%s: %s", c.name, s.name, effect.Words(n))
+	if !slices.ContainsFunc(f.preview.Last, func(ch foresight.Change) bool { return place{ch.Cluster, ch.PodSet} == at }) {
+		return
+	}
+	_, stays := f.listed[c.name]
+	for of := range f.target {
+		if (!stays || of.cluster == c.name) && !w.isWell(part, of) {
+			w.fail(fmt.Errorf("preview: instances of %s/%s are removed when the others are available, and %s/%s is not", c.name, s.name, of.cluster, of.podSet))
+		}
+	}
+}
+
+// isWell says whether all instances of a podSet are available, whatever they have.
+func (w *world) isWell(a object, at place) bool {
+	part, ok := apiserver.Find[*v1beta1.AdvDeployment](w.members[at.cluster].Store, parts, apiserver.Key(a))
+	if !ok || w.runs[part.UID] == nil {
+		return false
+	}
+	s := w.runs[part.UID].podSets[at.podSet]
+	return s != nil && s.count(up) == s.follows.replicas
+}
+
+// unfinished is a podSet that is told to change in a stage, and is not done; empty: all are.
+func (w *world) unfinished(a object, f *foreseen, k int) string {
+	for _, c := range f.preview.Stages[k].Changes {
+		if !w.isDone(a, f, place{c.Cluster, c.PodSet}) {
+			return c.Cluster + "/" + c.PodSet
+		}
+	}
+	return ""
+}
+
+// isDone says whether a podSet has what is asked for, in all instances.
+func (w *world) isDone(a object, f *foreseen, at place) bool {
+	part, ok := apiserver.Find[*v1beta1.AdvDeployment](w.members[at.cluster].Store, parts, apiserver.Key(a))
+	if !ok || w.runs[part.UID] == nil {
+		return false
+	}
+	s := w.runs[part.UID].podSets[at.podSet]
+	return s != nil && s.follows.content == f.target[at] && s.isDone()
+}
+
+// asTold judges the order in which parts are given what is asked for.
+func (w *world) asTold(c *cluster, change *apiserver.Change) error {
+	before, _ := change.Before.(*v1beta1.AdvDeployment)
+	after, ok := change.After.(*v1beta1.AdvDeployment)
+	if !ok || w.foreseen[apiserver.Key(after)] == nil {
+		return nil
+	}
+	f := w.foreseen[apiserver.Key(after)]
+	had := map[string]string{}
+	if before != nil {
+		for _, u := range w.placed(c, before) {
+			had[u.PodSet.Name] = u.Hash
+		}
+	}
+	for _, u := range w.placed(c, after) {
+		at := place{c.name, u.PodSet.Name}
+		k, staged := f.stage[at]
+		if u.Hash != f.target[at] || had[u.PodSet.Name] == u.Hash || !staged {
+			continue
+		}
+		w.coverage["told in order"]++
+		for earlier := range k {
+			if err := w.comesAfter(after, f, at, earlier); err != nil {
+				return err
+			}
+		}
+		if err := w.takesItsTurn(after, f, at, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// comesAfter judges whether a podSet changes after a stage, its gate and its soak.
+func (w *world) comesAfter(a object, f *foreseen, at place, k int) error {
+	stage := &f.preview.Stages[k]
+	name := at.cluster + "/" + at.podSet
+	if left := w.unfinished(a, f, k); left != "" {
+		return fmt.Errorf("preview: %s changes in stage %s, and %s of stage %s is not done when it does", name, f.preview.Stages[f.stage[at]].Name, left, stage.Name)
+	}
+	if stage.Confirm && !slices.Contains(f.gates, stage.Name) {
+		return fmt.Errorf("preview: stage %s waits for a confirmation, and %s changes before it has waited", stage.Name, name)
+	}
+	if soaked := w.now().Sub(f.well[k]); soaked < time.Duration(stage.SoakSeconds)*time.Second-time.Second { // records count whole seconds
+		return fmt.Errorf("preview: stage %s has to stay well for %d s, and %s changes %s after it is done", stage.Name, stage.SoakSeconds, name, soaked)
+	}
+	return nil
+}
+
+// takesItsTurn judges whether a cluster changes in the order of its stage, and no more of
+// them at once than was told.
+func (w *world) takesItsTurn(a object, f *foreseen, at place, k int) error {
+	stage := &f.preview.Stages[k]
+	var before []string
+	for _, cluster := range stage.Clusters[:slices.Index(stage.Clusters, at.cluster)] {
+		if slices.ContainsFunc(stage.Changes, func(ch foresight.Change) bool {
+			return ch.Cluster == cluster && !w.isDone(a, f, place{ch.Cluster, ch.PodSet})
+		}) {
+			before = append(before, cluster)
+		}
+	}
+	if len(before) >= stage.Concurrent {
+		return fmt.Errorf("preview: %s, and %s begins while %s is not done", stage.Head(), at.cluster, strings.Join(before, ", "))
+	}
+	return nil
+}
+
+// noteWell remembers since when the stages are done, by the first of their clusters' workers
+// that tells of it.
+func (w *world) noteWell(part object) {
+	f := w.foreseen[apiserver.Key(part)]
+	if f == nil {
+		return
+	}
+	for k := range f.preview.Stages {
+		if f.well[k].IsZero() && w.unfinished(part, f, k) == "" {
+			f.well[k] = w.now()
+		}
+	}
+}
+
+// gateTold judges the gates that a status tells of.
+func (w *world) gateTold(a *v1beta1.AppSet) error {
+	f := w.foreseen[apiserver.Key(a)]
+	if f == nil || a.Status.ObservedGeneration != a.Generation {
+		return nil
+	}
+	r := a.Status.Rollout
+	if r == nil {
+		return nil
+	}
+	switch rollout.State(r.State) {
+	case rollout.Halted, rollout.RollingBack, rollout.RolledBack, rollout.Unknown:
+		return fmt.Errorf("preview: nothing goes wrong, and the rollout is %s: %s", r.State, r.Message)
+	}
+	stage := waiting(a)
+	if stage == nil || slices.Contains(f.gates, stage.Name) {
+		return nil
+	}
+	f.gates = append(f.gates, stage.Name)
+	if want := f.waits(); len(f.gates) > len(want) || want[len(f.gates)-1] != stage.Name {
+		return fmt.Errorf("preview: the rollout waits for confirmations after the stages %q, and it waits after %s", want, stage.Name)
+	}
+	for _, ch := range f.preview.AtOnce {
+		if f.happened[fate{place{ch.Cluster, ch.PodSet}, ch.Effect}] < ch.Instances {
+			return fmt.Errorf("preview: at once %s in %s/%s, and stage %s is done before", foresight.Words(ch.Effect, ch.Instances), ch.Cluster, ch.PodSet, stage.Name)
+		}
+	}
+	return nil
+}
+
+// waits are the stages after which the rollout was told to wait.
+func (f *foreseen) waits() (out []string) {
+	for i := range f.preview.Stages {
+		if f.preview.Stages[i].Confirm {
+			out = append(out, f.preview.Stages[i].Name)
+		}
+	}
+	return out
+}
+
+// cameAbout judges, when all has come about, whether it is what was told.
+func (f *foreseen) cameAbout() error {
+	told := map[fate]int{}
+	for _, changes := range append([][]foresight.Change{f.preview.AtOnce, f.preview.Last}, stagesOf(&f.preview)...) {
+		for _, c := range changes {
+			told[fate{place{c.Cluster, c.PodSet}, c.Effect}] += c.Instances
+		}
+	}
+	var wrong []string
+	for _, of := range fates(told, f.happened) {
+		if told[of] != f.happened[of] {
+			wrong = append(wrong, fmt.Sprintf("%s/%s: %s, and it was %d", of.cluster, of.podSet, foresight.Words(of.effect, told[of]), f.happened[of]))
+		}
+	}
+	switch {
+	case len(f.preview.Problems) > 0:
+		return fmt.Errorf("preview: %v, and all came about", f.preview.Problems)
+	case len(wrong) > 0:
+		return fmt.Errorf("preview: %s", strings.Join(wrong, "; "))
+	case !slices.Equal(f.gates, f.waits()):
+		return fmt.Errorf("preview: the rollout waits for confirmations after the stages %q, and it did after %q", f.waits(), f.gates)
+	}
+	return nil
+}
+
+func stagesOf(p *foresight.Preview) (out [][]foresight.Change) {
+	for i := range p.Stages {
+		out = append(out, p.Stages[i].Changes)
+	}
+	return out
+}
+
+// fates of several counts, each once, in order.
+func fates(counts ...map[fate]int) (out []fate) {
+	for _, count := range counts {
+		for of := range count {
+			if !slices.Contains(out, of) {
+				out = append(out, of)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b fate) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	return out
+}
