@@ -79,7 +79,7 @@ func (w *world) attribute(r *request) {
 // chain of requests about a TApp that a request belongs to, or begins.
 func (w *world) chain(r *request, app string) *belief {
 	b := r.replica.beliefs[app]
-	if b == nil || b.waiting == 0 && !b.goesOn(w.steps, r.issued) && w.now().After(b.again) {
+	if b == nil || b.waiting == 0 && !b.goesOn(w.steps, r.issued) && r.issued.After(b.again) {
 		b = &belief{told: map[string]int64{}, at: r.issued, out: map[string]int64{}}
 		for resource, version := range r.replica.told {
 			b.told[resource] = version

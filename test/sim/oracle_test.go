@@ -241,29 +241,42 @@ func TestBeliefBeginsWithTheReadOfANode(t *testing.T) {
 	}
 }
 
-// A sync that trusts its caches no longer reads live: the TApp, then lists. These are one
-// chain, and what it believes begins with the first of them.
-func TestBeliefGoesOnThroughLists(t *testing.T) {
-	r := newRig(t, nil)
-	ca := &replica{Process: process.New(1), world: r.world, told: map[string]int64{tapps: r.Version, pods: r.Version}, beliefs: map[string]*belief{}}
-	ask := func(verb, resource, name, body string) *request {
-		q := &request{replica: ca, issued: r.began, Request: &apiserver.Request{Verb: verb, Resource: resource, Namespace: namespace, Name: name,
-			Body: []byte(body), Media: string(types.StrategicMergePatchType)}}
-		r.attribute(q)
-		return q
-	}
-	r.answered(ask("get", tapps, "web", ""))
-	list := ask("list", pods, "", "")
-	r.must(r.Update(pods, "shop/web-0", "", r.as("somebody"), func(o object) error {
-		o.SetOwnerReferences([]metav1.OwnerReference{foreignOwner()})
-		return nil
-	}))
-	ca.told[pods] = r.Version
-	r.steps += 5
-	r.answered(list)
-	q := ask("patch", pods, "web-0", `{"metadata":{"annotations":{"x":"y"}}}`)
-	r.Serve(q.Request, 0, q.actor(r.now()))
-	if r.failure != nil {
-		t.Error(r.failure)
+// What a sync believes begins with the first request of its chain, and what the caches are
+// told meanwhile it does not know.
+func TestBeliefGoesOn(t *testing.T) {
+	for name, c := range map[string]struct{ verb, name string }{
+		"through a list of a live read":           {"list", ""},
+		"after a 429, while the clock has jumped": {"patch", "web-0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			ca := &replica{Process: process.New(1), world: r.world, told: map[string]int64{tapps: r.Version, pods: r.Version}, beliefs: map[string]*belief{}}
+			ask := func(verb, resource, name string) *request {
+				q := &request{replica: ca, issued: r.began, Request: &apiserver.Request{Verb: verb, Resource: resource, Namespace: namespace, Name: name,
+					Body: []byte(`{"metadata":{"annotations":{"x":"y"}}}`), Media: string(types.StrategicMergePatchType)}}
+				r.attribute(q)
+				return q
+			}
+			r.answered(ask("get", tapps, "web"))
+			first := ask(c.verb, pods, c.name)
+			r.must(r.Update(pods, "shop/web-0", "", r.as("somebody"), func(o object) error {
+				o.SetOwnerReferences([]metav1.OwnerReference{foreignOwner()})
+				return nil
+			}))
+			ca.told[pods] = r.Version
+			if c.verb == "list" {
+				r.steps += 5
+			}
+			r.answered(first)
+			if c.verb == "patch" {
+				r.steps += 5
+				ca.beliefs["shop/web"].again = r.began // which is over by now, and was not when the next one was asked for
+			}
+			q := ask("patch", pods, "web-0")
+			r.Serve(q.Request, 0, q.actor(r.now()))
+			if r.failure != nil {
+				t.Error(r.failure)
+			}
+		})
 	}
 }
