@@ -19,7 +19,11 @@ type judged struct {
 // oracles of the simulation of the fleet with mutants that each has to notice.
 var oracles = []judged{
 	{"others-are-free", "F1", 8, 8, 40},
+	{"ids-from-zero", "F5", 2, 64, 20},
+	{"as-of-probe", "F6", 1, 1, 40},
+	{"identity-ignored", "F7", 1, 1, 60},
 	{"clusters-one-by-one", "F8", 10, 64, 61},
+	{"all-clusters-at-once", "F9", 1, 1, 60},
 }
 
 // find the mutant in its room.
