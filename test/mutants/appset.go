@@ -99,8 +99,6 @@ var previews = []mutant{
 		"				out.Clusters = append(out.Clusters, name)\n", "				out.Clusters = append([]string{name}, out.Clusters...)\n"},
 	{"added-instances-untold", "instances.go", "the preview tells of instances that are added to a podSet as if they never changed",
 		"	if !joins && u.Content.DeployType != v1beta1.DeployInPlaceSet && v.Content == u.Hash {\n", "	if !joins {\n"},
-	{"joined-at-its-stage", "instances.go", "the preview has clusters that join wait for their stage",
-		"	return f.before(u) == nil && stable != nil && v.Content == stable.Hash\n", "	return f.before(u) == nil && stable != nil && v.Content != stable.Hash\n"},
 }
 
 // rollouts are the mutants of plan/rollout: stages, gates and the budget.
