@@ -99,7 +99,27 @@ func newProgression(c *computation) *progression {
 			p.in.Units = append(p.in.Units, u)
 		}
 	}
+	for _, s := range c.sites {
+		if s.ours && s.certain() && s.Part.DeletionTimestamp == nil {
+			p.leave(s)
+		}
+	}
 	return p
+}
+
+// leave notes the units of a part that the spec has no more: their controller goes on with
+// what it was granted until they are deleted.
+func (p *progression) leave(s *site) {
+	units, _, _ := podset.Placed(s.Part)
+	for i := range units {
+		u := rollout.Unit{Key: keyOf(s.Name, units[i].PodSet.Name), Replicas: units[i].Replicas}
+		if _, stays := p.at[u.Key]; stays {
+			continue
+		}
+		u.Has, u.Version = units[i].Hash, s.Part.ResourceVersion
+		p.see(s, &u)
+		p.in.Leaving = append(p.in.Leaving, rollout.Leaving{Key: u.Key, Replicas: u.Replicas, Sight: u.Sight})
+	}
 }
 
 func deadlineOf(a *v1beta1.AppSet) *int32 {

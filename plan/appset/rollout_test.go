@@ -199,6 +199,28 @@ func TestFleetBudget(t *testing.T) {
 }
 
 // TestHistory: what was stable before is kept, within the limit.
+// TestLeavingBudget: a cluster that leaves in the midst of a change has what it was granted,
+// and others do not get it, too.
+func TestLeavingBudget(t *testing.T) {
+	w := newWorld(t, colours, "one", "two")
+	w.edit(func(a *v1beta1.AppSet) {
+		a.Spec.UpdateStrategy = v1beta1.UpdateStrategy{MaxUnavailable: new(intstr.FromInt32(2)), MaxConcurrentClusters: new(intstr.FromInt32(2))}
+	})
+	w.install()
+	w.edit(image("nginx:2"))
+	w.settle().expect("Apply one")
+	w.edit(func(a *v1beta1.AppSet) {
+		a.Spec.ClusterTopology.Clusters = a.Spec.ClusterTopology.Clusters[1:]
+		image("nginx:3")(a)
+	})
+	blue := &w.clusters["two"].Part.Status.AggrStatus.PodSets[1]
+	blue.Available-- // so that it cannot leave yet
+	w.settle().expect()
+	w.workIn("one")
+	w.settle().expect("Apply two")
+	w.work().settle().work().settle().expect("Apply two", "Delete one")
+}
+
 func TestHistory(t *testing.T) {
 	w := newWorld(t, colours, "one", "two")
 	w.edit(func(a *v1beta1.AppSet) {

@@ -348,6 +348,27 @@ func TestBudget(t *testing.T) {
 	w.work("b/x", "c/x").settle().expect(Done)
 }
 
+// TestLeavingBudget: what a unit that the spec has no more was granted stays charged until it
+// is followed, or the unit is gone.
+func TestLeavingBudget(t *testing.T) {
+	s := Strategy{Concurrent: new(intstr.FromInt32(9)), MaxUnavailable: new(intstr.FromInt32(2))}
+	w := newWorld(t, s, "a/x=3", "b/x=3").install().ask("v2").settle().expect(Staged, "a/x v2 2")
+	gone := w.in.Units[0]
+	w.in.Units, w.in.Clusters = w.in.Units[1:], w.in.Clusters[1:]
+	w.in.Leaving = []Leaving{{Key: gone.Key, Replicas: gone.Replicas, Sight: gone.Sight}}
+	left := &w.in.Leaving[0]
+	w.ask("v3").settle().expect(Staged)
+	if v := w.last.Units[0]; v.Why != "the budget of 2 instances is used up, by 2" || w.last.Charged != 2 {
+		t.Errorf("%d, %s", w.last.Charged, v.Why)
+	}
+	left.Observed, left.Updated, left.Available = true, 2, 3 // one is left to do
+	w.settle().expect(Staged, "b/x v3 1")
+	left.Updated, left.Available = 3, 3
+	w.unit("b/x").Observed = true
+	w.settle().expect(Staged, "b/x v3 2")
+	w.work().settle().expect(Done)
+}
+
 // TestUnseenBudget: what a hub that was started anew has not seen of a silent cluster is
 // charged as if all of it were out of service, or as it was recorded, and the record of it
 // stays until it is seen.

@@ -33,6 +33,9 @@ func (c *computation) spend() {
 		c.verdicts[i].Charge = s.accounts[i].Charge()
 		c.charged += c.verdicts[i].Charge
 	}
+	for i := range s.leaving {
+		c.charged += s.leaving[i].Bound()
+	}
 }
 
 // unlimited leaves units the default of their kind. Those that failed are held back.
@@ -68,7 +71,8 @@ type spending struct {
 	charges, bounds int64
 	excess          int64 // by which grants exceed a budget that was lowered
 	reserve         map[int]int32
-	before          []int32 // bounds as they were found
+	before          []int32   // bounds as they were found
+	leaving         []Account // of units that leave: nothing is granted to them
 }
 
 func newSpending(c *computation, budget int32) *spending {
@@ -83,6 +87,13 @@ func newSpending(c *computation, budget int32) *spending {
 		}
 	}
 	s.excess -= int64(budget)
+	for i := range c.in.Leaving {
+		l := &c.in.Leaving[i]
+		a := c.accountOf(&Unit{Key: l.Key, Replicas: l.Replicas, Sight: l.Sight}, true)
+		s.leaving = append(s.leaving, a)
+		// What fails there besides holds nobody up: it is to go.
+		s.charges, s.bounds = s.charges+int64(a.Bound()), s.bounds+int64(a.Bound())
+	}
 	return s
 }
 
@@ -94,13 +105,15 @@ func (c *computation) isInChange(i int) bool {
 }
 
 // account of a unit as it is seen.
-func (c *computation) account(u *Unit) Account {
+func (c *computation) account(u *Unit) Account { return c.accountOf(u, c.cluster(u).Fresh) }
+
+func (c *computation) accountOf(u *Unit, fresh bool) Account {
 	if u.Has == "" && !u.Unseen { // nothing of it can go out of service
 		return Account{Desired: u.Replicas, Observed: true, Limit: new(int32(0))}
 	}
 	a := Account{
 		Desired: max(u.Desired, u.Replicas), Unavailable: max(0, u.Desired-u.Available), Remaining: Remaining(u.Desired, u.Updated, u.Available),
-		Grant: u.Grant, Ceiling: u.Ceiling, Observed: u.Observed, Whole: !c.cluster(u).Fresh && !c.in.Strategy.AsLastSeen,
+		Grant: u.Grant, Ceiling: u.Ceiling, Observed: u.Observed, Whole: !fresh && !c.in.Strategy.AsLastSeen,
 	}
 	if !c.r.Budgeted {
 		return a
@@ -239,6 +252,16 @@ func (s *spending) record() {
 		}
 		if ceiling, reserved := s.reserve[i]; reserved {
 			b.Bound, b.Version = ceiling, u.Version
+		}
+		if b.Bound > 0 || b.Version != "" {
+			bounds = append(bounds, b)
+		}
+	}
+	for i := range s.in.Leaving {
+		l := &s.in.Leaving[i]
+		b := Bound{Key: l.Key, Bound: s.leaving[i].Bound()}
+		if known := s.r.boundOf(l.Key); known != nil && known.mayArrive(&Unit{Sight: l.Sight}) {
+			b.Version = known.Version
 		}
 		if b.Bound > 0 || b.Version != "" {
 			bounds = append(bounds, b)

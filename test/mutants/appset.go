@@ -128,5 +128,7 @@ var rollouts = []mutant{
 	{"halt-goes-on", "spend.go", "units in change to what failed keep their grant",
 		"	case s.isHeldBack(u, v):\n		if u.Grant == nil || held > 0 {", "	case s.isHeldBack(u, v):\n		if u.Grant == nil && held > 0 {"},
 	{"silence-is-free", "spend.go", "a silent cluster is charged as it was seen last",
-		"Whole: !c.cluster(u).Fresh && !c.in.Strategy.AsLastSeen,", "Whole: !c.cluster(u).Fresh && c.in.Strategy.AsLastSeen,"},
+		"Whole: !fresh && !c.in.Strategy.AsLastSeen,", "Whole: !fresh && c.in.Strategy.AsLastSeen,"},
+	{"leaving-is-free", "spend.go", "what a unit was granted that the spec has no more is granted to others, too",
+		"		s.charges, s.bounds = s.charges+int64(a.Bound()), s.bounds+int64(a.Bound())\n	}\n	return s\n", "		s.bounds += int64(a.Bound())\n	}\n	return s\n"},
 }
