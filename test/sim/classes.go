@@ -124,7 +124,7 @@ func classes() []class {
 const (
 	oneIn    = 12
 	anyClass = "any"
-	everyAny = 8
+	everyAny = 32
 )
 
 // drawClasses draws which classes a run has, and what comes of them.

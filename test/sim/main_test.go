@@ -14,7 +14,7 @@ import (
 
 var (
 	flags   = drive.Define()
-	with    = flag.String("sim.with", "", "every run has this class of faults; any: each has some; empty: every eighth has some")
+	with    = flag.String("sim.with", "", "every run has this class of faults; any: each has some; empty: every thirty-second has some")
 	without = flag.String("sim.without", "", "no run has this class of faults")
 )
 
