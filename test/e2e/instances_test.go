@@ -73,7 +73,7 @@ func setQuota(t *testing.T, ns, most string) {
 	} else if _, err := quotas.Create(t.Context(), q, metav1.CreateOptions{}); err != nil {
 		t.Fatalf("create a quota: %v", err)
 	}
-	kubectl(t, ns, "wait", "--for=jsonpath={.status.hard.pods}="+most, "--timeout=60s", "resourcequota/pods")
+	kubectl(t, ns, "wait", "--for=jsonpath={.status.hard.pods}="+most, "--timeout=5m", "resourcequota/pods")
 }
 
 func TestScale(t *testing.T) {

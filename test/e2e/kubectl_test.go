@@ -37,7 +37,7 @@ func TestKubectl(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t)
 	create(t, ns, gen.TApp("app", gen.Default(gen.Probe())))
-	kubectl(t, ns, "wait", "--for=condition=Ready", "--timeout=180s", "tapp/app")
+	kubectl(t, ns, "wait", "--for=condition=Ready", "--timeout=5m", "tapp/app")
 
 	lines := strings.Split(kubectl(t, ns, "get", "tapp"), "\n")
 	if got := strings.Join(strings.Fields(lines[0]), " "); got != "NAME DESIRED READY UPDATED STATUS AGE" {
@@ -70,7 +70,7 @@ func TestKubectl(t *testing.T) {
 	}
 	// A rollout is over when the status says so about this very generation.
 	change(t, ns, "app", gen.Default(gen.Image("demo:v2")))
-	kubectl(t, ns, "wait", "--for=condition=Ready", "--timeout=180s", "tapp/app")
+	kubectl(t, ns, "wait", "--for=condition=Ready", "--timeout=5m", "tapp/app")
 }
 
 // A TApp as kubectl applies it, by client and by server: nothing that the

@@ -69,7 +69,7 @@ func TestTutorial(t *testing.T) {
 	}
 	again := func(section string) {
 		t.Helper()
-		kubectl(t, ns, "delete", "tapps.apps.tkestack.io", name, "--timeout=60s")
+		kubectl(t, ns, "delete", "tapps.apps.tkestack.io", name, "--timeout=5m")
 		noPods(t, ns)
 		apply(t, ns, file(section))
 	}
@@ -107,7 +107,7 @@ func TestTutorial(t *testing.T) {
 		}
 		return nil
 	})
-	kubectl(t, ns, "delete", "tapps.apps.tkestack.io", name, "--timeout=60s")
+	kubectl(t, ns, "delete", "tapps.apps.tkestack.io", name, "--timeout=5m")
 	noPods(t, ns)
 	if _, err := suite.Kube.CoreV1().PersistentVolumeClaims(ns).Get(t.Context(), "www-"+name+"-0", metav1.GetOptions{}); err != nil {
 		t.Errorf("S3: claims are kept unless the policy says otherwise: %v", err)

@@ -69,7 +69,7 @@ func TestLoneRestored(t *testing.T) {
 	const uids = `--output=jsonpath={.items[*].metadata.uid}`
 	waiting, before := strings.Fields(in.Kubectl("get", "ad", "shop", gate)), in.Kubectl("get", "tapps,pods", uids)
 	file := r.backup(m)
-	in.Kubectl("delete", "ad", "shop", "--cascade=orphan", "--timeout=120s")
+	in.Kubectl("delete", "ad", "shop", "--cascade=orphan", "--timeout=5m")
 	r.shows(m, "", "get", "tapps", "--output=jsonpath={.items[*].metadata.ownerReferences}")
 
 	r.restored(m, file, "advdeployment.workload.dmall.com/shop -n "+r.ns+" restored", "tapp.apps.tkestack.io/shop-gz01-blue -n "+r.ns+" unchanged")
@@ -83,7 +83,7 @@ func TestLoneRestored(t *testing.T) {
 	}
 	in.KubectlWith(confirmation(strings.Join(now, " ")), "create", "--filename", "-")
 	r.shows(m, "Running 3 3 v2", "get", "ad", "shop", columns)
-	in.Kubectl("delete", "ad", "shop", "--timeout=120s")
+	in.Kubectl("delete", "ad", "shop", "--timeout=5m")
 }
 
 // TestTombstoneRestored: a cluster was given up, and its AppSet is gone. A hub that lost the tombstone
@@ -103,7 +103,7 @@ func TestTombstoneRestored(t *testing.T) {
 	defer back()
 	r.shows(r.hub, "Ready Ready Unregistered", "get", "as", "shop", states)
 	hub.Kubectl("annotate", "as", "shop", "workload.dmall.com/abandon-clusters="+late.name)
-	hub.Kubectl("delete", "as", "shop", "--timeout=180s")
+	hub.Kubectl("delete", "as", "shop", "--timeout=5m")
 	tombstones := []string{"configmaps", "--namespace", releaseSpace, "--selector=workload.dmall.com/tombstone", "--output=name"}
 	stone := strings.TrimSpace(hub.Kubectl(append([]string{"get"}, tombstones...)...))
 	if stone == "" {

@@ -94,12 +94,12 @@ func TestCommands(t *testing.T) {
 	r.shows(r.hub, "True Refused", "get", "as", "shop", "--namespace="+r.ns+"-other", stalled)
 	hub.KubectlWith(app("here", "InPlaceSet", "v1", 2, "member1"), "apply", "--filename", "-")
 	r.shows(r.hub, "Running 3 3 v1", "get", "as", "here", columns)
-	hub.Kubectl("delete", "as", "here", "--timeout=120s")
+	hub.Kubectl("delete", "as", "here", "--timeout=5m")
 	if err := r.join(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	r.shows(r.hub, "Running 3 3 v1", "get", "as", "shop", "--namespace="+r.ns+"-other", columns)
-	hub.Kubectl("delete", "as", "shop", "--namespace", r.ns+"-other", "--timeout=120s")
+	hub.Kubectl("delete", "as", "shop", "--namespace", r.ns+"-other", "--timeout=5m")
 	if got := r.on(m).Kubectl("get", "rolebindings", "--all-namespaces", "--field-selector=metadata.name=tapp-fleet-parts", "--output=name"); got != "" {
 		t.Errorf("left of the rights in one namespace: %s", got)
 	}
@@ -139,7 +139,7 @@ func TestCommands(t *testing.T) {
 		"spec": {"group": "multicluster.x-k8s.io", "scope": "Namespaced", "names": {"kind": "ClusterProfile", "plural": "clusterprofiles"},
 		"versions": [{"name": "v1alpha1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}`,
 		"apply", "--filename", "-")
-	hub.Kubectl("wait", "--for=condition=Established", "crd/clusterprofiles.multicluster.x-k8s.io", "--timeout=60s")
+	hub.Kubectl("wait", "--for=condition=Established", "crd/clusterprofiles.multicluster.x-k8s.io", "--timeout=5m")
 	defer hub.Kubectl("delete", "crd", "clusterprofiles.multicluster.x-k8s.io")
 	hub.KubectlWith(`{"apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ClusterProfile", "metadata": {"name": "far", "annotations": {"workload.dmall.com/cluster-uid": "BEFORE"}}}`,
 		"create", "--namespace", releaseSpace, "--filename", "-")
@@ -187,8 +187,8 @@ func TestCommands(t *testing.T) {
 	}
 	r.shows(r.hub, "Running 3 3 v2", "get", "as", "shop", columns)
 	r.shows(other, "Running 3 3 v2", "get", "ad", "shop", columns)
-	hub.Kubectl("delete", "as", "shop", "--timeout=120s")
+	hub.Kubectl("delete", "as", "shop", "--timeout=5m")
 	r.shows(other, "", "get", "advdeployments,tapps,pods", "--output=name")
 	r.shows(m, "Running 3 3 v2", "get", "ad", "shop", columns) // which nobody may touch any more
-	r.on(m).Kubectl("delete", "ad", "shop", "--timeout=120s")
+	r.on(m).Kubectl("delete", "ad", "shop", "--timeout=5m")
 }

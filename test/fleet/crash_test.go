@@ -88,7 +88,7 @@ func TestLeaderKilled(t *testing.T) {
 		{"create", apply("v1", 2), func() { r.shows(r.hub, "Running 3 3 v1", "get", "as", "shop", columns) }},
 		{"update", apply("v2", 3), func() { r.shows(r.hub, "Running 4 4 v2", "get", "as", "shop", columns) }},
 		{"delete", func() { hub.Kubectl("delete", "as", "shop", "--wait=false") }, func() {
-			hub.Kubectl("wait", "--for=delete", "as/shop", "--timeout=120s")
+			hub.Kubectl("wait", "--for=delete", "as/shop", "--timeout=5m")
 			r.shows(member, "", "get", "advdeployments,deployments,services,replicasets,pods", "--output=name")
 		}},
 	}

@@ -9,15 +9,20 @@ import (
 )
 
 // staged is an AppSet with a canary and a blue podSet in each of two members: the canaries
-// first, then a gate, then blue, first in the second member.
+// first, then blue in the second member, then blue in the first; a gate after each.
 func staged(name, image, maxFailures string) string {
 	out := fmt.Sprintf(`
 apiVersion: workload.dmall.com/v1beta1
 kind: AppSet
 metadata: {name: %s}
 spec:
-  progressDeadlineSeconds: 10
-  updateStrategy: {upgradeType: canary|blue, needWaitingForConfirm: true, maxUnavailable: 3, unreachableCounts: AsLastSeen, maxFailures: %s}
+  progressDeadlineSeconds: 600
+  updateStrategy:
+    needWaitingForConfirm: true
+    maxUnavailable: 3
+    unreachableCounts: AsLastSeen
+    maxFailures: %s
+    stages: [{name: canary, groups: [canary]}, {name: second, groups: [blue], clusters: [member2]}, {name: first, groups: [blue], clusters: [member1]}]
   podSpec: {deployType: InPlaceSet, template: {spec: {terminationGracePeriodSeconds: 0, containers: [{name: shop, image: '%s'}]}}}
   clusterTopology:
     clusters:`, name, maxFailures, image)
@@ -64,8 +69,13 @@ func TestMemberDies(t *testing.T) {
 	dead.wire.hold(toMember, toHub)
 	for name := range apps {
 		r.fleetVerb("confirm", name, "--stage", "canary")
+		r.shows(r.hub, "Offline Ready", "get", "as", name, states)
+		r.expire(r.hub, "as", name)
 	}
 	r.shows(r.hub, "Halted", "get", "as", "strict", status)
+	r.shows(r.hub, "second", "get", "as", "lenient", `--output=jsonpath={.status.rollout.stages[?(@.token)].name}`)
+	apply("nginx:v2") // with its long deadline again
+	r.fleetVerb("confirm", "lenient", "--stage", "second")
 	r.shows(r.hub, "member2/lenient-gz01-canary member2/lenient-gz01-blue", "get", "as", "lenient", `--output=jsonpath={.status.rollout.passed[*]}`)
 	const images = `--output=jsonpath={.items[*].spec.containers[0].image}`
 	r.shows(well, "nginx:v1 nginx:v1", "get", "pods", "--selector=release=strict-gz01-blue", images)
@@ -77,6 +87,8 @@ func TestMemberDies(t *testing.T) {
 	r.shows(dead, "nginx:v2 nginx:v2", "get", "pods", "--selector=release=lenient-gz01-blue", images)
 	r.shows(r.hub, "Halted 6 6 v1/v2", "get", "as", "strict", columns)
 	r.fleetVerb("retry", "strict")
+	r.shows(r.hub, "WaitingForConfirm 6 6 v1/v2", "get", "as", "strict", columns)
+	r.fleetVerb("confirm", "strict", "--stage", "second")
 	r.shows(r.hub, "Running 6 6 v2", "get", "as", "strict", columns)
 	for _, most := range most {
 		if n := most(); n > 3 {
@@ -84,7 +96,7 @@ func TestMemberDies(t *testing.T) {
 		}
 	}
 	for name := range apps {
-		hub.Kubectl("delete", "as", name, "--timeout=180s")
+		hub.Kubectl("delete", "as", name, "--timeout=5m")
 	}
 }
 

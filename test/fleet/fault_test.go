@@ -57,7 +57,7 @@ func (r *rig) running(instances int, version string) {
 // remove the AppSet, and see that it leaves nothing.
 func (r *rig) remove() {
 	r.Helper()
-	r.on(r.hub).Kubectl("delete", "as", "shop", "--timeout=180s")
+	r.on(r.hub).Kubectl("delete", "as", "shop", "--timeout=5m")
 	for _, m := range r.members {
 		r.shows(m, "", "get", "advdeployments,tapps,pods", "--output=name")
 	}
@@ -98,7 +98,7 @@ func TestCutOff(t *testing.T) {
 	r.shows(deaf, "Running 3 3 v1", "get", "ad", "other", columns)
 	deaf.wire.heal()
 	mute.wire.heal()
-	hub.Kubectl("wait", "--for=delete", "as/other", "--timeout=120s")
+	hub.Kubectl("wait", "--for=delete", "as/other", "--timeout=5m")
 	r.shows(r.hub, "Running 12 12 v2", "get", "as", "shop", columns)
 	for _, m := range r.members {
 		r.shows(m, "4", "get", "ad", "shop", "--output=jsonpath={.status.aggrStatus.available}")
@@ -195,7 +195,7 @@ func TestSwapped(t *testing.T) {
 	hub.KubectlWith(app("other", "InPlaceSet", "v1", 2, "member1", "member3"), "apply", "--filename", "-")
 	r.shows(r.hub, "Unknown 6 3 v1", "get", "as", "other", columns)
 	r.shows(r.hub, "True ClusterMistaken", "get", "as", "shop", stalled)
-	hub.Kubectl("delete", "as", "other", "--timeout=180s")
+	hub.Kubectl("delete", "as", "other", "--timeout=5m")
 	for s, log := range logs {
 		if wrote := r.carried(s, log); len(wrote) > 0 {
 			t.Errorf("to %s it wrote %v", s.name, wrote)
@@ -230,6 +230,6 @@ func TestMemberJoins(t *testing.T) {
 	r.shows(r.members[0], "", "get", "advdeployments,tapps,pods", "--output=name")
 	r.shows(late, "Running 3 3 v1", "get", "ad", "shop", columns)
 	back()
-	hub.Kubectl("wait", "--for=delete", "as/shop", "--timeout=120s")
+	hub.Kubectl("wait", "--for=delete", "as/shop", "--timeout=5m")
 	r.shows(late, "", "get", "advdeployments,tapps,pods", "--output=name")
 }

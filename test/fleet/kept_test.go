@@ -19,7 +19,7 @@ apiVersion: workload.dmall.com/v1beta1
 kind: AppSet
 metadata: {name: shop}
 spec:
-  progressDeadlineSeconds: 8
+  progressDeadlineSeconds: 600
   updateStrategy: {maxUnavailable: 1}
   podSpec: {deployType: InPlaceSet, template: {spec: {terminationGracePeriodSeconds: 0, containers: [{name: shop, image: '%s'}]}}}
   clusterTopology: {clusters: [{name: member2, podSets: [{name: shop-gz01-blue, replicas: 3}]}]}`, image)
@@ -28,6 +28,9 @@ spec:
 	r.shows(r.hub, "Running 3 3 v1", "get", "as", "shop", columns)
 	first := r.on(m).Kubectl("get", "pod", "shop-gz01-blue-1", "--output=jsonpath={.metadata.uid}")
 	hub.KubectlWith(bad(kept("nginx:v2")), "apply", "--filename", "-")
+	r.images(m, "nginx:v2 nginx:v1 nginx:v1")
+	r.shows(r.hub, "2", "get", "as", "shop", available)
+	r.expire(r.hub, "as", "shop")
 	r.shows(r.hub, "Halted 3 2", "get", "as", "shop", `--output=jsonpath={.status.aggrStatus.status} {.status.aggrStatus.desired} {.status.aggrStatus.available}`)
 	r.images(m, "nginx:v2 nginx:v1 nginx:v1")
 	r.on(m).Kubectl("delete", "pod", "shop-gz01-blue-2")

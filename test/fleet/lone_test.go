@@ -15,7 +15,7 @@ apiVersion: workload.dmall.com/v1beta1
 kind: AdvDeployment
 metadata: {name: shop}
 spec:
-  progressDeadlineSeconds: 10
+  progressDeadlineSeconds: 600
   updateStrategy: {%s}
   podSpec:
     deployType: InPlaceSet
@@ -39,6 +39,8 @@ func TestLone(t *testing.T) {
 	r.shows(m, "Running 3 3 v2", "get", "ad", "shop", columns)
 
 	in.KubectlWith(bad(lone("nginx:v2", strategy)), "apply", "--filename", "-")
+	r.shows(m, "2", "get", "ad", "shop", available)
+	r.expire(m, "ad", "shop")
 	r.shows(m, "Halted 3 2 v2", "get", "ad", "shop", columns)
 	r.shows(m, "true", "get", "tapp", "shop-gz01-canary", "--output=jsonpath={.spec.paused}")
 	in.KubectlWith(lone("nginx:v2", strategy), "apply", "--filename", "-")
@@ -48,7 +50,7 @@ func TestLone(t *testing.T) {
 	if writes := r.writes(m, log); writes["create controllerrevisions"] == 0 { // and none without the right to it
 		t.Errorf("nothing was recorded: %v", writes)
 	}
-	in.Kubectl("delete", "ad", "shop", "--timeout=120s")
+	in.Kubectl("delete", "ad", "shop", "--timeout=5m")
 	r.shows(m, "", "get", "controllerrevisions", "--output=name")
 	if out := in.Kubectl("get", "tapps,pods", "--output=name"); strings.TrimSpace(out) != "" {
 		t.Errorf("left: %s", out)

@@ -62,12 +62,12 @@ func TestAppSet(t *testing.T) {
 			r.shows(r.members[1], "2", "get", "ad", "shop", "--output=jsonpath={.spec.topology.podSets[1].replicas}")
 			hub.KubectlWith(app("shop", c.deployType, "v2", 3, "member1", "member2", "member3"), "apply", "--filename", "-")
 			r.shows(r.hub, "Running 12 12 v2", "get", "as", "shop", columns)
-			hub.Kubectl("wait", "--for=condition=Ready", "as/shop", "--timeout=60s")
+			hub.Kubectl("wait", "--for=condition=Ready", "as/shop", "--timeout=5m")
 			for _, m := range r.members {
 				r.shows(m, strings.TrimSpace(strings.Repeat("nginx:v2 ", 4)), "get", "pods", "--output=jsonpath={.items[*].spec.containers[0].image}")
 			}
 			r.rests(r.hub, hub.FollowAudit())
-			hub.Kubectl("delete", "as", "shop", "--timeout=120s")
+			hub.Kubectl("delete", "as", "shop", "--timeout=5m")
 			for _, m := range r.members {
 				r.shows(m, "", "get", "advdeployments,tapps,statefulsets,deployments,services,pods", "--output=name")
 			}
@@ -90,5 +90,5 @@ func TestClusterLeaves(t *testing.T) {
 	r.shows(r.hub, "Unregistered", "get", "as", "shop", `--output=jsonpath={.status.aggrStatus.clusters[?(@.name=="nowhere")].state}`)
 	hub.KubectlWith(app("shop", "InPlaceSet", "v1", 2, "member1"), "apply", "--filename", "-")
 	r.shows(r.hub, "Running 3 3 v1", "get", "as", "shop", columns)
-	hub.Kubectl("delete", "as", "shop", "--timeout=120s")
+	hub.Kubectl("delete", "as", "shop", "--timeout=5m")
 }

@@ -170,7 +170,7 @@ func TestRelease(t *testing.T) {
 
 	log := in.FollowAudit()
 	r.rests(m, log)
-	in.Kubectl("delete", "ad", "app", "--timeout=120s")
+	in.Kubectl("delete", "ad", "app", "--timeout=5m")
 	r.shows(m, "configmap/web-hook\nconfigmap/web-kept", "get", "deployments,services,replicasets,pods,configmaps,secrets", "--output=name", "--field-selector=metadata.name!=kube-root-ca.crt")
 }
 
@@ -234,7 +234,7 @@ func TestReleaseOfFleet(t *testing.T) {
 		r.shows(m, "two", "get", "configmap", "web-config", "--output=jsonpath={.data.word}")
 	}
 	r.shows(r.hub, "Running 4 4 v1", "get", "as", "shop", columns)
-	hub.Kubectl("delete", "as", "shop", "--timeout=120s")
+	hub.Kubectl("delete", "as", "shop", "--timeout=5m")
 	for _, m := range members {
 		r.shows(m, "", "get", "deployments,services,replicasets,pods", "--output=name")
 	}
@@ -256,5 +256,5 @@ func TestReleaseFails(t *testing.T) {
 	if got := r.helm(m, "list", "--short"); strings.TrimSpace(got) != "good" {
 		t.Errorf("helm lists %q", got)
 	}
-	r.on(m).Kubectl("delete", "ad", "app", "--timeout=120s")
+	r.on(m).Kubectl("delete", "ad", "app", "--timeout=5m")
 }

@@ -60,7 +60,7 @@ func TestRestoredMember(t *testing.T) {
 	r.shows(restored, "Running 3 3 v1", "get", "ad", "other", columns)
 	r.running(4, "v2")
 	r.shows(r.hub, "Running 6 6 v1", "get", "as", "other", columns)
-	hub.Kubectl("delete", "as", "other", "--timeout=180s")
+	hub.Kubectl("delete", "as", "other", "--timeout=5m")
 	r.remove()
 }
 
@@ -163,7 +163,7 @@ func TestRestoredHub(t *testing.T) {
 		t.Errorf("undo says\n%s", got)
 	}
 	r.shows(r.hub, "Running 10 10 v1", "get", "as", "walk", columns)
-	hub.Kubectl("delete", "as", "walk", "newer", "charted", "--timeout=180s")
+	hub.Kubectl("delete", "as", "walk", "newer", "charted", "--timeout=5m")
 	r.remove()
 	if err := r.lead(context.WithoutCancel(t.Context())); err != nil {
 		t.Error(err)

@@ -178,7 +178,7 @@ func (s *site) install(ctx context.Context, values ...string) error {
 	}
 	// kubectl refuses to wait for a definition that has no conditions yet.
 	return cluster.Poll(ctx, cluster.Patience, func(ctx context.Context) error {
-		if out, err := s.Command(ctx, "", "kubectl", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"); err != nil {
+		if out, err := s.Command(ctx, "", "kubectl", "wait", "--for=condition=Established", "crd", "--all", "--timeout=5m"); err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 		return nil

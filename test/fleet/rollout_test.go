@@ -22,7 +22,7 @@ apiVersion: workload.dmall.com/v1beta1
 kind: AppSet
 metadata: {name: shop}
 spec:
-  progressDeadlineSeconds: 15
+  progressDeadlineSeconds: 600
   updateStrategy: {%s}
   podSpec:
     deployType: InPlaceSet
@@ -126,7 +126,7 @@ func TestColours(t *testing.T) {
 	most := r.witness("shop", 6)
 	hub.KubectlWith(coloured("nginx:v2", gated, "member1", "member2"), "apply", "--filename", "-")
 	r.shows(r.hub, "WaitingForConfirm 6 6 v1/v2", "get", "as", "shop", columns)
-	hub.Kubectl("wait", "--for=condition=AwaitingConfirmation", "as/shop", "--timeout=60s")
+	hub.Kubectl("wait", "--for=condition=AwaitingConfirmation", "as/shop", "--timeout=5m")
 	for _, m := range r.members[:2] {
 		r.images(m, "nginx:v1 nginx:v1 nginx:v2")
 	}
@@ -158,6 +158,17 @@ func TestColours(t *testing.T) {
 	r.remove()
 }
 
+// available instances of an AppSet or an AdvDeployment.
+const available = `--output=jsonpath={.status.aggrStatus.available}`
+
+// expire lets the progress deadline of an AppSet or an AdvDeployment be over. The manifests have
+// a long one, so that nothing fails because the machine is slow, and set it back when they are
+// applied next.
+func (r *rig) expire(s *site, resource, name string) {
+	r.Helper()
+	r.on(s).Kubectl("patch", resource, name, "--type=merge", `--patch={"spec":{"progressDeadlineSeconds":1}}`)
+}
+
 // bad has pods that no node takes.
 func bad(manifest string) string {
 	return strings.Replace(manifest, "terminationGracePeriodSeconds: 0", "terminationGracePeriodSeconds: 0, nodeSelector: {nowhere: here}", 1)
@@ -174,6 +185,8 @@ func TestHalts(t *testing.T) {
 	r.shows(r.hub, "Running 9 9 v1", "get", "as", "shop", columns)
 	most := r.witness("shop", 9)
 	hub.KubectlWith(bad(good), "apply", "--filename", "-")
+	r.shows(r.hub, "8", "get", "as", "shop", available)
+	r.expire(r.hub, "as", "shop")
 	r.shows(r.hub, "Halted 9 8 v1", "get", "as", "shop", columns)
 	r.shows(r.hub, "True RolloutHalted", "get", "as", "shop", stalled)
 	r.shows(r.members[0], "0", "get", "ad", "shop", `--output=jsonpath={.spec.topology.podSets[?(@.name=="shop-gz01-canary")].maxUnavailable}`)

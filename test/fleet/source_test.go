@@ -142,7 +142,7 @@ func TestFromDocuments(t *testing.T) {
 	r.shows(members[1], two, "get", "deployments", zone)
 	r.shows(members[0], one, "get", "deployments", zone)
 	r.shows(r.hub, "Running 10 10 v3/v4", "get", "as", "bbcc", columns)
-	hub.Kubectl("delete", "as", "bbcc", "--timeout=120s")
+	hub.Kubectl("delete", "as", "bbcc", "--timeout=5m")
 	for _, m := range members {
 		r.shows(m, "", "get", "deployments,services,replicasets,pods,secrets", "--output=name")
 	}

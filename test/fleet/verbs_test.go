@@ -3,8 +3,11 @@
 package fleet
 
 import (
+	"context"
 	"strings"
 	"testing"
+
+	"tkestack.io/tapp/test/cluster"
 )
 
 // TestVerbs: the commands about AppSets tell what is, follow a change to its end, explain
@@ -45,7 +48,11 @@ func TestVerbs(t *testing.T) {
 	r.shows(m, "verbs-gz01-blue-2 verbs-gz01-blue-3 verbs-gz01-canary-0", "get", "pods", "--output=jsonpath={.items[*].metadata.name}")
 	r.shows(r.members[1], "verbs-gz01-blue-4 verbs-gz01-blue-5 verbs-gz01-canary-0", "get", "pods", "--output=jsonpath={.items[*].metadata.name}")
 	has(fleet("get", "verbs", "-o", "wide"), "2-3", "4-5")
-	has(fleet("explain", "verbs"), "nothing waits")
+	// A member may have been silent for a moment.
+	cluster.Eventually(t, "nothing waits", func(context.Context) error {
+		got := fleet("explain", "verbs")
+		return cluster.When(!strings.Contains(got, "nothing waits"), got)
+	})
 
 	// Paused, a change waits, and the command says so.
 	has(fleet("pause", "verbs"), "appset.workload.dmall.com/verbs paused")
@@ -73,6 +80,6 @@ spec: {podSpec: {deployType: deployment, template: {spec: {containers: [{name: l
 	if got := fleet("orphans", "--fleet-id", "fleet-test", "-o", "json"); strings.Contains(got, r.ns) {
 		t.Errorf("orphans of this fleet: %s", got)
 	}
-	r.on(m).Kubectl("delete", "ad", "left", "--timeout=60s")
-	hub.Kubectl("delete", "as", "verbs", "--timeout=120s")
+	r.on(m).Kubectl("delete", "ad", "left", "--timeout=5m")
+	hub.Kubectl("delete", "as", "verbs", "--timeout=5m")
 }

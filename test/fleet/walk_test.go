@@ -132,7 +132,7 @@ at most 2 of all instances are unavailable at once, in all clusters together`
 	if got := strings.Fields(verb("history", "walk")); len(got) != 17 || strings.Join(got[5:7], " ") != "2 v2" || strings.Join(got[8:11], " ") != "asked for, stable" || strings.Join(got[12:14], " ") != "1 v1" {
 		t.Errorf("history says %q", got)
 	}
-	hub.Kubectl("delete", "as", "walk", "--timeout=120s")
+	hub.Kubectl("delete", "as", "walk", "--timeout=5m")
 }
 
 // gateStage is the stage whose gate waits.

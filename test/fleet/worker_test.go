@@ -61,11 +61,11 @@ func TestTypes(t *testing.T) {
 			in.KubectlWith(part("app", c.deployType, "v2", 3), "apply", "--filename", "-")
 			r.shows(m, "Running 4 4 v2", "get", "ad", "app", columns)
 			r.shows(m, "nginx:v2 nginx:v2 nginx:v2 nginx:v2", "get", "pods", "--output=jsonpath={.items[*].spec.containers[0].image}")
-			in.Kubectl("wait", "--for=condition=Ready", "ad/app", "--timeout=60s")
+			in.Kubectl("wait", "--for=condition=Ready", "ad/app", "--timeout=5m")
 
 			log = in.FollowAudit()
 			r.rests(m, log)
-			in.Kubectl("delete", "ad", "app", "--timeout=120s")
+			in.Kubectl("delete", "ad", "app", "--timeout=5m")
 			r.shows(m, "", "get", "tapps,statefulsets,deployments,services,replicasets,pods", "--output=name")
 		})
 	}
@@ -85,7 +85,7 @@ func TestForeign(t *testing.T) {
 	}
 	in.Kubectl("delete", "deployment", "app-gz01-blue")
 	r.shows(m, "Running 3 3 v1", "get", "ad", "app", columns)
-	in.Kubectl("delete", "ad", "app", "--timeout=120s")
+	in.Kubectl("delete", "ad", "app", "--timeout=5m")
 }
 
 // TestAutoscaler: the number of replicas is the autoscaler's once there is one.
@@ -101,7 +101,7 @@ func TestAutoscaler(t *testing.T) {
 	in.KubectlWith(part("app", "deployment", "v2", 3), "apply", "--filename", "-")
 	r.shows(m, "Running 5 5 v2", "get", "ad", "app", columns)
 	r.shows(m, "4", "get", "deployment", "app-gz01-blue", "--output=jsonpath={.spec.replicas}")
-	in.Kubectl("delete", "ad", "app", "--timeout=120s")
+	in.Kubectl("delete", "ad", "app", "--timeout=5m")
 }
 
 // TestSetFree: kubectl delete --cascade=orphan leaves the children, and an AdvDeployment
@@ -112,12 +112,12 @@ func TestSetFree(t *testing.T) {
 	in.KubectlWith(part("app", "InPlaceSet", "v1", 2), "apply", "--filename", "-")
 	r.shows(m, "Running 3 3 v1", "get", "ad", "app", columns)
 	uids := in.Kubectl("get", "tapps,pods", "--output=jsonpath={.items[*].metadata.uid}")
-	in.Kubectl("delete", "ad", "app", "--cascade=orphan", "--timeout=120s")
+	in.Kubectl("delete", "ad", "app", "--cascade=orphan", "--timeout=5m")
 	r.shows(m, "", "get", "tapps", "--output=jsonpath={.items[*].metadata.ownerReferences}")
 	in.KubectlWith(part("app", "InPlaceSet", "v1", 2), "apply", "--filename", "-")
 	r.shows(m, "Running 3 3 v1", "get", "ad", "app", columns)
 	if now := in.Kubectl("get", "tapps,pods", "--output=jsonpath={.items[*].metadata.uid}"); now != uids {
 		t.Errorf("it made others: %s, %s", uids, now)
 	}
-	in.Kubectl("delete", "ad", "app", "--timeout=120s")
+	in.Kubectl("delete", "ad", "app", "--timeout=5m")
 }

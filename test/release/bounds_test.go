@@ -43,7 +43,7 @@ spec:
 		})
 	}
 	t.Cleanup(func() {
-		_, _ = r.Command(context.WithoutCancel(t.Context()), "", "kubectl", "delete", "crd", "webs."+group, "--ignore-not-found", "--timeout=60s")
+		_, _ = r.Command(context.WithoutCancel(t.Context()), "", "kubectl", "delete", "crd", "webs."+group, "--ignore-not-found", "--timeout=5m")
 	})
 	first, _ := pack(t, files("first"))
 	r.podSet(raw(first), "greeting: one")
@@ -58,7 +58,7 @@ spec:
 	crd := "--output=jsonpath={.spec.versions[0].schema.openAPIV3Schema.description}"
 	same(t, "the definition", r.kubectl("get", "crd", "webs."+group, crd), "first")
 
-	r.kubectl("delete", "advdeployment", "app", "--timeout=120s")
+	r.kubectl("delete", "advdeployment", "app", "--timeout=5m")
 	same(t, "left", r.left(), []string(nil))
 	same(t, "objects of the kind", r.kubectl("get", "webs."+group, "--output=name"), "")
 	same(t, "the definition", r.kubectl("get", "crd", "webs."+group, crd), "first")
@@ -92,6 +92,6 @@ func TestLargePodSets(t *testing.T) {
 	r.podSet(raw(archive), "greeting: three")
 	r.says(well)
 	same(t, "the object", r.kubectl("get", "configmap", "web-settings", "--output=jsonpath={.data.greeting}"), "three")
-	r.kubectl("delete", "advdeployment", "app", "--timeout=120s")
+	r.kubectl("delete", "advdeployment", "app", "--timeout=5m")
 	same(t, "left", r.left(), []string(nil))
 }

@@ -76,7 +76,7 @@ func TestPublicChartsLive(t *testing.T) {
 			ours.runs(2)
 			ours.compare(theirs)
 
-			ours.kubectl("delete", "advdeployment", ours.release, "--timeout=180s")
+			ours.kubectl("delete", "advdeployment", ours.release, "--timeout=5m")
 			theirs.helm("uninstall", theirs.release, "--wait")
 			left := theirs.remain()
 			same(t, "left as helm leaves it", ours.remain(), left)

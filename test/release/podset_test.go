@@ -110,7 +110,7 @@ func TestJobHooks(t *testing.T) {
 	r.says(well)
 	same(t, "history", r.history("web")[2], "3 deployed web-1.2.3: Upgrade complete")
 	same(t, "the object", r.kubectl("get", "configmap", "web-settings", "--output=jsonpath={.data.greeting}"), "good")
-	r.kubectl("delete", "advdeployment", "app", "--timeout=120s")
+	r.kubectl("delete", "advdeployment", "app", "--timeout=5m")
 	same(t, "left", r.kubectl("get", "deployments,jobs,configmaps,secrets", "--field-selector=metadata.name!=kube-root-ca.crt", "--output=name"), "job.batch/a-second")
 }
 
@@ -130,7 +130,7 @@ func TestForeignObjects(t *testing.T) {
 	r.kubectl("annotate", "configmap", "web-settings", "meta.helm.sh/release-name=web", "meta.helm.sh/release-namespace="+r.namespace)
 	r.says(well)
 	same(t, "the object", r.kubectl("get", "configmap", "web-settings", "--output=jsonpath={.data.greeting}"), "hello")
-	r.kubectl("delete", "advdeployment", "app", "--timeout=120s")
+	r.kubectl("delete", "advdeployment", "app", "--timeout=5m")
 	same(t, "left", r.left(), []string(nil))
 
 	// A release that helm made.
@@ -190,7 +190,7 @@ func TestHelmGoesOn(t *testing.T) {
 	})
 	r.says(well)
 	greeting("one")
-	r.kubectl("delete", "advdeployment", "app", "--timeout=120s")
+	r.kubectl("delete", "advdeployment", "app", "--timeout=5m")
 	same(t, "left", r.left(), []string(nil))
 }
 
@@ -245,7 +245,7 @@ func TestRepository(t *testing.T) {
 		return cluster.When(got != "deployment.apps/web", got)
 	})
 	same(t, "the object", r.kubectl("get", "configmap", "web-settings", "--output=jsonpath={.data.greeting}"), "by URL")
-	r.kubectl("delete", "advdeployment", "app", "--timeout=120s")
+	r.kubectl("delete", "advdeployment", "app", "--timeout=5m")
 	same(t, "left", r.left(), []string(nil))
 }
 
@@ -285,7 +285,7 @@ func TestBadPodSets(t *testing.T) {
 			r.says(`ChartError: release "web": ` + c.want)
 			same(t, "releases", r.helm("list", "--short"), "")
 			same(t, "left", r.left(), []string{"advdeployment.workload.dmall.com/app"})
-			r.kubectl("delete", "advdeployment", "app", "--timeout=120s")
+			r.kubectl("delete", "advdeployment", "app", "--timeout=5m")
 		})
 	}
 	without := "apiVersion: workload.dmall.com/v1beta1\nkind: AdvDeployment\nmetadata: {name: app}\nspec: {podSpec: {deployType: helm, chart: {}}, topology: {podSets: [{name: web, replicas: 1}]}}\n"
