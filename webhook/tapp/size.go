@@ -8,40 +8,86 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// What a TApp takes in etcd, in bytes of JSON. The maps of the status are atomic: their
-// entries are not named once more in metadata.managedFields.
-const (
-	// mostStored is what etcd takes in one request, unless it is told otherwise.
-	mostStored = 1536 << 10
-	// sizeOfRest is for metadata, conditions, and for what etcd's request has beside the
-	// object; the failures of as many instances as are kept are among it.
-	sizeOfRest = 96 << 10
-	// leastForInstances is what a TApp's instances may take whatever its spec takes: the API
-	// server itself tells of a spec that is too large.
-	leastForInstances = 64 << 10
-	// specTwice: what managedFields say of a spec takes about as much as the spec.
-	specTwice = 2
-	// nodeName is how long names of nodes are assumed to be, unless longer ones are known.
-	nodeName = 63
-)
+// Storage is what a TApp may take in etcd, in bytes of JSON.
+type Storage struct {
+	// Most is what etcd takes in one request.
+	Most int
+	// Rest of it is kept for conditions, failures, annotations that are added later, and
+	// what the request has beside the object.
+	Rest int
+}
 
-// mostReplicas is how many instances a TApp can have at most so that its status can be
-// stored whatever becomes of them. The largest number is plan.MaxReplicas.
-func mostReplicas(t *tappv1.TApp) int {
-	replicas := int(*t.Spec.Replicas)
-	each := sizeOfInstance(t, plan.IDsOf(&t.Spec).Last())
-	if replicas <= 0 || replicas*each <= leastForInstances {
-		return plan.MaxReplicas // without a look at the spec, which costs most
-	}
-	spec, err := json.Marshal(&t.Spec)
+// Etcd is the storage of an etcd that is not told otherwise.
+func Etcd() Storage { return Storage{Most: 1536 << 10, Rest: 96 << 10} }
+
+// most is how many instances a TApp can have at most so that its status can be stored
+// whatever becomes of them; below 0 if that of none can. The largest number is
+// plan.MaxReplicas. Reviews are without managedFields: what those take is estimated.
+func (s Storage) most(t *tappv1.TApp) int {
+	m := t.ObjectMeta
+	m.ManagedFields = nil
+	meta, err := json.Marshal(&m)
 	if err != nil {
 		return plan.MaxReplicas // others tell of that
 	}
-	room := mostStored - sizeOfRest - specTwice*len(spec)
-	return min(max(room, leastForInstances)/each, plan.MaxReplicas)
+	spec, err := json.Marshal(&t.Spec)
+	if err != nil {
+		return plan.MaxReplicas
+	}
+	ids := plan.IDsOf(&t.Spec)
+	room := s.Most - s.Rest - len(meta) - len(spec) - sizeOfOwned(spec) - sizeOfNodes(t, ids)
+	if room < 0 {
+		return -1
+	}
+	return min(room/sizeOfInstance(t, ids.Last()), plan.MaxReplicas)
 }
 
-// sizeOfInstance is what the status takes for an instance with this id.
+// sizeOfOwned is what managedFields say of a JSON text, if one manager has all of it:
+// "f:image":{} for a field, and "k:{\"name\":\"main\"}":{} for an object of a list. What has
+// more in it has ".":{} in it, too. Of the keys of the objects of lists the longest ones are
+// taken: their names, and paths.
+func sizeOfOwned(text []byte) int {
+	const field, itself, item = len(`"f:":{},`), len(`".":{},`), len(`"k:{\"containerPort\":65535,\"protocol\":\"SCTP\"}":{},`)
+	size := 0
+	var within []byte // { and [ around a place
+	named := false    // the value at the place is a name
+	for at := 0; at < len(text); at++ {
+		switch c := text[at]; c {
+		case '{', '[':
+			if c == '{' && len(within) > 0 && within[len(within)-1] == '[' {
+				size += item
+			}
+			size += itself
+			within = append(within, c)
+		case '}', ']':
+			within = within[:max(0, len(within)-1)]
+		case '"':
+			from := at + 1
+			for at = from; at < len(text) && text[at] != '"'; at++ {
+				if text[at] == '\\' {
+					at++
+				}
+			}
+			word := text[min(from, len(text)):min(at, len(text))]
+			if isKey := at+1 < len(text) && text[at+1] == ':'; isKey {
+				size += field + len(word)
+				named = string(word) == "name" || string(word) == "mountPath"
+				continue
+			}
+			if named {
+				size += len(word)
+			}
+			named = false
+		}
+	}
+	return size
+}
+
+// nodeName is how long names of nodes are assumed to be, unless longer ones are known.
+const nodeName = 63
+
+// sizeOfInstance is what the status takes for an instance with this id. The maps of the
+// status are atomic: managedFields do not name their entries once more.
 func sizeOfInstance(t *tappv1.TApp, id int) int {
 	const quoted = len(`"":"",`)
 	digits := len(strconv.Itoa(id))
@@ -52,6 +98,20 @@ func sizeOfInstance(t *tappv1.TApp, id int) int {
 			longest = max(longest, len(node))
 		}
 		size += digits + quoted + longest
+	}
+	return size
+}
+
+// sizeOfNodes is what the status takes for the nodes of instances that the spec does not
+// have now. They are kept: an instance that comes back runs where it ran.
+func sizeOfNodes(t *tappv1.TApp, ids plan.IDs) int {
+	size := 0
+	if t.Spec.NeverMigrate {
+		for id, node := range t.Status.Nodes {
+			if n, err := strconv.Atoi(id); err != nil || !ids.Has(n) {
+				size += len(id) + len(node) + len(`"":"",`)
+			}
+		}
 	}
 	return size
 }
