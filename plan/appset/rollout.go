@@ -118,7 +118,7 @@ func (p *progression) leave(s *site) {
 		}
 		u.Has, u.Version = units[i].Hash, s.Part.ResourceVersion
 		p.see(s, &u)
-		p.in.Leaving = append(p.in.Leaving, rollout.Leaving{Key: u.Key, Replicas: u.Replicas, Sight: u.Sight})
+		p.in.Leaving = append(p.in.Leaving, u)
 	}
 }
 

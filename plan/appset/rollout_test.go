@@ -198,7 +198,6 @@ func TestFleetBudget(t *testing.T) {
 	w.settle().says(v1beta1.PhaseRunning, "6/6/0 2", "")
 }
 
-// TestHistory: what was stable before is kept, within the limit.
 // TestLeavingBudget: a cluster that leaves in the midst of a change has what it was granted,
 // and others do not get it, too.
 func TestLeavingBudget(t *testing.T) {
@@ -221,6 +220,7 @@ func TestLeavingBudget(t *testing.T) {
 	w.work().settle().work().settle().expect("Apply two", "Delete one")
 }
 
+// TestHistory: what was stable before is kept, within the limit.
 func TestHistory(t *testing.T) {
 	w := newWorld(t, colours, "one", "two")
 	w.edit(func(a *v1beta1.AppSet) {

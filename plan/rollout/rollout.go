@@ -137,15 +137,6 @@ type Sight struct {
 	Progress Progress
 }
 
-// Leaving is a unit that the spec has no more, and that is there yet: what is seen of it is
-// true now. It goes on as it is until it is deleted.
-type Leaving struct {
-	Key
-	// Replicas are the instances that it is asked to have.
-	Replicas int32
-	Sight
-}
-
 // Progress of a unit in change. The zero value: it is not measured.
 type Progress struct {
 	Updated, Available int32
@@ -167,10 +158,12 @@ type Input struct {
 	// Clusters and Units in the order in which they are listed.
 	Clusters []Cluster
 	Units    []Unit
-	// Leaving are units besides, of clusters and podSets that the spec drops: what of
-	// them may be taken out of service is charged to the budget. Those of silent clusters are
-	// not among them: to drop such a cluster gives back what is reserved for it.
-	Leaving []Leaving
+	// Leaving are units that the spec has no more, and that are there yet, in clusters and
+	// podSets that it drops: they go on as they are until they are deleted, and what of them
+	// may be taken out of service is charged to the budget. Of each, Key, Replicas and Sight
+	// are read. What is seen of them is true now: those of silent clusters are not among them,
+	// since to drop such a cluster gives back what is reserved for it.
+	Leaving []Unit
 	// HasStable: there is a stable revision. Stable is its name where no record has one.
 	HasStable bool
 	Stable    string

@@ -355,7 +355,7 @@ func TestLeavingBudget(t *testing.T) {
 	w := newWorld(t, s, "a/x=3", "b/x=3").install().ask("v2").settle().expect(Staged, "a/x v2 2")
 	gone := w.in.Units[0]
 	w.in.Units, w.in.Clusters = w.in.Units[1:], w.in.Clusters[1:]
-	w.in.Leaving = []Leaving{{Key: gone.Key, Replicas: gone.Replicas, Sight: gone.Sight}}
+	w.in.Leaving = []Unit{gone}
 	left := &w.in.Leaving[0]
 	w.ask("v3").settle().expect(Staged)
 	if v := w.last.Units[0]; v.Why != "the budget of 2 instances is used up, by 2" || w.last.Charged != 2 {

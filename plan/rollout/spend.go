@@ -88,8 +88,7 @@ func newSpending(c *computation, budget int32) *spending {
 	}
 	s.excess -= int64(budget)
 	for i := range c.in.Leaving {
-		l := &c.in.Leaving[i]
-		a := c.accountOf(&Unit{Key: l.Key, Replicas: l.Replicas, Sight: l.Sight}, true)
+		a := c.accountOf(&c.in.Leaving[i], true)
 		s.leaving = append(s.leaving, a)
 		// What fails there besides holds nobody up: it is to go.
 		s.charges, s.bounds = s.charges+int64(a.Bound()), s.bounds+int64(a.Bound())
@@ -242,33 +241,31 @@ func (s *spending) record() {
 	}
 	var bounds []Bound
 	for i := range s.in.Units {
-		u := &s.in.Units[i]
-		b := Bound{Key: u.Key, Bound: s.before[i]}
+		u, bound := &s.in.Units[i], s.before[i]
 		if s.accounts[i].Whole {
-			b.Bound = s.lastKnown(i)
+			bound = s.lastKnown(i)
 		}
-		if known := s.r.boundOf(u.Key); known != nil && known.mayArrive(u) {
-			b.Version = known.Version
-		}
+		b := s.boundToRecord(u, bound)
 		if ceiling, reserved := s.reserve[i]; reserved {
 			b.Bound, b.Version = ceiling, u.Version
 		}
-		if b.Bound > 0 || b.Version != "" {
-			bounds = append(bounds, b)
-		}
+		bounds = append(bounds, b)
 	}
 	for i := range s.in.Leaving {
-		l := &s.in.Leaving[i]
-		b := Bound{Key: l.Key, Bound: s.leaving[i].Bound()}
-		if known := s.r.boundOf(l.Key); known != nil && known.mayArrive(&Unit{Sight: l.Sight}) {
-			b.Version = known.Version
-		}
-		if b.Bound > 0 || b.Version != "" {
-			bounds = append(bounds, b)
-		}
+		bounds = append(bounds, s.boundToRecord(&s.in.Leaving[i], s.leaving[i].Bound()))
 	}
+	bounds = slices.DeleteFunc(bounds, func(b Bound) bool { return b.Bound == 0 && b.Version == "" }) // as one that is not recorded
 	slices.SortFunc(bounds, func(a, b Bound) int { return a.compare(b.Key) })
 	s.r.Budgeted, s.r.Bounds = true, bounds
+}
+
+// boundToRecord of a unit, with the version of a write that was reserved and may arrive yet.
+func (s *spending) boundToRecord(u *Unit, bound int32) Bound {
+	b := Bound{Key: u.Key, Bound: bound}
+	if known := s.r.boundOf(u.Key); known != nil && known.mayArrive(u) {
+		b.Version = known.Version
+	}
+	return b
 }
 
 // lastKnown bound of a unit that is charged whole.
