@@ -169,18 +169,6 @@ func TestHalt(t *testing.T) {
 	w.settle().expect(Staged, "a/canary v2 -")
 }
 
-// TestHaltInBudget: a halt takes back what units in change may still take out of service.
-func TestHaltInBudget(t *testing.T) {
-	s := Strategy{Concurrent: new(intstr.FromInt32(9)), MaxUnavailable: new(intstr.FromInt32(3)), Deadline: time.Minute}
-	w := newWorld(t, s, "a/x=2", "b/x=4").install().ask("v2").settle().expect(Staged, "a/x v2 2", "b/x v2 1")
-	for _, name := range []string{"a/x", "b/x"} {
-		w.unit(name).Observed = true
-	}
-	w.unit("a/x").Available = 0
-	w.settle().later(time.Minute).settle().expect(Halted, "a/x v2 0", "b/x v2 0")
-	w.later(time.Hour).settle().expect(Halted)
-}
-
 // TestBrokenBefore: a gate that a human opened stays shut while what is before it is not well.
 func TestBrokenBefore(t *testing.T) {
 	s := Strategy{Staging: Staging{Order: colours, Confirm: true}, Concurrent: new(intstr.FromInt32(2))}
@@ -292,104 +280,6 @@ func TestEarlierRollout(t *testing.T) {
 	w := newWorld(t, s, "a/canary=1", "a/blue=2", "a/green=2").install().ask("v2").settle().work().settle()
 	w.wrote = nil
 	w.ask("v3").settle().expect(Staged, "a/canary v3 -", "a/blue v1 -")
-}
-
-// TestBudget: no more than the budget is granted, reserved before it is written.
-// TestBudgetRises: what others leave is given on, where it is worth a write.
-func TestBudgetRises(t *testing.T) {
-	s := Strategy{Concurrent: new(intstr.FromInt32(9)), MaxUnavailable: new(intstr.FromInt32(4))}
-	w := newWorld(t, s, "a/x=3", "b/x=8").install().ask("v2").settle().expect(Staged, "a/x v2 3", "b/x v2 1")
-	w.unit("b/x").Observed = true
-	w.settle().expect(Staged)
-	w.work("a/x").settle().expect(Staged, "b/x v2 4")
-	w.in.Strategy.MaxUnavailable = new(intstr.FromInt32(2)) // it is lowered: so is the grant
-	w.settle().expect(Staged, "b/x v2 2")
-	w.unit("b/x").Observed = true
-	w.in.Strategy.MaxUnavailable = nil
-	w.settle().expect(Staged, "b/x v2 -")
-	if w.in.Record.Budgeted {
-		t.Error("bounds are recorded, and nothing is bounded")
-	}
-}
-
-// TestRepair: units with instances that failed by themselves are not locked out, and no
-// others get what those use up.
-func TestRepair(t *testing.T) {
-	s := Strategy{Concurrent: new(intstr.FromInt32(9)), MaxUnavailable: new(intstr.FromInt32(1))}
-	w := newWorld(t, s, "a/x=2", "b/x=3", "c/x=3").install()
-	w.unit("b/x").Available, w.unit("c/x").Available = 0, 0
-	w.ask("v2").settle().expect(Staged, "b/x v2 1")
-	w.work("b/x").settle().expect(Staged, "c/x v2 1")
-	w.work("c/x").settle().expect(Staged, "a/x v2 1")
-}
-
-// TestSilentBudget: a silent cluster is charged with all it has, or as it was seen last.
-func TestSilentBudget(t *testing.T) {
-	for last, want := range map[bool][]string{false: nil, true: {"b/x v2 1"}} {
-		s := Strategy{Concurrent: new(intstr.FromInt32(9)), MaxUnavailable: new(intstr.FromInt32(1)), AsLastSeen: last}
-		w := newWorld(t, s, "a/x=2", "b/x=3").install().ask("v2")
-		w.cluster("a").Fresh, w.cluster("a").Ready = false, false
-		w.settle().expect(Staged, want...)
-		w.cluster("a").Fresh = true // and not ready: nothing more is granted there
-		if w.settle(); last != (len(w.wrote) == 0) {
-			t.Errorf("wrote %q", w.wrote)
-		}
-	}
-}
-
-func TestBudget(t *testing.T) {
-	s := Strategy{Concurrent: new(intstr.FromInt32(9)), MaxUnavailable: new(intstr.FromInt32(3))}
-	w := newWorld(t, s, "a/x=2", "b/x=4", "c/x=4").install().ask("v2").settle()
-	w.expect(Staged, "a/x v2 2", "b/x v2 1")
-	if w.last.Units[2].Why != "the budget of 3 instances is used up, by 3" || w.last.Charged != 3 {
-		t.Errorf("%d, %s", w.last.Charged, w.last.Units[2].Why)
-	}
-	w.work("a/x").settle().expect(Staged, "c/x v2 2")
-	w.work("b/x", "c/x").settle().expect(Done)
-}
-
-// TestLeavingBudget: what a unit that the spec has no more was granted stays charged until it
-// is followed, or the unit is gone.
-func TestLeavingBudget(t *testing.T) {
-	s := Strategy{Concurrent: new(intstr.FromInt32(9)), MaxUnavailable: new(intstr.FromInt32(2))}
-	w := newWorld(t, s, "a/x=3", "b/x=3").install().ask("v2").settle().expect(Staged, "a/x v2 2")
-	gone := w.in.Units[0]
-	w.in.Units, w.in.Clusters = w.in.Units[1:], w.in.Clusters[1:]
-	w.in.Leaving = []Unit{gone}
-	left := &w.in.Leaving[0]
-	w.ask("v3").settle().expect(Staged)
-	if v := w.last.Units[0]; v.Why != "the budget of 2 instances is used up, by 2" || w.last.Charged != 2 {
-		t.Errorf("%d, %s", w.last.Charged, v.Why)
-	}
-	left.Observed, left.Updated, left.Available = true, 2, 3 // one is left to do
-	w.settle().expect(Staged, "b/x v3 1")
-	left.Updated, left.Available = 3, 3
-	w.unit("b/x").Observed = true
-	w.settle().expect(Staged, "b/x v3 2")
-	w.work().settle().expect(Done)
-}
-
-// TestUnseenBudget: what a hub that was started anew has not seen of a silent cluster is
-// charged as if all of it were out of service, or as it was recorded, and the record of it
-// stays until it is seen.
-func TestUnseenBudget(t *testing.T) {
-	for last, want := range map[bool][]string{false: nil, true: {"b/x v2 1"}} {
-		s := Strategy{Concurrent: new(intstr.FromInt32(9)), MaxUnavailable: new(intstr.FromInt32(3)), AsLastSeen: last}
-		w := newWorld(t, s, "a/x=3", "b/x=3").install()
-		w.in.Strategy.MaxUnavailable = new(intstr.FromInt32(2))
-		w.ask("v2").settle().expect(Staged, "a/x v2 2")
-		known := w.in.Record.boundOf(Key{"a", "x"})
-		if known == nil || known.Bound != 2 {
-			t.Fatalf("the record has %+v", w.in.Record.Bounds)
-		}
-		w.unit("a/x").Sight = Sight{Unseen: true}
-		w.cluster("a").Fresh, w.cluster("a").Ready = false, false
-		w.in.Strategy.MaxUnavailable = new(intstr.FromInt32(3))
-		w.settle().expect(Staged, want...)
-		if now := w.in.Record.boundOf(Key{"a", "x"}); now == nil || *now != *known {
-			t.Errorf("the record had %+v, and has %+v", known, now)
-		}
-	}
 }
 
 // TestUnknown: without a record, nothing changes while a cluster that may have some of it is
