@@ -1,7 +1,6 @@
 package template
 
 import (
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -105,14 +104,9 @@ func (r *Record) ChangedResources(pod *corev1.Pod, t *corev1.PodTemplateSpec) Re
 	}
 	var out ResourceSet
 	for _, want := range SharedContainers(pod, t) {
-		last := strings.Split(r.Resources[want.Name], ",")
-		at := 0
+		had, rest := "", r.Resources[want.Name]
 		for field, quantity := range ResourceFields(want) {
-			had := ""
-			if at < len(last) {
-				had = last[at]
-			}
-			if at++; !isQuantity(had, quantity) {
+			if had, rest, _ = strings.Cut(rest, ","); !isQuantity(had, quantity) {
 				out.fields = append(out.fields, field.String())
 			}
 		}
@@ -136,19 +130,20 @@ func isQuantity(text string, q *resource.Quantity) bool {
 	return err == nil && had.Cmp(*q) == 0
 }
 
-// recordedResources of a container: cpu and memory that it requests, and their limits;
-// empty where it has none.
+// recordedResources of a container: its ResourceFields in their order, by commas; empty where
+// it has none.
 func recordedResources(c *corev1.Container) string {
-	var out [4]string
-	at, some := 0, false
+	var texts []string
+	some := false
 	for _, quantity := range ResourceFields(c) {
+		text := ""
 		if quantity != nil {
-			out[at], some = quantity.String(), true
+			text, some = quantity.String(), true
 		}
-		at++
+		texts = append(texts, text)
 	}
 	if !some {
 		return ""
 	}
-	return fmt.Sprintf("%s,%s,%s,%s", out[0], out[1], out[2], out[3])
+	return strings.Join(texts, ",")
 }
