@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +14,6 @@ import (
 	"tkestack.io/tapp/controller/write"
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	plan "tkestack.io/tapp/plan/appset"
-	"tkestack.io/tapp/process/parallel"
 )
 
 // putOwn writes the AppSet's own metadata. Clusters that it forgets are looked at live
@@ -64,25 +62,17 @@ func (c *Controller) putOwn(ctx context.Context, v *view, o *object, own *plan.O
 // lookGone reads live whether clusters have no part, and says whether one of them has one
 // after all.
 func (c *Controller) lookGone(ctx context.Context, v *view, o *object, clusters []string) (found bool, err error) {
-	var mu sync.Mutex
 	var failures write.Failures
-	var under parallel.Group
 	unseen := slices.DeleteFunc(slices.Clone(clusters), func(name string) bool { return v.clusters[name].Part != nil }) // what is seen is somebody else's
-	for _, name := range unseen {
-		under.Do(func() {
-			part, err := c.read(ctx, v.key, name)
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err != nil:
-				failures.Add("look whether cluster "+name+" has a part", err.Error(), err)
-			case part != nil:
-				found = true
-				o.see(name, part, c.Clock.Now())
-				v.put(name, part)
-			}
-		})
+	for i, read := range c.readAll(ctx, v.key, unseen) {
+		switch name := unseen[i]; {
+		case read.err != nil:
+			failures.Add("look whether cluster "+name+" has a part", read.err.Error(), read.err)
+		case read.part != nil:
+			found = true
+			o.see(name, read.part, c.Clock.Now())
+			v.put(name, read.part)
+		}
 	}
-	under.Wait()
 	return found, failures.Join()
 }

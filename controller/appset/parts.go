@@ -74,17 +74,12 @@ func (s *sight) isSeen(cached *v1beta1.AdvDeployment) bool {
 // do not answer delay the others by one request. They are left alone in this sync, and not
 // asked again for a while, since each request to them would take as long.
 func (c *Controller) readBehind(ctx context.Context, v *view, o *object, clusters []string) {
-	parts, errs := make([]*v1beta1.AdvDeployment, len(clusters)), make([]error, len(clusters))
-	var under parallel.Group
-	for i, name := range clusters {
-		under.Do(func() { parts[i], errs[i] = c.read(ctx, v.key, name) })
-	}
-	under.Wait()
+	read := c.readAll(ctx, v.key, clusters)
 	now := c.Clock.Now()
 	for i, name := range clusters {
 		known, one := o.sights[name], v.clusters[name]
-		if errs[i] != nil {
-			klog.FromContext(ctx).V(2).Info("A part cannot be read", "cluster", name, "reason", errs[i].Error())
+		if err := read[i].err; err != nil {
+			klog.FromContext(ctx).V(2).Info("A part cannot be read", "cluster", name, "reason", err.Error())
 			known.unread, one.Certain = now, false
 			o.sights[name], v.clusters[name] = known, one
 			v.unread[name] = true
@@ -94,9 +89,26 @@ func (c *Controller) readBehind(ctx context.Context, v *view, o *object, cluster
 		if known.part != nil {
 			expected = known.part.UID
 		}
-		o.found(name, expected, parts[i], now)
-		v.put(name, parts[i])
+		o.found(name, expected, read[i].part, now)
+		v.put(name, read[i].part)
 	}
+}
+
+// reading is what a live read came to. No part and no error: there is none.
+type reading struct {
+	part *v1beta1.AdvDeployment
+	err  error
+}
+
+// readAll reads the parts of clusters live, side by side, in the order of the clusters.
+func (c *Controller) readAll(ctx context.Context, key types.NamespacedName, clusters []string) []reading {
+	out := make([]reading, len(clusters))
+	var under parallel.Group
+	for i, name := range clusters {
+		under.Do(func() { out[i].part, out[i].err = c.read(ctx, key, name) })
+	}
+	under.Wait()
+	return out
 }
 
 // read a part live; nil: there is none.

@@ -71,7 +71,7 @@ var appSetShell = []mutant{
 	{"clusters-one-by-one", "act.go", "a cluster that does not answer delays the others",
 		"const atOnce = 64", "const atOnce = 1"},
 	{"reads-one-by-one", "parts.go", "clusters that do not answer are waited for one after the other when they are read",
-		"		under.Do(func() { parts[i], errs[i] = c.read(ctx, v.key, name) })\n", "		parts[i], errs[i] = c.read(ctx, v.key, name)\n"},
+		"		under.Do(func() { out[i].part, out[i].err = c.read(ctx, key, name) })\n", "		out[i].part, out[i].err = c.read(ctx, key, name)\n"},
 	{"silent-written-to", "sync.go", "a cluster that could not be read is waited for again in the same sync",
 		" || v.failed[a.Cluster] != nil || v.unread[a.Cluster]", " || v.failed[a.Cluster] != nil"},
 	{"silent-read-again", "parts.go", "a cluster that could not be read is read again at once",
