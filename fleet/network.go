@@ -42,15 +42,19 @@ const frame = 16 << 10
 func (w *wires) Transport(config *rest.Config) (http.RoundTripper, error) {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		inner := next
-		for wrapper, ok := inner.(utilnet.RoundTripperWrapper); ok; wrapper, ok = inner.(utilnet.RoundTripperWrapper) {
-			inner = wrapper.WrappedRoundTripper()
-		}
 		// It is this configuration's alone, as its Dial is, and has no connection yet.
-		if t, ok := inner.(*http.Transport); ok {
+		if t, ok := unwrapped(next).(*http.Transport); ok {
 			t.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: received, MaxReadFrameSize: frame}
 		}
 		return next
 	})
 	return rest.TransportFor(config)
+}
+
+// unwrapped is the transport that others are wrapped around.
+func unwrapped(t http.RoundTripper) http.RoundTripper {
+	if wrapper, ok := t.(utilnet.RoundTripperWrapper); ok {
+		return unwrapped(wrapper.WrappedRoundTripper())
+	}
+	return t
 }
