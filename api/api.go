@@ -121,8 +121,8 @@ func New(ctx context.Context, o Options) (*API, error) {
 	a.feeds = &feeds{ctx: ctx, linger: o.Limits.Linger, make: a.source, all: map[feedKey]*feed{}, pulse: pulse{ask: a.clients.version, every: o.Limits.Pulse}}
 	a.feeds.run.Go(a.feeds.feelPulse)
 	a.topics = &topics{feeds: a.feeds, linger: o.Limits.Linger, all: map[string]*topic{}, turns: make(chan struct{}, computingAtOnce)}
-	a.streams = &slots{all: o.Limits.Streams, perUser: o.Limits.StreamsPerUser, what: "streams", byUser: map[string]int{}}
-	a.turns = &slots{all: max(o.Limits.Requests, 4*o.Limits.RequestsPerSecond), perUser: 2 * o.Limits.RequestsPerSecond, what: "requests", byUser: map[string]int{}}
+	a.streams = newSlots(o.Limits.Streams, o.Limits.StreamsPerUser, "streams")
+	a.turns = newSlots(max(o.Limits.Requests, 4*o.Limits.RequestsPerSecond), 2*o.Limits.RequestsPerSecond, "requests")
 	a.limits = newLimits(o.Limits)
 	a.metrics = newMetrics(o.Registry, a)
 	a.handler = a.router()

@@ -66,6 +66,10 @@ type slots struct {
 	byUser map[string]int
 }
 
+func newSlots(all, perUser int, what string) *slots {
+	return &slots{all: all, perUser: perUser, what: what, byUser: map[string]int{}}
+}
+
 // begin of something, of a caller who may not be known yet; the function that is returned ends it.
 func (s *slots) begin(who *Caller) (func(), error) {
 	s.mu.Lock()
