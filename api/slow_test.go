@@ -3,7 +3,6 @@ package api
 import (
 	"bufio"
 	"io"
-	"net"
 	"testing"
 	"time"
 )
@@ -29,20 +28,7 @@ func TestSlowReaders(t *testing.T) {
 	<-seen
 	empty := liveMemory()
 	for i := range slow {
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.front.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = conn.Close() }()
-		if tcp, ok := conn.(*net.TCPConn); ok {
-			if err := tcp.SetReadBuffer(16 << 10); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := io.WriteString(conn, "GET "+instancesPath+" HTTP/1.1\r\nHost: api\r\nAuthorization: Bearer t\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := bufio.NewReaderSize(conn, 16).ReadString('\n'); err != nil { // it is being sent
+		if _, err := bufio.NewReaderSize(s.openSlowly(t), 16).ReadString('\n'); err != nil { // it is being sent
 			t.Fatal(err)
 		}
 		s.moved <- i

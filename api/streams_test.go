@@ -73,6 +73,26 @@ func (s *streamsOf) open(ctx context.Context) (*http.Response, error) {
 	return s.front.Client().Do(request)
 }
 
+// openSlowly opens a stream that takes nothing but what its small buffer has room for, and what
+// the test reads.
+func (s *streamsOf) openSlowly(t *testing.T) net.Conn {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.front.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		if err := tcp.SetReadBuffer(16 << 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := io.WriteString(conn, "GET "+instancesPath+" HTTP/1.1\r\nHost: api\r\nAuthorization: Bearer t\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
 // read until a text comes.
 func read(body io.Reader, text string) error {
 	lines := bufio.NewReader(body)
@@ -146,19 +166,7 @@ func TestThousandStreams(t *testing.T) {
 // TestSlowReader: one that takes nothing is dropped, and harms no other.
 func TestSlowReader(t *testing.T) {
 	s := serveCrowd(t, manyInstances, Limits{Write: 200 * time.Millisecond}, true)
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.front.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		if err := tcp.SetReadBuffer(16 << 10); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := io.WriteString(conn, "GET "+instancesPath+" HTTP/1.1\r\nHost: api\r\nAuthorization: Bearer t\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	s.openSlowly(t)
 	other, err := s.open(t.Context())
 	if err != nil {
 		t.Fatal(err)

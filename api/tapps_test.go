@@ -37,14 +37,8 @@ func TestTAppSeverities(t *testing.T) {
 		if got.State != c.state {
 			t.Errorf("%s: the state is %s, want %s", c.name, got.State, c.state)
 		}
-		if c.severity == "" {
-			if len(got.Attention) != 0 {
-				t.Errorf("%s: %+v", c.name, got.Attention)
-			}
-			continue
-		}
-		if len(got.Attention) != 1 || got.Attention[0].Severity != c.severity || got.Attention[0].Command != c.command || got.Attention[0].Message == "" {
-			t.Errorf("%s: %+v, want %s and %s", c.name, got.Attention, c.severity, c.command)
+		if err := got.needs(c.severity, c.command); err != nil {
+			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 }
