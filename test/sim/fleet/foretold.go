@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/foresight"
@@ -108,7 +108,7 @@ func (w *world) foresee(before, after *v1beta1.AppSet) {
 		return
 	}
 	after = after.DeepCopy()
-	if before == nil || !sameSpec(before, after) {
+	if before == nil || !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		after.Generation++
 	}
 	var revisions []appsv1.ControllerRevision
@@ -138,12 +138,6 @@ func (w *world) foresee(before, after *v1beta1.AppSet) {
 	}
 }
 
-func sameSpec(a, b *v1beta1.AppSet) bool {
-	was, _ := json.Marshal(a.Spec)
-	is, _ := json.Marshal(b.Spec)
-	return string(was) == string(is)
-}
-
 // happens is told what becomes of instances of a podSet.
 func (w *world) happens(c *cluster, part object, s *set, effect tapp.Effect, n int) {
 	f := w.foreseen[apiserver.Key(part)]
@@ -164,13 +158,18 @@ func (w *world) happens(c *cluster, part object, s *set, effect tapp.Effect, n i
 	}
 }
 
-// isWell says whether all instances of a podSet are available, whatever they have.
-func (w *world) isWell(a object, at place) bool {
+// setAt is the podSet that runs at a place; nil: there is none.
+func (w *world) setAt(a object, at place) *set {
 	part, ok := apiserver.Find[*v1beta1.AdvDeployment](w.members[at.cluster].Store, parts, apiserver.Key(a))
 	if !ok || w.runs[part.UID] == nil {
-		return false
+		return nil
 	}
-	s := w.runs[part.UID].podSets[at.podSet]
+	return w.runs[part.UID].podSets[at.podSet]
+}
+
+// isWell says whether all instances of a podSet are available, whatever they have.
+func (w *world) isWell(a object, at place) bool {
+	s := w.setAt(a, at)
 	return s != nil && s.count(up) == s.follows.replicas
 }
 
@@ -186,11 +185,7 @@ func (w *world) unfinished(a object, f *foreseen, k int) string {
 
 // isDone says whether a podSet has what is asked for, in all instances.
 func (w *world) isDone(a object, f *foreseen, at place) bool {
-	part, ok := apiserver.Find[*v1beta1.AdvDeployment](w.members[at.cluster].Store, parts, apiserver.Key(a))
-	if !ok || w.runs[part.UID] == nil {
-		return false
-	}
-	s := w.runs[part.UID].podSets[at.podSet]
+	s := w.setAt(a, at)
 	return s != nil && s.follows.content == f.target[at] && s.isDone()
 }
 
