@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"tkestack.io/tapp/test/bench/measure"
+	"tkestack.io/tapp/test/bench/program"
 	"tkestack.io/tapp/test/bench/record"
 )
 
@@ -29,15 +29,11 @@ func (b *Bench) StartStatefulSetAlone(ctx context.Context, namespace *corev1.Nam
 	if err != nil {
 		return nil, err
 	}
-	alone := exec.Command(line[0], append(line[1:], "--controllers=statefulset-controller")...)
-	if err := alone.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting %s: %w", controllerManager, err), restore(ctx))
+	alone, err := program.Run(line[0], append(line[1:], "--controllers=statefulset-controller")...)
+	if err != nil {
+		return nil, errors.Join(err, restore(ctx))
 	}
-	end := func(ctx context.Context) error {
-		err := alone.Process.Kill()
-		_ = alone.Wait() // it was killed
-		return errors.Join(err, restore(ctx))
-	}
+	end := func(ctx context.Context) error { return errors.Join(alone.Kill(), restore(ctx)) }
 	c, err := b.StartStatefulSet(ctx, namespace, size)
 	if err == nil {
 		err = b.tries(ctx, namespace.Name)

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"tkestack.io/tapp/test/bench/program"
 	"tkestack.io/tapp/test/bench/record"
 )
 
@@ -37,7 +38,7 @@ const (
 type Contender struct {
 	Name string
 	// Launch starts a replica that elects its leader by a Lease of this namespace.
-	Launch func(namespace string) (*Replica, error)
+	Launch func(namespace string) (*program.Process, error)
 	// Resource of which it writes status.observedGeneration, and Kind of its objects.
 	Resource schema.GroupVersionResource
 	Kind     string
@@ -77,7 +78,7 @@ type measurement struct {
 	namespace       string
 	objects, leases dynamic.ResourceInterface
 	// replicas, the one that leads first.
-	replicas []*Replica
+	replicas []*program.Process
 	changes  int
 }
 
@@ -140,7 +141,7 @@ func (m *measurement) goes(ctx context.Context, signal os.Signal) (time.Duration
 		return 0, err
 	}
 	began := time.Now()
-	if err := leader.cmd.Process.Signal(signal); err != nil {
+	if err := leader.Signal(signal); err != nil {
 		return 0, fmt.Errorf("ending the leader: %w", err)
 	}
 	generation, err := m.change(ctx)
@@ -151,7 +152,7 @@ func (m *measurement) goes(ctx context.Context, signal os.Signal) (time.Duration
 		return 0, err
 	}
 	took := time.Since(began)
-	_ = leader.cmd.Wait() // it was killed
+	_ = leader.Wait() // it was killed, or left its Lease
 	if is, err := m.holder(ctx); err != nil || is == was {
 		return 0, errors.Join(err, fmt.Errorf("the replica that went did not lead: %q still does", is))
 	}
@@ -220,7 +221,7 @@ func (m *measurement) until(ctx context.Context, what string, last *error, ok fu
 	}
 	log := ""
 	for _, r := range m.replicas {
-		log += "\n" + r.log.String()
+		log += "\n" + r.Log()
 	}
 	return fmt.Errorf("waiting until %s: %w%s", what, errors.Join(err, *last), log)
 }
@@ -230,8 +231,7 @@ func (m *measurement) end(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var failed []error
 	for _, r := range m.replicas {
-		failed = append(failed, r.cmd.Process.Kill())
-		_ = r.cmd.Wait() // it was killed
+		failed = append(failed, r.Kill())
 	}
 	zero := int64(0)
 	if err := m.objects.Delete(ctx, object, metav1.DeleteOptions{GracePeriodSeconds: &zero}); err != nil {

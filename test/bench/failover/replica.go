@@ -1,30 +1,12 @@
 package failover
 
 import (
-	"bytes"
-	"fmt"
-	"os/exec"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"tkestack.io/tapp/test/bench/program"
 	"tkestack.io/tapp/test/bench/record"
 	"tkestack.io/tapp/test/local"
 )
-
-// Replica is a process of a controller.
-type Replica struct {
-	cmd *exec.Cmd
-	log bytes.Buffer
-}
-
-func launch(name string, arguments ...string) (*Replica, error) {
-	r := &Replica{cmd: exec.Command(name, arguments...)}
-	r.cmd.Stdout, r.cmd.Stderr = &r.log, &r.log
-	if err := r.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", name, err)
-	}
-	return r, nil
-}
 
 const (
 	leaseNamespace = "--leader-elect-resource-namespace="
@@ -36,12 +18,12 @@ const (
 func TApp(binary, kubeconfig string) Contender {
 	return Contender{
 		Name: record.TApp, Resource: schema.GroupVersionResource{Group: "apps.tkestack.io", Version: "v1", Resource: "tapps"}, Kind: "TApp",
-		Launch: func(namespace string) (*Replica, error) {
+		Launch: func(namespace string) (*program.Process, error) {
 			address, err := local.FreeAddress()
 			if err != nil {
 				return nil, err
 			}
-			return launch(binary, "controller", "--kubeconfig", kubeconfig, "--metrics-address", address, leaseNamespace+namespace, leaseName)
+			return program.Run(binary, "controller", "--kubeconfig", kubeconfig, "--metrics-address", address, leaseNamespace+namespace, leaseName)
 		},
 	}
 }
@@ -51,9 +33,9 @@ func TApp(binary, kubeconfig string) Contender {
 func StatefulSet(line []string) Contender {
 	return Contender{
 		Name: record.StatefulSetAlone, Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}, Kind: "StatefulSet",
-		Launch: func(namespace string) (*Replica, error) {
+		Launch: func(namespace string) (*program.Process, error) {
 			own := []string{"--controllers=statefulset-controller", "--leader-elect=true", "--secure-port=0", leaseNamespace + namespace, leaseName}
-			return launch(line[0], append(line[1:len(line):len(line)], own...)...)
+			return program.Run(line[0], append(line[1:len(line):len(line)], own...)...)
 		},
 	}
 }

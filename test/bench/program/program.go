@@ -1,24 +1,18 @@
-// Package program runs `tapp controller` as a process that is measured.
+// Package program runs processes that are measured, of `tapp controller` most of all.
 package program
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"tkestack.io/tapp/test/local"
 )
 
 // Program is a process of `tapp controller`.
 type Program struct {
-	Started time.Time
-	cmd     *exec.Cmd
-	log     bytes.Buffer
+	*Process
 	address string // of its metrics and health
 }
 
@@ -28,31 +22,19 @@ func Start(binary, kubeconfig string, flags ...string) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{address: address}
-	p.cmd = exec.Command(binary, append([]string{"controller", "--kubeconfig", kubeconfig, "--leader-elect=false", "--metrics-address", address}, flags...)...)
-	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
-	p.Started = time.Now()
-	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting the controller: %w", err)
+	p, err := Run(binary, append([]string{"controller", "--kubeconfig", kubeconfig, "--leader-elect=false", "--metrics-address", address}, flags...)...)
+	if err != nil {
+		return nil, err
 	}
-	return p, nil
+	return &Program{p, address}, nil
 }
-
-// PID of the process.
-func (p *Program) PID() int { return p.cmd.Process.Pid }
-
-// Log is what it has written; only of one that has ended, or failed, is it whole.
-func (p *Program) Log() string { return p.log.String() }
 
 // Stop ends the process in order.
 func (p *Program) Stop() error {
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return fmt.Errorf("stopping the controller: %w", err)
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		return err
 	}
-	if err := p.cmd.Wait(); err != nil {
-		return fmt.Errorf("the controller failed: %w\n%s", err, p.log.String())
-	}
-	return nil
+	return p.Wait()
 }
 
 // Get a page of its metrics and health. Any status but 200 is an error.
