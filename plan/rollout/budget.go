@@ -65,8 +65,16 @@ func (a Account) ceiling() int32 {
 // Charge of the unit: its bound, or all that is seen unavailable, if that is more.
 func (a Account) Charge() int32 { return max(a.Bound(), min(a.Unavailable, a.Desired)) }
 
-// CeilingFor is the ceiling to write with a grant.
-func (a Account) CeilingFor(grant int32) int32 { return max(grant, a.Bound()) }
+// CeilingFor is the ceiling to write with a grant. A write is made to the very version that
+// was seen, or not at all: it bounds what was seen.
+func (a Account) CeilingFor(grant int32) int32 { return max(grant, a.asSeen().Bound()) }
+
+// asSeen is the account as the unit was seen last. What others are charged because nothing is
+// known of it is nothing that it was given.
+func (a Account) asSeen() Account {
+	a.Whole = false
+	return a
+}
 
 // Room is the highest grant that one unit may be given, within a budget for all units.
 // It may be lower than what the unit has.
@@ -87,7 +95,7 @@ func Room(accounts []Account, unit int, budget int32) int32 {
 }
 
 func room(a *Account, charges, bounds int64, budget int32) int32 {
-	out := max(0, int64(budget)-charges, int64(a.Bound()))
+	out := max(0, int64(budget)-charges, int64(a.asSeen().Bound()))
 	if out == 0 && a.Unavailable > 0 && bounds+1 <= int64(budget) {
 		out = 1
 	}

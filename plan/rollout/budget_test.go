@@ -1,11 +1,33 @@
 package rollout
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
+
+// TestSilentInChange: units of silent clusters that have what nobody asks for any more are
+// given no more than they were, though all of their instances are charged.
+func TestSilentInChange(t *testing.T) {
+	s := Strategy{Concurrent: new(intstr.FromInt32(9)), MaxUnavailable: new(intstr.FromInt32(3))}
+	w := newWorld(t, s, "a/x=2", "b/x=2", "c/x=2").install().ask("v2").settle().expect(Staged, "a/x v2 2", "b/x v2 1")
+	for _, name := range []string{"a", "b"} {
+		w.cluster(name).Fresh, w.cluster(name).Ready = false, false
+	}
+	d := w.ask("v3").compute()
+	for d.Store { // the rollout first, and then what it grants
+		w.in.Record = d.Record
+		d = w.compute()
+	}
+	for i, want := range []string{"v3 2 2", "v3 1 1", "v1 - -"} {
+		v := &d.Units[i]
+		if got := fmt.Sprintf("%s %s %s", v.Content, number(v.Grant), number(v.Ceiling)); got != want {
+			t.Errorf("%s: %s, want %s", w.in.Units[i].Key, got, want)
+		}
+	}
+}
 
 // TestBudget: no more than the budget is granted, reserved before it is written.
 func TestBudget(t *testing.T) {

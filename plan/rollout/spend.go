@@ -270,7 +270,5 @@ func (s *spending) boundToRecord(u *Unit, bound int32) Bound {
 
 // lastKnown bound of a unit that is charged whole.
 func (s *spending) lastKnown(i int) int32 {
-	a := s.account(&s.in.Units[i])
-	a.Whole = false
-	return a.Bound()
+	return s.account(&s.in.Units[i]).asSeen().Bound()
 }
