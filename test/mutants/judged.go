@@ -19,11 +19,17 @@ type judged struct {
 // oracles of the simulation of the fleet with mutants that each has to notice.
 var oracles = []judged{
 	{"others-are-free", "F1", 8, 8, 40},
+	{"charge-without-ceiling", "F1", 22, 64, 90},
+	{"absence-is-evidence", "F2", 14, 64, 40},
+	{"wanted-again-is-deleted", "F2", 14, 64, 40},
+	{"finalizer-dropped-early", "F3", 1, 1, 40},
+	{"gates-as-of-now", "F4", 18, 64, 20},
 	{"ids-from-zero", "F5", 2, 64, 20},
 	{"as-of-probe", "F6", 1, 1, 40},
 	{"identity-ignored", "F7", 1, 1, 60},
 	{"clusters-one-by-one", "F8", 10, 64, 61},
 	{"all-clusters-at-once", "F9", 1, 1, 60},
+	{"halt-goes-on", "F10", 22, 64, 60},
 }
 
 // find the mutant in its room.

@@ -4,6 +4,7 @@
 // give equal runs.
 //
 //	plan.go       what a seed stands for: edits and faults, each at a step
+//	classes.go    what only some seeds have
 //	schedule.go   decides what happens next: one thing at a time
 //	world.go      the state of a run
 //	clusters.go   the hub and its members

@@ -204,6 +204,7 @@ func (w *world) act(c *cluster, p *v1beta1.AdvDeployment, s *set) func() {
 			return func() { one.state = up }
 		case one.state == up && old && !s.follows.paused && s.count(out)+s.count(away) < grant:
 			return func() {
+				w.startsFailed(c, p, s)
 				w.renew(c, p, s, one)
 				one.state = out
 				w.takenOut(c, p)

@@ -123,7 +123,8 @@ func (w *world) judgeAppSet(r *request, change *apiserver.Change) error {
 	}
 	before := change.Before.(*v1beta1.AppSet)
 	after, stays := change.After.(*v1beta1.AppSet)
-	if slices.Contains(before.Finalizers, v1beta1.Finalizer) && (!stays || !slices.Contains(after.Finalizers, v1beta1.Finalizer)) {
+	if !stays || slices.Contains(before.Finalizers, v1beta1.Finalizer) && !slices.Contains(after.Finalizers, v1beta1.Finalizer) {
+		w.coverage["F3 judged"]++
 		if err := w.released(before); err != nil {
 			return err
 		}
@@ -144,7 +145,7 @@ func (w *world) judgeAppSet(r *request, change *apiserver.Change) error {
 }
 
 // released is F3: the finalizer goes when no member has a part any more that no human
-// gave up.
+// gave up. An AppSet that goes with its last finalizer is told of as it was then, without.
 func (w *world) released(a *v1beta1.AppSet) error {
 	for _, name := range w.names {
 		p, ok := apiserver.Find[*v1beta1.AdvDeployment](w.members[name].Store, parts, apiserver.Key(a))

@@ -22,8 +22,14 @@ type Plan struct {
 	// Foretold: nothing goes wrong, and what the preview of each edit told is compared with
 	// what happens. An edit waits until all that was asked for before has come about.
 	Foretold bool
-	Edits    []Edit
-	Faults   []Fault
+	// Gated: rollouts begin with a gate, and nobody confirms it in passing.
+	Gated bool
+	// Breaking: what some of the clusters are given fails, and others have not begun.
+	Breaking bool
+	// Orderly: time passes only when there is nothing else to do.
+	Orderly bool
+	Edits   []Edit
+	Faults  []Fault
 }
 
 // Edit is something that a user does at a step.
@@ -83,6 +89,8 @@ const (
 	workerLate  = "the worker of a member does nothing"
 	workerWrong = "the worker of a member tells of what was"
 	clockJump   = "the clock jumps"
+	// podSetsLate comes beside a worker that is late, or alone: what runs follows later.
+	podSetsLate = "the controllers of the podSets of a member do nothing"
 	// instanceFails counts as unavailable, and nobody asked for it.
 	instanceFails = "an instance fails by itself"
 	// recordsLost comes with a crash: nobody is left who knows.
@@ -140,28 +148,6 @@ func Draw(seed int64) Plan {
 	p.add()
 	p.sort()
 	return p
-}
-
-// add to the plans of some seeds what the others do not have.
-func (p *Plan) add() {
-	rng := rand.New(rand.NewPCG(uint64(p.Seed), 3))
-	app := appKeys()[0]
-	switch p.Seed % 64 {
-	case 2:
-		p.Shared = true
-		for range 3 {
-			p.Edits = append(p.Edits, Edit{Step: 60 + rng.IntN(p.Horizon), App: app, Kind: []string{"scale", "image", "add cluster", "drop podSet", "add podSet"}[rng.IntN(5)], A: rng.IntN(60), B: rng.IntN(60)})
-		}
-	case 6: // in the midst of a rollout, with clusters that are not seen
-		at := 120 + rng.IntN(100)
-		p.Edits = append(p.Edits, Edit{Step: 100, App: app, Kind: "image", B: rng.IntN(60)})
-		for range rng.IntN(3) {
-			p.Faults = append(p.Faults, Fault{Step: at, Kind: []string{cutThere, down}[rng.IntN(2)], A: 40 + rng.IntN(60)})
-		}
-		p.Faults = append(p.Faults, Fault{Step: at + 1, Kind: recordsLost})
-	case 10:
-		p.silence(rng)
-	}
 }
 
 func (p *Plan) sort() {

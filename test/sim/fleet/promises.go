@@ -39,6 +39,8 @@ type promise struct {
 	// agreed are image and stage of all that was confirmed, whatever the rollout.
 	agreed  map[string]bool
 	retried time.Time
+	// halted is when the rollout on record halted; zero: it goes on.
+	halted time.Time
 }
 
 func (w *world) promised(a object) *promise {
@@ -182,7 +184,7 @@ func (w *world) noteDone(c *cluster, p *v1beta1.AdvDeployment, has *running) {
 			main = s.asked.image
 		}
 	}
-	w.promised(p).done[main+" "+c.name] = true
+	w.promised(p).done[main+" "+titleOf(c, p)] = true
 }
 
 // noteRecord remembers which contents became stable.
@@ -196,6 +198,12 @@ func (w *world) noteRecord(r *appsv1.ControllerRevision) {
 		return
 	}
 	record, p := w.recorded(a), w.promised(a)
+	switch {
+	case record.Halted == "" || record.RollingBack:
+		p.halted = time.Time{}
+	case p.halted.IsZero():
+		p.halted = w.now()
+	}
 	if spec, known := p.begun(a, record.ID); known && record.Done {
 		p.settled[spec.PodSpec.Template.Spec.Containers[0].Image] = true
 	}
@@ -236,6 +244,21 @@ func (w *world) takenOut(c *cluster, part *v1beta1.AdvDeployment) {
 	}
 }
 
+// haltTime is within which all clusters that answer are told that a rollout has halted.
+const haltTime = 15 * time.Second
+
+// startsFailed is F10 where it counts: an instance that is well is given what failed. Its
+// worker may be late; what it follows is judged when it follows all that it was told. Only
+// runs in which clusters answer are judged.
+func (w *world) startsFailed(c *cluster, part *v1beta1.AdvDeployment, s *set) {
+	p := w.promised(part)
+	if !w.plan.Orderly || p.halted.IsZero() || w.now().Sub(p.halted) < haltTime || w.runs[part.UID].generation != part.Generation || p.settled[s.follows.image] {
+		return
+	}
+	w.coverage["F10 judged in instances"]++
+	w.fail(fmt.Errorf("F10: an instance of %s in %s that is well is given %s, which failed %s ago", s.name, c.name, s.follows.image, w.now().Sub(p.halted)))
+}
+
 // twice is F5: no id of a podSet that clusters share is in two of them.
 func (w *world) twice(c *cluster, part *v1beta1.AdvDeployment, s *set, id int32) {
 	if !s.follows.shared {
@@ -273,22 +296,22 @@ func (w *world) judgeUnits(c *cluster, r *request, before, after *v1beta1.AdvDep
 	if !starts {
 		return nil
 	}
-	record := w.recorded(a)
+	record, title := w.recorded(a), titleOf(c, after)
 	spec, known := p.begun(a, record.ID)
 	switch {
 	case !known || spec.PodSpec.Template.Spec.Containers[0].Image != main:
-		return fmt.Errorf("F4: %s is given %s, and the rollout on record is %q", c.name, main, record.ID)
+		return fmt.Errorf("F4: %s is given %s, and the rollout on record is %q", title, main, record.ID)
 	case record.Halted != "":
-		return fmt.Errorf("F10: %s is given %s, and rollout %s has halted: %s", c.name, main, record.ID, record.Halted)
+		return fmt.Errorf("F10: %s is given %s, and rollout %s has halted: %s", title, main, record.ID, record.Halted)
 	}
 	w.coverage["F4, F9 and F10 judged"]++
-	return w.judgeOrder(c, a, legs(&spec), record.ID, main)
+	return w.judgeOrder(title, a, legs(&spec), record.ID, main)
 }
 
 // judgeOrder is F4 and F9: what has to be done and confirmed before a cluster starts.
-func (w *world) judgeOrder(c *cluster, a *v1beta1.AppSet, order []leg, id, main string) error {
+func (w *world) judgeOrder(title string, a *v1beta1.AppSet, order []leg, id, main string) error {
 	p := w.promised(a)
-	at := slices.IndexFunc(order, func(l leg) bool { return slices.Contains(l.clusters, c.name) })
+	at := slices.IndexFunc(order, func(l leg) bool { return slices.Contains(l.clusters, title) })
 	if at < 0 {
 		at = len(order) - 1 // it joined
 	}
@@ -301,25 +324,25 @@ func (w *world) judgeOrder(c *cluster, a *v1beta1.AppSet, order []leg, id, main 
 			}
 			work = true
 			if sure && !p.done[main+" "+name] {
-				return fmt.Errorf("F9: %s is given %s, and %s of stage %s never had it in all instances", c.name, main, name, before.name)
+				return fmt.Errorf("F9: %s is given %s, and %s of stage %s never had it in all instances", title, main, name, before.name)
 			}
 		}
 		if work && before.confirm && !p.confirmed[gate(id, before.name, "")] && !(w.forgot && p.agreed[gate(main, before.name)]) {
-			return fmt.Errorf("F4: %s is given %s, and nobody confirmed stage %s of rollout %s", c.name, main, before.name, id)
+			return fmt.Errorf("F4: %s is given %s, and nobody confirmed stage %s of rollout %s", title, main, before.name, id)
 		}
 	}
 	changing := int32(1)
 	for _, name := range order[at].clusters {
-		part, ok := apiserver.Find[*v1beta1.AdvDeployment](w.members[name].Store, parts, apiserver.Key(a))
-		if name == c.name || !ok || p.done[main+" "+name] || !p.alwaysRuns(a, id, name) {
+		member, part := w.partOf(a, name)
+		if name == title || part == nil || p.done[main+" "+name] || !p.alwaysRuns(a, id, name) {
 			continue
 		}
-		if units := w.placed(w.members[name], part); slices.ContainsFunc(units, func(u podset.Unit) bool { return u.Replicas > 0 && imageOf(&u) == main }) {
+		if units := w.placed(member, part); slices.ContainsFunc(units, func(u podset.Unit) bool { return u.Replicas > 0 && imageOf(&u) == main }) {
 			changing++
 		}
 	}
 	if sure && !w.forgot && changing > p.concurrent {
-		return fmt.Errorf("F9: %s is given %s as the cluster number %d at once of stage %s, and %d may change", c.name, main, changing, order[at].name, p.concurrent)
+		return fmt.Errorf("F9: %s is given %s as the cluster number %d at once of stage %s, and %d may change", title, main, changing, order[at].name, p.concurrent)
 	}
 	return nil
 }

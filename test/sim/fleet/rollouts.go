@@ -20,6 +20,9 @@ func (w *world) strategy(a *v1beta1.AppSet) {
 	if w.plan.Tight {
 		a.Spec.ProgressDeadlineSeconds = new(int32(60 + 60*w.rng.IntN(5)))
 		s.MaxUnavailable, s.MaxConcurrentClusters = new(intstr.FromInt32(int32(1+w.rng.IntN(2)))), new(intstr.FromInt32(int32(len(w.names))))
+		if w.plan.Breaking { // more than one cluster begins
+			a.Spec.ProgressDeadlineSeconds, s.MaxUnavailable = new(int32(60)), new(intstr.FromInt32(int32(3+w.rng.IntN(2))))
+		}
 		return
 	}
 	var names []string
@@ -27,6 +30,10 @@ func (w *world) strategy(a *v1beta1.AppSet) {
 		names = append(names, a.Spec.ClusterTopology.Clusters[i].Name)
 	}
 	first, others := names[:1], names[1:]
+	if w.plan.Gated && a.UID == "" {
+		s.Stages = []v1beta1.Stage{{Name: "first", Clusters: slices.Clone(first), Confirm: new(true)}}
+		return
+	}
 	if len(others) > 1 && w.rng.IntN(3) == 0 {
 		first, others = names[:2], names[2:]
 	}

@@ -81,6 +81,9 @@ func (w *world) choices(stormy bool) []turns.Choice {
 			out = append(out, turns.Choice{Weight: 5, What: "worker", Do: do})
 		}
 		for _, p := range apiserver.All[*v1beta1.AdvDeployment](w.members[name].Store, parts) {
+			if w.is(podSetsLate, name) {
+				continue
+			}
 			if do := w.live(w.members[name], p); do != nil {
 				out = append(out, turns.Choice{Weight: 5, What: "podSet", Do: do})
 			}
@@ -91,13 +94,13 @@ func (w *world) choices(stormy bool) []turns.Choice {
 			out = append(out, turns.Choice{Weight: 1, What: "operator", Do: do})
 		}
 	}
-	if do := w.attend(); do != nil && (stormy || len(out) == 0) {
+	if do := w.attend(); do != nil && (stormy && !w.plan.Gated && !w.plan.Breaking || !stormy && len(out) == 0) {
 		out = append(out, turns.Choice{Weight: 1, What: "user", Do: do})
 	}
 	if do := w.collect(); do != nil {
 		out = append(out, turns.Choice{Weight: 5, What: "collector", Do: do})
 	}
-	if stormy || len(out) == 0 {
+	if stormy && !w.plan.Orderly || len(out) == 0 {
 		out = append(out, turns.Choice{Weight: 10, What: "clock", Do: func() { w.advance(w.span(), false) }})
 	}
 	return out

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -32,6 +33,10 @@ func (w *world) draft(key string) *v1beta1.AppSet {
 	a.Spec.PodSpec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: image(0)}}
 	for i, member := range w.names {
 		switch {
+		case w.plan.Breaking:
+			a.Spec.ClusterTopology.Clusters = append(a.Spec.ClusterTopology.Clusters, target(member, 2))
+		case w.plan.Gated:
+			a.Spec.ClusterTopology.Clusters = append(a.Spec.ClusterTopology.Clusters, target(member, 1+w.rng.IntN(2)))
 		case w.plan.Tight:
 			t := target(member, 1+w.rng.IntN(3))
 			if w.rng.IntN(2) == 0 {
@@ -94,6 +99,21 @@ func clusterOf(p *v1beta1.AdvDeployment) string {
 		}
 	}
 	return ""
+}
+
+// titleOf a part is the name that the topology has for its cluster: where kubeconfigs were
+// swapped before they were first used, it is not that of the member.
+func titleOf(c *cluster, p *v1beta1.AdvDeployment) string { return cmp.Or(clusterOf(p), c.name) }
+
+// partOf an AppSet in the cluster that the topology has by a name; nil: it has none.
+func (w *world) partOf(a object, title string) (*cluster, *v1beta1.AdvDeployment) {
+	for _, name := range w.names {
+		c := w.members[name]
+		if p, ok := apiserver.Find[*v1beta1.AdvDeployment](c.Store, parts, apiserver.Key(a)); ok && titleOf(c, p) == title {
+			return c, p
+		}
+	}
+	return nil, nil
 }
 
 // edit carries out an edit.
@@ -260,15 +280,16 @@ func (w *world) note(a *v1beta1.AppSet) {
 // watch lacks: it may wait for other clusters in between.
 const beliefTime = time.Minute
 
-// tookAway says whether a user's deed, or a tombstone, takes a part away, by what the
-// process can have known when it asked for that.
+// tookAway says whether a user's deed takes a part away, by what the process can have known
+// when it asked for that. A tombstone tells of such a deed, and not of a later one by which
+// the cluster is wanted again.
 func (w *world) tookAway(r *request, part *v1beta1.AdvDeployment, cluster string) bool {
 	uid := types.UID(part.Labels[v1beta1.LabelAppSetUID])
 	d := w.deeds[uid]
 	if heir, ok := apiserver.Find[*v1beta1.AppSet](w.hub.Store, appSets, apiserver.Key(part)); ok && w.lost && heir.UID != uid && !lists(heir, cluster) {
 		return true // the hub lost the AppSet, and a user made it again without the cluster
 	}
-	if d == nil || d.deleted || !d.left[cluster] || w.lost || w.buried(uid, cluster) {
+	if d == nil || d.deleted || !d.left[cluster] || w.lost {
 		return d != nil && (d.deleted || d.left[cluster])
 	}
 	var last *v1beta1.AppSet
