@@ -24,6 +24,9 @@ const (
 
 // admit is the namespace's quota, and admission that changes pods.
 func (w *world) admit(resource string, o object) error {
+	if t, ok := o.(*tappv1.TApp); ok {
+		return w.admitSize(t)
+	}
 	if resource != pods {
 		return nil
 	}
@@ -81,6 +84,9 @@ func pullFromMirror(pod *corev1.Pod) {
 
 // admitUpdate is the mirror, where it sees to updates as well, and who refuses to resize.
 func (w *world) admitUpdate(resource, sub string, now object) error {
+	if t, ok := now.(*tappv1.TApp); ok && sub == "" {
+		return w.admitSize(t)
+	}
 	pod, ok := now.(*corev1.Pod)
 	switch {
 	case !ok || resource != pods:

@@ -46,6 +46,9 @@ const (
 	// There are more nodes than the controller reads for one decision; one of them is lost
 	// for good, and on those that are well pods hang that are being deleted.
 	classNodes = "nodes"
+	// Objects come near to what etcd takes: the limit is as small as the runs are, and users
+	// write specs and annotations that just fit beside what a status may say.
+	classSizes = "sizes"
 	// Admission gives a container other resources than its template.
 	classResources = "resources"
 )
@@ -107,6 +110,9 @@ func classes() []class {
 			p.strikes(rng, podHangs, podHangs, podHangs, podHangs)
 		}, draft: func(t *tappv1.TApp, _ *rand.Rand) {
 			t.Spec.Replicas, t.Spec.ForceDeletePod, t.Spec.NeverMigrate = ptr.To[int32](fewReplicas), true, false
+		}},
+		{name: classSizes, plan: fill, draft: func(t *tappv1.TApp, rng *rand.Rand) {
+			t.Spec.ProgressDeadlineSeconds, t.Spec.NeverMigrate = ptr.To[int32](30), rng.IntN(4) == 0
 		}},
 		{name: classResources, plan: func(p *Plan, rng *rand.Rand) {
 			p.Requests = true

@@ -297,6 +297,9 @@ func (w *world) write(r *request) {
 	if r.Resource == tapps && a.Status == http.StatusUnprocessableEntity && bytes.Contains(a.Body, []byte(pathOfConditions)) {
 		w.fail(fmt.Errorf("S10: the schema refuses a status, and all that waits for it waits with it: %s", a.Body))
 	}
+	if a.IsTooLarge() {
+		w.fail(fmt.Errorf("S10: etcd does not take what TApp writes, though admission let in its spec: %s", r.Verb+" "+r.Resource))
+	}
 	switch fault {
 	case lostAnswer:
 		a = &apiserver.Answer{Err: context.DeadlineExceeded}

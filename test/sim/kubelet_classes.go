@@ -25,10 +25,13 @@ func (k *kubelets) clockOf(node string) metav1.Time {
 
 // words of a runtime about what does not work.
 func (k *kubelets) words() string {
-	if !k.has(classMessages) {
-		return ""
+	switch {
+	case k.has(classMessages):
+		return strings.Repeat("é failed; ", 4000)
+	case k.has(classSizes):
+		return strings.Repeat("é failed; ", 600)
 	}
-	return strings.Repeat("é failed; ", 4000)
+	return ""
 }
 
 // stay leaves dead the container that an update killed: it ended gracefully, and the image

@@ -30,12 +30,18 @@ func (w *world) heal() {
 		}
 	}
 	for _, t := range apiserver.All[*tappv1.TApp](w.Store, tapps) {
-		_, _ = w.Update(tapps, keyOf(t), "", w.as("user"), func(o object) error {
+		mended := func(o object) error {
 			spec := &o.(*tappv1.TApp).Spec
 			mend(spec)
 			spec.ForceDeletePod = spec.ForceDeletePod || w.lost != "" // else its pods wait for ever, as they are told to
 			return nil
-		})
+		}
+		if _, err := w.Update(tapps, keyOf(t), "", w.as("user"), mended); err != nil { // there is no room for it
+			_, _ = w.Update(tapps, keyOf(t), "", w.as("user"), func(o object) error {
+				empty(o.(*tappv1.TApp))
+				return mended(o)
+			})
+		}
 	}
 	for _, pod := range apiserver.All[*corev1.Pod](w.Store, pods) {
 		w.mendPod(pod)

@@ -139,6 +139,11 @@ func (w *world) edit(e Edit) {
 			o.SetAnnotations(annotations)
 			return nil
 		})
+	case e.Kind == "fill":
+		_, _ = w.Update(tapps, e.App, "", who, func(o object) error {
+			fillUp(o.(*tappv1.TApp), e)
+			return nil
+		})
 	default:
 		if e.Kind == "rollback" {
 			w.rollBack(t, who)

@@ -61,7 +61,7 @@ func newWorld(p Plan) *world {
 	w.trace = &trace{began: w.began}
 	w.oracle = newOracle(w)
 	server.Watchers = append(server.Watchers, w.see)
-	server.Admit, server.AdmitUpdate = w.admit, w.admitUpdate
+	server.Admit, server.AdmitUpdate, server.Fits = w.admit, w.admitUpdate, w.fits
 	for _, name := range nodeNames() {
 		w.addNode(name)
 	}

@@ -9,7 +9,9 @@
 package apiserver
 
 import (
+	"bytes"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -29,6 +31,8 @@ type Server struct {
 	Admit func(resource string, o Object) error
 	// AdmitUpdate does so with what an update makes of an object; nil: none.
 	AdmitUpdate func(resource, sub string, now Object) error
+	// Fits refuses what etcd does not take, as TooLarge does; nil: it takes anything.
+	Fits func(resource string, o Object) error
 	// NeedsNamespaces refuses what is made in a namespace that does not exist.
 	NeedsNamespaces bool
 	// BreaksOff says that a pod is stamped, and not removed.
@@ -59,6 +63,19 @@ func (s *Server) conflict(resource, name, format string, args ...any) error {
 // Invalid is a 422 about one field.
 func (s *Server) Invalid(resource, name string, path, why string) error {
 	return apierrors.NewInvalid(s.kinds[resource].GVK.GroupKind(), name, field.ErrorList{field.Invalid(field.NewPath(path), nil, why)})
+}
+
+// TooLarge is what an API server says of an object that etcd does not take: an error that is
+// none of its own, and so a 500 without a reason.
+func TooLarge() error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: tooLarge}}
+}
+
+const tooLarge = "etcdserver: request is too large"
+
+// IsTooLarge says whether an answer is that.
+func (a *Answer) IsTooLarge() bool {
+	return a.Status == http.StatusInternalServerError && bytes.Contains(a.Body, []byte(tooLarge))
 }
 
 // Create is a POST. It takes the object over.
@@ -98,7 +115,17 @@ func (s *Server) create(resource string, o Object, who Actor, own func(old, now 
 			return nil, err
 		}
 	}
+	if err := s.fits(resource, o); err != nil {
+		return nil, err
+	}
 	return s.commit(resource, nil, o, who), nil
+}
+
+func (s *Server) fits(resource string, o Object) error {
+	if s.Fits == nil {
+		return nil
+	}
+	return s.Fits(resource, o)
 }
 
 // preconditions of a write; empty ones hold.
@@ -163,6 +190,9 @@ func (s *Server) update(resource, key, sub string, who Actor, edit func(Object) 
 	if now.GetDeletionTimestamp() != nil && len(now.GetFinalizers()) == 0 && ended(now) {
 		s.commit(resource, now, nil, who)
 		return now, nil
+	}
+	if err := s.fits(resource, now); err != nil {
+		return nil, err
 	}
 	return s.commit(resource, old, now, who), nil
 }
