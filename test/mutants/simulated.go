@@ -36,6 +36,8 @@ var simulations = []simulated{
 		"		return !write.IsOtherUID(err)\n", "		return false\n"}},
 	{inPlaceRoom, "resources", mutant{"sim-resources-set-back", "resize.go", "a resize sets back the resources that admission gave another container",
 		"case !r.follows.Has(field) || to == nil", "case to == nil"}},
+	{templateRoom, "resources", mutant{"sim-unsigned-trusted", "match_admission.go", "resources of a pod of another program are taken for admission's, though nobody says so",
+		"if c.pod != nil && c.pod.Annotations[annotationVPA] != \"\" {", "if c.pod != nil {"}},
 	{messageRoom, "messages", mutant{"sim-message-unbounded", "message.go", "a message is as long as what others wrote",
 		"	if len(text) <= size {\n", "	if len(text) >= 0 {\n"}},
 	{hookRoom, "sizes", mutant{"sim-admits-twice", "size.go", "admission lets in twice what etcd takes",

@@ -49,7 +49,8 @@ const (
 	// Objects come near to what etcd takes: the limit is as small as the runs are, and users
 	// write specs and annotations that just fit beside what a status may say.
 	classSizes = "sizes"
-	// Admission gives a container other resources than its template.
+	// Admission gives a container other resources than its template, and tells of it or not.
+	// Somebody overwrites hashes of pods.
 	classResources = "resources"
 )
 
@@ -117,6 +118,7 @@ func classes() []class {
 		{name: classResources, plan: func(p *Plan, rng *rand.Rand) {
 			p.Requests = true
 			p.edits(rng, "resources", "resources", "image")
+			p.strikes(rng, foreignLabel, foreignLabel, foreignLabel)
 		}, draft: func(t *tappv1.TApp, _ *rand.Rand) {
 			t.Spec.Template.Spec.Containers = append(t.Spec.Template.Spec.Containers[:1:1], corev1.Container{Name: besides, Image: "side:v1",
 				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m")}}})

@@ -230,11 +230,14 @@ func (w *world) strikePod(f Fault) {
 				delete(p.Labels, tappv1.LabelTemplateHash)
 			case 2:
 				w.tampered[p.UID] = true
-				set(&p.Labels, tappv1.LabelTemplateHash, "wrong")
+				set(&p.Labels, tappv1.LabelTemplateHash, wrongHash)
 			}
 		})
 	}
 }
+
+// wrongHash is what somebody overwrites the hash of a pod with.
+const wrongHash = "wrong"
 
 // holds is the finalizer that somebody puts on pods.
 const holds = "example.com/hold"

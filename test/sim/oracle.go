@@ -124,6 +124,9 @@ func (o *oracle) judgePod(c *change) error {
 		return err
 	}
 	after, _ := c.After.(*corev1.Pod)
+	if after != nil && isTakenForOld(before) && !isTakenForOld(after) && !slices.ContainsFunc(o.podsSeen(before, causeOf(c).belief), func(p *corev1.Pod) bool { return !isTakenForOld(p) }) {
+		return fmt.Errorf("S6: pod %s is taken for one of its template, and nothing says that it is", before.Name)
+	}
 	switch {
 	case causeOf(c).Verb == "delete" && isForced(causeOf(c)):
 		return o.force(c, before, seen)
@@ -211,7 +214,10 @@ func (o *oracle) deletes(c *change, pod *corev1.Pod, id string, seen []*tappv1.T
 			if s := o.w.sandboxes[p.UID]; s != nil && s.byUpdate {
 				return nil
 			}
-			if p.Annotations[tappv1.AnnotationResized] != "" || wanted(t, id) != "" && t.DeletionTimestamp == nil || isFinished(p) || p.Annotations[tappv1.AnnotationRestart] != "" || !follows(p, template(t, id)) {
+			// A pod that lost its hash, and whose resources are admission's, is taken for one of the
+			// template of then: what it has besides is made good when that changes again.
+			unsure := o.w.tampered[p.UID] && p.Annotations[rightAnnotation] != ""
+			if unsure || p.Annotations[tappv1.AnnotationResized] != "" || wanted(t, id) != "" && t.DeletionTimestamp == nil || isFinished(p) || p.Annotations[tappv1.AnnotationRestart] != "" || !follows(p, template(t, id)) || isTakenForOld(p) {
 				return nil
 			}
 		}
