@@ -51,16 +51,6 @@ func (c *computation) roll() {
 	}
 }
 
-// Rollout is what the planner of rollouts is asked, for whoever previews. False: the spec
-// cannot be carried out.
-func Rollout(in Input) (rollout.Input, bool) {
-	c := newComputation(in)
-	if len(c.problems) > 0 {
-		return rollout.Input{}, false
-	}
-	return newProgression(c).in, true
-}
-
 func newProgression(c *computation) *progression {
 	p := &progression{revision: podset.Revision(c.units), has: map[rollout.Key]*podset.Unit{}, at: map[rollout.Key]int{}}
 	p.in = rollout.Input{
