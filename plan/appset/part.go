@@ -26,9 +26,24 @@ func (c *computation) partOf(s *site) map[string]any {
 	out := manifest.Stamp(map[string]any{
 		"apiVersion": v1beta1.SchemeGroupVersion.String(), "kind": v1beta1.KindAdvDeployment,
 		"metadata": map[string]any{"namespace": c.app.Namespace, "name": c.app.Name, "labels": labels, "annotations": annotations},
-		"spec":     manifest.Plain(s.spec),
+		"spec":     c.plain(s.spec),
 	}, v1beta1.AnnotationApplied)
 	annotations[v1beta1.AnnotationAppSetGeneration] = strconv.FormatInt(c.app.Generation, 10)
+	return out
+}
+
+// plain spec of a part. What clusters have in common is converted once, and held once by the
+// manifests of all of them, which nobody changes: hundreds may wait to be written at a time.
+func (c *computation) plain(spec *v1beta1.AdvDeploymentSpec) map[string]any {
+	if c.common.spec == nil || !equality.Semantic.DeepEqual(c.common.spec, &spec.PodSpec) {
+		c.common.spec, c.common.plain = &spec.PodSpec, manifest.Plain(&spec.PodSpec)
+	}
+	own := *spec
+	own.PodSpec = v1beta1.PodSpec{}
+	out := manifest.Plain(&own)
+	if len(c.common.plain) > 0 {
+		out["podSpec"] = c.common.plain
+	}
 	return out
 }
 

@@ -81,6 +81,12 @@ type computation struct {
 	stalls   []stall
 	waits    []string
 	taken    bool
+
+	// common to the manifests of parts: what they run, and as JSON has it.
+	common struct {
+		spec  *v1beta1.PodSpec
+		plain map[string]any
+	}
 }
 
 // stall is something that needs help.
