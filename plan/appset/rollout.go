@@ -100,13 +100,14 @@ func newProgression(c *computation) *progression {
 // leave notes the units of a part that the spec has no more: their controller goes on with
 // what it was granted until they are deleted.
 func (p *progression) leave(s *site) {
-	units, _, _ := podset.Placed(s.Part)
-	for i := range units {
-		u := rollout.Unit{Key: keyOf(s.Name, units[i].PodSet.Name), Replicas: units[i].Replicas}
-		if _, stays := p.at[u.Key]; stays {
+	for i := range s.Part.Spec.Topology.PodSets {
+		key := keyOf(s.Name, s.Part.Spec.Topology.PodSets[i].Name)
+		has, readable := p.has[key]
+		if _, stays := p.at[key]; stays || !readable {
 			continue
 		}
-		u.Has, u.Version = units[i].Hash, s.Part.ResourceVersion
+		u := rollout.Unit{Key: key, Replicas: has.Replicas}
+		u.Has, u.Version = has.Hash, s.Part.ResourceVersion
 		p.see(s, &u)
 		p.in.Leaving = append(p.in.Leaving, u)
 	}
