@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/evidence"
 )
 
 // Compute decides the next step for one TApp. It reads no clock, does no I/O and
@@ -54,7 +55,7 @@ func Compute(in Input) Plan {
 		Desired:          count(all, (*instance).desired),
 		Budgets:          s.budgetsOf(count(all, (*instance).desired)),
 		Problems:         problems,
-		Evidence:         lost.wanted(s, in.NodesAfter),
+		Evidence:         evidence.Order(lost.unread.all(), s.toldEvidence(), in.NodesAfter),
 		Wait:             c.wait,
 	}
 }

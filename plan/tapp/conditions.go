@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/evidence"
 	"tkestack.io/tapp/plan/message"
 )
 
@@ -215,12 +216,12 @@ func (m *summary) set(s *tappv1.TAppStatus, kind string, is bool, reason, text s
 
 // concludeLost sets the condition ForceDeleted.
 func (m *summary) concludeLost(s *tappv1.TAppStatus, settled bool) {
-	if evidence := slices.Sorted(m.lost.evidence.all()); len(evidence) > 0 {
+	if known := slices.Sorted(m.lost.evidence.all()); len(known) > 0 {
 		// What is told already stays until its pods are gone: others follow then.
 		told := m.toldEvidence()
-		first := slices.DeleteFunc(slices.Clone(evidence), func(e string) bool { return !slices.Contains(told, e) })
-		others := slices.DeleteFunc(evidence, func(e string) bool { return slices.Contains(told, e) })
-		m.set(s, tappv1.ConditionForceDeleted, true, "NodeLost", message.Join(append(first, others...), evidenceSeparator))
+		first := slices.DeleteFunc(slices.Clone(known), func(e string) bool { return !slices.Contains(told, e) })
+		others := slices.DeleteFunc(known, func(e string) bool { return slices.Contains(told, e) })
+		m.set(s, tappv1.ConditionForceDeleted, true, "NodeLost", message.Join(append(first, others...), evidence.Separator))
 		return
 	}
 	if c := meta.FindStatusCondition(s.Conditions, tappv1.ConditionForceDeleted); c != nil && settled {

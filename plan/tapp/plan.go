@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/evidence"
 )
 
 // Input is all that a plan depends on.
@@ -76,16 +77,7 @@ type Policy struct {
 }
 
 // NodeState is what a live read said of a node.
-type NodeState struct {
-	// Exists is false when the node object is gone.
-	Exists bool
-	// OutOfService is true when the node carries the taint
-	// node.kubernetes.io/out-of-service (KEP-2268).
-	OutOfService bool
-	// NotReadySince is when the node's Ready condition left True; zero while it is
-	// ready.
-	NotReadySince time.Time
-}
+type NodeState = evidence.Node
 
 // Plan is the next step for one TApp.
 type Plan struct {

@@ -1,22 +1,17 @@
 package tapp
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/evidence"
 	"tkestack.io/tapp/plan/message"
 )
 
 const (
-	// evidenceInterval is how often a node is read again while it looks alive.
-	evidenceInterval = 15 * time.Second
 	// unforcedDelay is how long past its grace period a pod has to hang before the
 	// state of its node is looked at only to tell of it.
 	unforcedDelay = 15 * time.Second
@@ -27,9 +22,6 @@ const (
 	// grace period left: it does so with the request that said so.
 	removalTimeout = 15 * time.Second
 )
-
-// evidenceSeparator parts what the condition ForceDeleted tells.
-const evidenceSeparator = "; "
 
 // lostNodes is what a plan has to do with nodes.
 type lostNodes struct {
@@ -70,7 +62,7 @@ func (s *spec) followNode(c *clock, i *instance, nodes map[string]NodeState, los
 	opted, name := s.tapp.Spec.ForceDeletePod, i.pod.Spec.NodeName
 	if grace := i.pod.DeletionGracePeriodSeconds; grace != nil && *grace == 0 && len(i.pod.Finalizers) > 0 {
 		// No evidence could make it go: to delete it once more would change nothing.
-		c.waitFor(evidenceInterval)
+		c.waitFor(evidence.Interval)
 		i.wait("HeldByFinalizers", "its pod has no grace period left, and stays until its finalizers are gone: "+message.Quote(strings.Join(i.pod.Finalizers, ", ")))
 		return
 	}
@@ -86,81 +78,37 @@ func (s *spec) followNode(c *clock, i *instance, nodes map[string]NodeState, los
 	node, known := nodes[name]
 	if !known {
 		lost.unread.add(name)
-		c.waitFor(evidenceInterval)
+		c.waitFor(evidence.Interval)
 		return
 	}
-	switch evidence, left := s.evidenceOf(c, node); {
-	case evidence == "":
+	switch words, left := node.Lost(name, c.now, s.policy.NodeLostAfter); {
+	case words == "":
 		c.waitFor(left)
 		i.wait("NodeNotLost", fmt.Sprintf("its pod is past its grace period, but there is no evidence that node %s is lost", name))
 	case !opted:
-		c.waitFor(evidenceInterval)
-		i.wait("NodeLost", fmt.Sprintf("its pod is past its grace period, and node %s %s; spec.forceDeletePod is false, so that the instance waits until the pod is gone", name, evidence))
+		c.waitFor(evidence.Interval)
+		i.wait("NodeLost", "its pod is past its grace period, and "+words+"; spec.forceDeletePod is false, so that the instance waits until the pod is gone")
 	case s.nodeUnrecorded(c, i):
-	case !s.isRecorded(lost, name, evidence):
+	case !s.isRecorded(lost, words):
 		c.waitFor(recordDelay)
-		i.wait("NodeLost", fmt.Sprintf("its pod is past its grace period, and node %s %s; it is deleted by force once the status says so", name, evidence))
+		i.wait("NodeLost", "its pod is past its grace period, and "+words+"; it is deleted by force once the status says so")
 	default:
 		i.act(Action{Op: OpForceDelete, Pod: i.pod, ResourceVersion: i.pod.ResourceVersion, Reason: "NodeLost",
-			Why: fmt.Sprintf("the pod is past its grace period, and node %s %s", name, evidence)})
-	}
-}
-
-// evidenceOf a lost node, or when to look again.
-func (s *spec) evidenceOf(c *clock, node NodeState) (string, time.Duration) {
-	after := s.policy.NodeLostAfter
-	switch gone := c.now.Sub(node.NotReadySince); {
-	case !node.Exists:
-		return "does not exist any more", 0
-	case node.OutOfService:
-		return "is tainted node.kubernetes.io/out-of-service", 0
-	case node.NotReadySince.IsZero():
-		return "", evidenceInterval
-	case gone < after:
-		return "", min(after-gone, evidenceInterval)
-	default:
-		return fmt.Sprintf("has not been ready for %s", after), 0
+			Why: "the pod is past its grace period, and " + words})
 	}
 }
 
 // isRecorded notes the evidence for the status, and says whether the stored status has
 // it. Nothing goes by force before that: an event is told afterwards, if at all, and
 // forgotten after an hour.
-func (s *spec) isRecorded(lost *lostNodes, node, evidence string) bool {
-	words := "node " + node + " " + evidence
+func (s *spec) isRecorded(lost *lostNodes, words string) bool {
 	lost.evidence.add(words)
 	return slices.Contains(s.toldEvidence(), words)
 }
 
 // toldEvidence is what the stored status tells of nodes that are lost.
 func (s *spec) toldEvidence() []string {
-	c := meta.FindStatusCondition(s.stored.Status.Conditions, tappv1.ConditionForceDeleted)
-	if c == nil || c.Status != metav1.ConditionTrue {
-		return nil
-	}
-	return strings.Split(c.Message, evidenceSeparator)
-}
-
-// wanted are the nodes to read, the most important ones first: those that the stored
-// status tells of, whose pods go next, and then those after the last one that was read.
-// However few are read at a time, each has its turn.
-func (l *lostNodes) wanted(s *spec, after string) []string {
-	var told set
-	for _, words := range s.toldEvidence() {
-		if fields := strings.Fields(words); len(fields) > 1 {
-			told.add(fields[1])
-		}
-	}
-	rank := func(node string) int {
-		switch _, is := told[node]; {
-		case is:
-			return 0
-		case node > after:
-			return 1
-		}
-		return 2
-	}
-	return slices.SortedFunc(l.unread.all(), func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
+	return evidence.Told(s.stored.Status.Conditions, tappv1.ConditionForceDeleted)
 }
 
 // finishDeletion deletes what Kubernetes was about to remove, and did not, because it was

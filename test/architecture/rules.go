@@ -41,7 +41,8 @@ var rooms = []room{
 	{name: "plan/message", only: []string{}},
 	{name: "plan/inplace", may: []string{"plan/message", "plan/template", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/growth", may: []string{"plan/message"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
-	{name: "plan/tapp", may: []string{"plan/message", "plan/growth", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/evidence", only: []string{"k8s.io/apimachinery"}},
+	{name: "plan/tapp", may: []string{"plan/evidence", "plan/message", "plan/growth", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/view", may: []string{"plan/tapp", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/podset", may: []string{"plan/rollout", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference"}},
 	// Rollouts of units that know no kind.
