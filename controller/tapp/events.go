@@ -47,8 +47,5 @@ func reference(t *tappv1.TApp) corev1.ObjectReference {
 func instances(ids []int) string {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
-	if ids = slices.Compact(ids); len(ids) == 1 {
-		return "instance " + plan.Ranges(ids)
-	}
-	return "instances " + plan.Ranges(ids)
+	return plan.Instances(slices.Compact(ids))
 }

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -39,5 +40,25 @@ func TestTold(t *testing.T) {
 	}
 	if got := Order(slices.Values([]string{"a", "a1", "b", "c", "d"}), told, "c"); !slices.Equal(got, []string{"a1", "b", "d", "a", "c"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestHeld: what is told of nodes is found again, by the whole name of a node.
+func TestHeld(t *testing.T) {
+	var h Held
+	if why := h.Why(nil); why != nil || Holds(why, "a") != "" {
+		t.Errorf("nobody waits: %q", why)
+	}
+	h.Add("node b is lost", 1)
+	h.Add("node a1 does not exist any more", 0)
+	h.Add("node b is lost", 3)
+	why := h.Why(func(ids []int) string { return fmt.Sprint(ids) })
+	if want := []string{"node a1 does not exist any more ([0])", "node b is lost ([1 3])"}; len(why) != 3 || !slices.Equal(why[1:], want) {
+		t.Errorf("%q", why)
+	}
+	for node, want := range map[string]string{"a": "", "a1": "node a1 does not exist any more", "b": "node b is lost", "c": ""} {
+		if got := Holds(why, node); got != want {
+			t.Errorf("node %s: %q", node, got)
+		}
 	}
 }

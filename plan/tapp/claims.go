@@ -274,10 +274,12 @@ func (s *spec) followOwner(i *instance, c claim) {
 // whyGrowing tells of the claim that tells most, of those that have not grown yet;
 // infeasible is true when it never will by itself.
 func whyGrowing(growing []claim) (why string, infeasible bool) {
+	why = growth.Progress(growing[0].template, growing[0].PersistentVolumeClaim)
 	for _, c := range growing {
-		if why := growth.Infeasible(c.template, c.PersistentVolumeClaim); why != "" {
-			return why, true
+		if never := growth.Infeasible(c.template, c.PersistentVolumeClaim); never != "" {
+			why, infeasible = never, true
+			break
 		}
 	}
-	return growth.Progress(growing[0].template, growing[0].PersistentVolumeClaim), false
+	return fmt.Sprintf("claims that are to grow: %d, %s", len(growing), why), infeasible
 }

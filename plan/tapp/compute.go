@@ -55,7 +55,7 @@ func Compute(in Input) Plan {
 		Desired:          count(all, (*instance).desired),
 		Budgets:          s.budgetsOf(count(all, (*instance).desired)),
 		Problems:         problems,
-		Evidence:         evidence.Order(lost.unread.all(), s.toldEvidence(), in.NodesAfter),
+		Evidence:         evidence.Order(lost.unread.all(), s.told(tappv1.ConditionForceDeleted), in.NodesAfter),
 		Wait:             c.wait,
 	}
 }

@@ -29,6 +29,7 @@ type tally struct {
 	restarts                    int // requested, and not begun
 	failed                      int
 	paused                      int
+	infeasible                  bool      // claims can never grow as they are to
 	held                        *instance // the first that is stuck, or else that waits
 }
 
@@ -77,7 +78,7 @@ func (m *summary) conclude(s *tappv1.TAppStatus) {
 		s.CurrentRevision = s.UpdateRevision
 	}
 	settled := rolledOut && t.left == 0 && t.claims == 0 && t.owners == 0 && t.restarts == 0 && len(m.growing) == 0
-	progress, infeasible := m.progress(&t)
+	progress := m.progress(&t)
 	m.concludeReady(s, &t, settled, progress)
 	m.concludeLost(s, settled)
 	m.concludeGrowing(s)
@@ -94,22 +95,36 @@ func (m *summary) conclude(s *tappv1.TAppStatus) {
 		m.set(s, tappv1.ConditionProgressing, true, "Progressing", progress)
 	}
 
+	m.concludeStalled(s, &t, late, progress)
+}
+
+// concludeStalled sets the condition Stalled. Its reason is the first that holds, and its
+// message tells of lost nodes whatever the reason is.
+func (m *summary) concludeStalled(s *tappv1.TAppStatus, t *tally, late bool, progress string) {
+	var reason string
+	var why []string
 	switch {
 	case len(m.problems) > 0:
 		p := gravest(m.problems)
-		text := p.Field + ": " + p.Why
+		reason, why = p.Reason, []string{p.Field + ": " + p.Why}
 		if more := len(m.problems) - 1; more > 0 {
-			text += fmt.Sprintf(" (and %d more)", more)
+			why[0] += fmt.Sprintf(" (and %d more)", more)
 		}
-		m.set(s, tappv1.ConditionStalled, true, p.Reason, text)
-	case infeasible:
-		m.set(s, tappv1.ConditionStalled, true, "ResizeInfeasible", progress)
+	case t.infeasible:
+		reason, why = "ResizeInfeasible", []string{progress}
+	case len(m.lost.held) > 0:
+		reason = ReasonNodeLost
 	case late:
-		m.set(s, tappv1.ConditionStalled, true, reasonDeadline,
-			fmt.Sprintf("nothing moved for %d seconds: %s%s", *m.tapp.Spec.ProgressDeadlineSeconds, progress, m.alsoStuck(t.held)))
+		reason = reasonDeadline
 	default:
 		m.set(s, tappv1.ConditionStalled, false, "NotStalled", "nothing is in the way")
+		return
 	}
+	why = append(why, m.lost.held.Why(Instances)...)
+	if late && len(m.problems) == 0 && !t.infeasible {
+		why = append(why, fmt.Sprintf("nothing moved for %d seconds: %s%s", *m.tapp.Spec.ProgressDeadlineSeconds, progress, m.alsoStuck(t.held)))
+	}
+	m.set(s, tappv1.ConditionStalled, true, reason, message.Join(why, evidence.Separator))
 }
 
 // concludeReady sets the condition Ready.
@@ -124,10 +139,9 @@ func (m *summary) concludeReady(s *tappv1.TAppStatus, t *tally, settled bool, pr
 	}
 }
 
-// progress tells in a sentence how far the instances are, and whether claims can
-// never grow as they are to.
-func (m *summary) progress(t *tally) (progress string, infeasible bool) {
-	progress = fmt.Sprintf("%d of %d instances are available, %d follow their template", t.available, t.desired, t.updated)
+// progress tells in a sentence how far the instances are.
+func (m *summary) progress(t *tally) string {
+	progress := fmt.Sprintf("%d of %d instances are available, %d follow their template", t.available, t.desired, t.updated)
 	if t.left > 0 {
 		progress += fmt.Sprintf("; pods that are to go: %d", t.left)
 	}
@@ -142,13 +156,13 @@ func (m *summary) progress(t *tally) (progress string, infeasible bool) {
 	}
 	if len(m.growing) > 0 {
 		var why string
-		why, infeasible = whyGrowing(m.growing)
-		progress += fmt.Sprintf("; claims that are to grow: %d, %s", len(m.growing), why)
+		why, t.infeasible = whyGrowing(m.growing)
+		progress += "; " + why
 	}
 	if t.held != nil {
 		progress += fmt.Sprintf("; instance %s: %s", t.held.name, t.held.why)
 	}
-	return progress, infeasible
+	return progress
 }
 
 // alsoStuck tells what the instances wait for that are stuck beside the first one:
@@ -172,11 +186,7 @@ func (m *summary) alsoStuck(first *instance) string {
 			fmt.Fprintf(&b, "; and %d reasons more", len(whys)-most)
 			break
 		}
-		noun := "instances"
-		if len(ids[why]) == 1 {
-			noun = "instance"
-		}
-		fmt.Fprintf(&b, "; %s %s: %s", noun, Ranges(ids[why]), why)
+		b.WriteString("; " + Instances(ids[why]) + ": " + why)
 	}
 	return b.String()
 }
@@ -218,10 +228,10 @@ func (m *summary) set(s *tappv1.TAppStatus, kind string, is bool, reason, text s
 func (m *summary) concludeLost(s *tappv1.TAppStatus, settled bool) {
 	if known := slices.Sorted(m.lost.evidence.all()); len(known) > 0 {
 		// What is told already stays until its pods are gone: others follow then.
-		told := m.toldEvidence()
+		told := m.told(tappv1.ConditionForceDeleted)
 		first := slices.DeleteFunc(slices.Clone(known), func(e string) bool { return !slices.Contains(told, e) })
 		others := slices.DeleteFunc(known, func(e string) bool { return slices.Contains(told, e) })
-		m.set(s, tappv1.ConditionForceDeleted, true, "NodeLost", message.Join(append(first, others...), evidence.Separator))
+		m.set(s, tappv1.ConditionForceDeleted, true, ReasonNodeLost, message.Join(append(first, others...), evidence.Separator))
 		return
 	}
 	if c := meta.FindStatusCondition(s.Conditions, tappv1.ConditionForceDeleted); c != nil && settled {
@@ -233,7 +243,7 @@ func (m *summary) concludeLost(s *tappv1.TAppStatus, settled bool) {
 func (m *summary) concludeGrowing(s *tappv1.TAppStatus) {
 	if len(m.growing) > 0 {
 		why, _ := whyGrowing(m.growing)
-		m.set(s, tappv1.ConditionClaimsGrowing, true, "TooSmall", fmt.Sprintf("claims that are to grow: %d, %s", len(m.growing), why))
+		m.set(s, tappv1.ConditionClaimsGrowing, true, "TooSmall", why)
 	} else if meta.FindStatusCondition(s.Conditions, tappv1.ConditionClaimsGrowing) != nil {
 		m.set(s, tappv1.ConditionClaimsGrowing, false, "Grown", "every claim has the size of its template")
 	}

@@ -3,9 +3,11 @@ package tapp
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
@@ -63,5 +65,37 @@ func TestAllNodesLost(t *testing.T) {
 			}
 		}
 		in.TApp.Status = p.Status
+	}
+}
+
+// TestHeldInTurns: with a few reads a plan, Stalled comes to tell of as many lost nodes as it
+// has room for and keeps telling of them, and it ends when they were all seen to be back.
+func TestHeldInTurns(t *testing.T) {
+	const nodes, reads = 60, 7
+	in := lostStory(t, nodes)
+	in.TApp.Spec.ForceDeletePod = false
+	round := func(state NodeState) *metav1.Condition {
+		for range (nodes + reads - 1) / reads {
+			in.Nodes = nil
+			asked := Compute(in).Evidence[:reads]
+			in.Nodes, in.NodesAfter = map[string]NodeState{}, asked[reads-1]
+			for _, name := range asked {
+				in.Nodes[name] = state
+			}
+			p := Compute(in)
+			wantOps(t, p)
+			in.TApp.Status = p.Status
+		}
+		return meta.FindStatusCondition(in.TApp.Status.Conditions, tappv1.ConditionStalled)
+	}
+	for range 3 {
+		c := round(NodeState{})
+		if c.Status != metav1.ConditionTrue || c.Reason != ReasonNodeLost || len(c.Message) > 1024 ||
+			!strings.Contains(c.Message, "node node-00 does not exist any more (instance 0); node node-01 does not exist any more (instance 1); ") {
+			t.Fatalf("%s %s, %d bytes: %s", c.Status, c.Reason, len(c.Message), c.Message)
+		}
+	}
+	if c := round(NodeState{Exists: true}); c.Status != metav1.ConditionFalse {
+		t.Errorf("all nodes are back: %s %s", c.Reason, c.Message)
 	}
 }

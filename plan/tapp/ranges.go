@@ -5,6 +5,14 @@ import (
 	"strings"
 )
 
+// Instances names instances by their ascending ids: "instance 7", "instances 0-3,7".
+func Instances(ids []int) string {
+	if len(ids) == 1 {
+		return "instance " + Ranges(ids)
+	}
+	return "instances " + Ranges(ids)
+}
+
 // Ranges writes ascending instance ids in short: "0-3,7". What would not fit
 // into a message is counted: "0-3,7,... (12 more)".
 func Ranges(ids []int) string {

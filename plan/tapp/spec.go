@@ -19,8 +19,9 @@ import (
 // with neverMigrate, or with a large spec, can have less: admission counts what is to be stored.
 const MaxReplicas = 50_000
 
-// Reasons of problems.
+// Reasons of the condition Stalled: instances wait for lost nodes, and those of problems.
 const (
+	ReasonNodeLost         = "NodeLost"
 	ReasonInvalidSpec      = "InvalidSpec"
 	ReasonTemplateMissing  = "TemplateMissing"
 	ReasonSelectorMismatch = "SelectorMismatch"

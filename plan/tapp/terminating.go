@@ -29,6 +29,8 @@ type lostNodes struct {
 	unread set
 	// evidence by which pods are deleted by force, in words.
 	evidence set
+	// held are the instances that wait since nothing may be deleted by force.
+	held evidence.Held
 }
 
 // followTerminating says what terminating pods wait for, finishes deletions that were
@@ -79,6 +81,9 @@ func (s *spec) followNode(c *clock, i *instance, nodes map[string]NodeState, los
 	if !known {
 		lost.unread.add(name)
 		c.waitFor(evidence.Interval)
+		if told := evidence.Holds(s.told(tappv1.ConditionStalled), name); !opted && told != "" {
+			lost.hold(i, told) // what is told holds until the node is read again
+		}
 		return
 	}
 	switch words, left := node.Lost(name, c.now, s.policy.NodeLostAfter); {
@@ -87,15 +92,21 @@ func (s *spec) followNode(c *clock, i *instance, nodes map[string]NodeState, los
 		i.wait("NodeNotLost", fmt.Sprintf("its pod is past its grace period, but there is no evidence that node %s is lost", name))
 	case !opted:
 		c.waitFor(evidence.Interval)
-		i.wait("NodeLost", "its pod is past its grace period, and "+words+"; spec.forceDeletePod is false, so that the instance waits until the pod is gone")
+		lost.hold(i, words)
 	case s.nodeUnrecorded(c, i):
 	case !s.isRecorded(lost, words):
 		c.waitFor(recordDelay)
-		i.wait("NodeLost", "its pod is past its grace period, and "+words+"; it is deleted by force once the status says so")
+		i.wait(ReasonNodeLost, "its pod is past its grace period, and "+words+"; it is deleted by force once the status says so")
 	default:
-		i.act(Action{Op: OpForceDelete, Pod: i.pod, ResourceVersion: i.pod.ResourceVersion, Reason: "NodeLost",
+		i.act(Action{Op: OpForceDelete, Pod: i.pod, ResourceVersion: i.pod.ResourceVersion, Reason: ReasonNodeLost,
 			Why: "the pod is past its grace period, and " + words})
 	}
+}
+
+// hold has an instance wait, and notes that for the status.
+func (l *lostNodes) hold(i *instance, words string) {
+	l.held.Add(words, i.id)
+	i.wait(ReasonNodeLost, "its pod is past its grace period, and "+words+"; spec.forceDeletePod is false, so that the instance waits until the pod is gone")
 }
 
 // isRecorded notes the evidence for the status, and says whether the stored status has
@@ -103,12 +114,12 @@ func (s *spec) followNode(c *clock, i *instance, nodes map[string]NodeState, los
 // forgotten after an hour.
 func (s *spec) isRecorded(lost *lostNodes, words string) bool {
 	lost.evidence.add(words)
-	return slices.Contains(s.toldEvidence(), words)
+	return slices.Contains(s.told(tappv1.ConditionForceDeleted), words)
 }
 
-// toldEvidence is what the stored status tells of nodes that are lost.
-func (s *spec) toldEvidence() []string {
-	return evidence.Told(s.stored.Status.Conditions, tappv1.ConditionForceDeleted)
+// told is what a condition, as stored, tells of nodes that are lost.
+func (s *spec) told(condition string) []string {
+	return evidence.Told(s.stored.Status.Conditions, condition)
 }
 
 // finishDeletion deletes what Kubernetes was about to remove, and did not, because it was

@@ -58,7 +58,8 @@ const (
 	// ConditionProgressing is True while instances are on their way to the spec.
 	ConditionProgressing = "Progressing"
 	// ConditionStalled is True when the controller cannot go on without help: the
-	// spec is invalid, or nothing moved for progressDeadlineSeconds.
+	// spec is invalid, instances wait for lost nodes, or nothing moved for
+	// progressDeadlineSeconds.
 	ConditionStalled = "Stalled"
 	// ConditionForceDeleted is True while pods are deleted by force because their
 	// nodes are lost, and until the TApp has settled after that; the message is the
