@@ -165,7 +165,9 @@ func (p *progression) unit(c *computation, u *podset.Unit) rollout.Unit {
 	out.Desired, out.Current, out.Updated, out.Available = n.desired, n.current, n.updated, n.available
 	out.Observed = n.observed && have.GetDeletionTimestamp() == nil
 	for _, f := range n.failures {
-		out.Stalled = f.message
+		if podset.IsFault(f.reason) {
+			out.Stalled = f.message
+		}
 	}
 	p.noteProgress(&c.in.AdvDeployment.Status, &out)
 	return out

@@ -34,6 +34,7 @@ const (
 func (c *computation) conclude() Plan {
 	stored := c.in.AdvDeployment.Status
 	s := stored.DeepCopy()
+	slices.SortStableFunc(c.stalls, func(a, b stall) int { return podset.FaultsFirst(a.reason, b.reason) })
 	if !c.unseen || len(c.stalls) > 0 {
 		s.ObservedGeneration = c.d.Generation
 	}

@@ -228,7 +228,7 @@ func (p *progression) see(s *site, out *rollout.Unit) {
 		}
 	}
 	out.Desired, out.Current = out.Replicas, out.Replicas
-	if stalled := meta.FindStatusCondition(s.Part.Status.Conditions, v1beta1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue && s.isObserved() {
+	if stalled := meta.FindStatusCondition(s.Part.Status.Conditions, v1beta1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue && podset.IsFault(stalled.Reason) && s.isObserved() {
 		out.Stalled = stalled.Message
 	}
 	seen := s.podSet(out.Name)

@@ -32,6 +32,7 @@ func (c *computation) conclude() Plan {
 	if c.rolling != nil && len(c.units) > 0 {
 		c.tellRollout(s)
 	}
+	slices.SortStableFunc(c.stalls, func(a, b stall) int { return podset.FaultsFirst(a.reason, b.reason) })
 	s.AggrStatus = c.sums()
 	s.AggrStatus.Status = c.phase(s, done)
 	c.setConditions(s, done)

@@ -6,6 +6,7 @@ import (
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/manifest"
 	"tkestack.io/tapp/plan/message"
 	"tkestack.io/tapp/plan/podset"
@@ -97,6 +98,17 @@ func (c *computation) instances(ref Ref, have *unstructured.Unstructured) {
 	}
 }
 
+// stalledFor is the reason of the condition Stalled, if it is True.
+func stalledFor(have *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(have.Object, "status", "conditions")
+	for _, entry := range conditions {
+		if c, _ := entry.(map[string]any); c["type"] == "Stalled" && c["status"] == "True" {
+			return text(c, "reason")
+		}
+	}
+	return ""
+}
+
 // health of an object by what its status says. True: it is where its spec wants it.
 func (c *computation) health(ref Ref, have *unstructured.Unstructured) bool {
 	result, err := status.Compute(have)
@@ -104,7 +116,11 @@ func (c *computation) health(ref Ref, have *unstructured.Unstructured) bool {
 	case err != nil || result.Status == status.CurrentStatus || result.Status == status.UnknownStatus:
 		return true
 	case result.Status == status.FailedStatus:
-		c.stall(ReasonWorkloadFailed, "%s: %s", ref, message.Quote(result.Message))
+		reason := ReasonWorkloadFailed
+		if ref.Kind == "TApp" && stalledFor(have) == v1beta1.ReasonNodeLost {
+			reason = v1beta1.ReasonNodeLost
+		}
+		c.stall(reason, "%s: %s", ref, message.Quote(result.Message))
 	default:
 		c.wait("%s", fmt.Sprintf("%s: %s", ref, message.Quote(result.Message)))
 	}

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"tkestack.io/tapp/plan/manifest"
 )
@@ -285,6 +286,23 @@ func TestPolls(t *testing.T) {
 	w.records[4] = Record{Version: 4, Status: Deployed, Loaded: true}
 	if p = w.run(); len(p.Polls) != 1 || p.Polls[0] != RecordRef("web") {
 		t.Errorf("it polls %v", p.Polls)
+	}
+}
+
+// TestNodeLost: a TApp of a chart whose node is lost needs help, and has not failed.
+func TestNodeLost(t *testing.T) {
+	w := newWorld(t, &Rendered{Chart: "web-1", Objects: objects(t, "apiVersion: apps.tkestack.io/v1\nkind: TApp\nmetadata: {name: web}\nspec: {replicas: 1}\n")})
+	w.in.Scopes[schema.GroupVersionKind{Group: "apps.tkestack.io", Version: "v1", Kind: "TApp"}] = true
+	for stalled, want := range map[string]string{"NodeLost": "NodeLost", "InvalidSpec": ReasonWorkloadFailed} {
+		w.settle = func(_ Ref, o *unstructured.Unstructured) {
+			o.Object["status"] = map[string]any{"observedGeneration": o.GetGeneration(), "replicas": int64(1), "conditions": []any{
+				map[string]any{"type": "Ready", "status": "False"}, map[string]any{"type": "Stalled", "status": "True", "reason": stalled, "message": "so it is"}}}
+		}
+		for ref, o := range w.objects {
+			w.settle(ref, o)
+		}
+		p := w.run()
+		expect(t, stalled, stalls(p), []string{want + `: release "web": TApp "web": so it is`})
 	}
 }
 

@@ -131,7 +131,8 @@ type Sight struct {
 	Version string
 	// Instances. Updated ones have the content that the cluster is asked for.
 	Desired, Current, Updated, Available int32
-	// Stalled says why it cannot go on without help; empty: it can.
+	// Stalled says why it cannot go on without help; empty: it can. What is no fault of the
+	// content, such as a node that is lost, is not among it.
 	Stalled string
 	// Progress is how far it was when that was looked at last.
 	Progress Progress

@@ -65,6 +65,9 @@ const (
 	ReasonSynced = "Synced"
 	// ReasonDeleting is the reason while the object and what was made of it are deleted.
 	ReasonDeleting = "Deleting"
+	// ReasonNodeLost is the reason for instances that wait because their node is lost, as a
+	// TApp tells it. It is no fault of the content, and halts no rollout by itself.
+	ReasonNodeLost = "NodeLost"
 	// ReasonHalted is the reason for a rollout that failed and goes no further,
 	// ReasonRolledBack for one that failed and returned, and ReasonHeld for a podSet that
 	// waits for its turn.
