@@ -67,8 +67,11 @@ func (s *Summary) judge(deleted *metav1.Time, conditions []metav1.Condition) {
 	}
 	if s.State == StateStalled {
 		severity := SeverityStalled
-		if s.Reason == v1beta1.ReasonHalted || s.Reason == v1beta1.ReasonRolledBack {
+		switch s.Reason {
+		case v1beta1.ReasonHalted, v1beta1.ReasonRolledBack:
 			severity = SeverityHalted
+		case v1beta1.ReasonNodeLost:
+			severity = SeverityLost
 		}
 		s.Attention = append(s.Attention, Attention{Severity: severity, Reason: s.Reason, Message: s.Message, Since: s.Since})
 	}

@@ -27,6 +27,7 @@ func TestSeverities(t *testing.T) {
 		{"halted", []metav1.Condition{condition(v1beta1.ConditionStalled, v1beta1.ReasonHalted)}, false, v1beta1.ClusterReady, StateStalled, SeverityHalted, "kubectl tapp fleet explain shop -n ns"},
 		{"rolled back", []metav1.Condition{condition(v1beta1.ConditionStalled, v1beta1.ReasonRolledBack)}, false, v1beta1.ClusterReady, StateStalled, SeverityHalted, "kubectl tapp fleet explain shop -n ns"},
 		{"refused", []metav1.Condition{condition(v1beta1.ConditionStalled, v1beta1.ReasonRefused)}, false, v1beta1.ClusterReady, StateStalled, SeverityStalled, "kubectl tapp fleet explain shop -n ns"},
+		{"a lost node", []metav1.Condition{condition(v1beta1.ConditionStalled, v1beta1.ReasonNodeLost)}, false, v1beta1.ClusterReady, StateStalled, SeverityLost, "kubectl tapp fleet explain shop -n ns"},
 		{"a gate", []metav1.Condition{condition(v1beta1.ConditionAwaitingConfirmation, "Stage")}, false, v1beta1.ClusterReady, StateWaiting, SeverityWaiting, "kubectl tapp fleet confirm shop -n ns"},
 		{"paused", nil, true, v1beta1.ClusterReady, StatePaused, SeverityPaused, "kubectl tapp fleet resume shop -n ns"},
 		{"silent", nil, false, v1beta1.ClusterOffline, StateUnknown, SeveritySilent, "kubectl tapp fleet clusters"},

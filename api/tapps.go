@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -104,46 +103,6 @@ func imagesOf(containers []corev1.Container) []string {
 		out[i] = containers[i].Name + "=" + containers[i].Image
 	}
 	return out
-}
-
-// judge says in one word how the TApp is, and what needs a human.
-func (s *TApp) judge(t *tappv1.TApp) {
-	stalled := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionStalled)
-	ready := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionReady)
-	progressing := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionProgressing)
-	left := s.Updated < s.Desired
-	s.State = StateProgressing
-	var from *metav1.Condition
-	switch {
-	case t.DeletionTimestamp != nil:
-		s.State, s.Since = StateDeleting, t.DeletionTimestamp
-	case t.Status.ObservedGeneration < t.Generation:
-		s.State = StateUnobserved
-	case isTrue(stalled):
-		s.State, from = StateStalled, stalled
-	case isTrue(ready):
-		s.State, from = StateReady, ready
-	case s.Paused && left:
-		s.State, from = StatePaused, ready
-	case ready != nil && ready.Reason == "InstancesFailed":
-		s.State, from = StateFailed, ready
-	case isTrue(progressing):
-		from = progressing
-	default:
-		from = ready
-	}
-	if from != nil {
-		s.Reason, s.Message, s.Since = from.Reason, from.Message, &from.LastTransitionTime
-	}
-	switch s.State {
-	case StateStalled, StateFailed:
-		s.Attention = append(s.Attention, Attention{Severity: SeverityStalled, Reason: s.Reason, Message: s.Message, Since: s.Since, Command: s.kubectl("status", "")})
-	case StatePaused:
-		s.Attention = append(s.Attention, Attention{Severity: SeverityPaused, Reason: "Paused", Message: "spec.paused holds updates that are left to do", Since: s.Since, Command: s.kubectl("resume", "")})
-	}
-	if c := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionForceDeleted); isTrue(c) {
-		s.Attention = append(s.Attention, Attention{Severity: SeverityLost, Reason: c.Reason, Message: c.Message, Since: &c.LastTransitionTime, Command: "kubectl get nodes"})
-	}
 }
 
 func isTrue(c *metav1.Condition) bool { return c != nil && c.Status == metav1.ConditionTrue }

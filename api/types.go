@@ -61,7 +61,7 @@ const (
 	SeverityWaiting Severity = "waiting"
 	// SeveritySilent: a cluster is not heard, or cannot be used.
 	SeveritySilent Severity = "silent"
-	// SeverityLost: a node is lost, and pods were deleted by force.
+	// SeverityLost: a node is lost, and instances wait for it or pods were deleted by force.
 	SeverityLost Severity = "lost"
 	// SeverityPaused: a pause holds what is left to do.
 	SeverityPaused Severity = "paused"

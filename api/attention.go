@@ -1,0 +1,58 @@
+package api
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
+)
+
+// judge says in one word how the TApp is, and what needs a human.
+func (s *TApp) judge(t *tappv1.TApp) {
+	stalled := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionStalled)
+	ready := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionReady)
+	progressing := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionProgressing)
+	left := s.Updated < s.Desired
+	s.State = StateProgressing
+	var from *metav1.Condition
+	switch {
+	case t.DeletionTimestamp != nil:
+		s.State, s.Since = StateDeleting, t.DeletionTimestamp
+	case t.Status.ObservedGeneration < t.Generation:
+		s.State = StateUnobserved
+	case isTrue(stalled):
+		s.State, from = StateStalled, stalled
+	case isTrue(ready):
+		s.State, from = StateReady, ready
+	case s.Paused && left:
+		s.State, from = StatePaused, ready
+	case ready != nil && ready.Reason == "InstancesFailed":
+		s.State, from = StateFailed, ready
+	case isTrue(progressing):
+		from = progressing
+	default:
+		from = ready
+	}
+	if from != nil {
+		s.Reason, s.Message, s.Since = from.Reason, from.Message, &from.LastTransitionTime
+	}
+	lost := isTrue(stalled) && stalled.Reason == plan.ReasonNodeLost
+	switch {
+	case s.State == StateStalled && !lost, s.State == StateFailed:
+		s.Attention = append(s.Attention, Attention{Severity: SeverityStalled, Reason: s.Reason, Message: s.Message, Since: s.Since, Command: s.kubectl("status", "")})
+	case s.State == StatePaused:
+		s.Attention = append(s.Attention, Attention{Severity: SeverityPaused, Reason: "Paused", Message: "spec.paused holds updates that are left to do", Since: s.Since, Command: s.kubectl("resume", "")})
+	}
+	if lost { // in every state: a TApp that is being deleted waits for its nodes, too
+		s.lost(stalled)
+	}
+	if c := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionForceDeleted); isTrue(c) {
+		s.lost(c)
+	}
+}
+
+// lost nodes need attention, of which a condition tells.
+func (s *TApp) lost(c *metav1.Condition) {
+	s.Attention = append(s.Attention, Attention{Severity: SeverityLost, Reason: c.Reason, Message: c.Message, Since: &c.LastTransitionTime, Command: "kubectl get nodes"})
+}
