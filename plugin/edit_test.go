@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/plan/view"
 )
 
@@ -79,7 +80,7 @@ func TestRefusedEdits(t *testing.T) {
 
 func TestInstances(t *testing.T) {
 	for want, ids := range map[string][]int{"instance 3": {3}, "instances 0-2,7": {0, 1, 2, 7}} {
-		if got := instances(ids); got != want {
+		if got := plan.Instances(ids); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -98,6 +99,14 @@ func halted(a *v1beta1.AppSet) {
 	a.Status.AggrStatus.Status = v1beta1.PhaseHalted
 	a.Status.Rollout.Stages[0] = v1beta1.StageStatus{Name: "canary", State: "Halted", PodSets: 1, Failed: 1}
 	a.Status.Conditions[1] = metav1.Condition{Type: v1beta1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "Halted", Message: "1 of 1 clusters of stage canary failed", ObservedGeneration: 4}
+}
+
+// rolledOut: its rollout is done.
+func rolledOut(a *v1beta1.AppSet) { a.Status.Rollout.State = "Done" }
+
+// onLostNode: an instance waits for a node that is lost.
+func onLostNode(a *v1beta1.AppSet) {
+	meta.SetStatusCondition(&a.Status.Conditions, metav1.Condition{Type: v1beta1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1beta1.ReasonNodeLost, Message: "cluster one: node a is lost", ObservedGeneration: 4})
 }
 
 // revisionsOf the AppSet: v1, which is stable, and v2, which it asks for.

@@ -181,6 +181,21 @@ func TestFleet(t *testing.T) {
 			"  one/web-gz01-blue: the rollout halted in stage canary",
 			"  two/web-gz02-blue: "+silent),
 			err: "error: the rollout of web failed: Halted: 1 of 1 clusters of stage canary failed. To go back: kubectl tapp fleet undo web; to try again: kubectl tapp fleet retry web\n"},
+		{name: "status with a lost node", args: "status web", edits: []func(*v1beta1.AppSet){onLostNode}, out: lines(
+			"web  Unknown  v1/v2  rollout 0123456789-4",
+			"[####################] canary  Waiting  1 of 1 podSets done, waits for a confirmation: kubectl tapp fleet confirm web --stage canary",
+			"[....................] blue  Pending  0 of 2 podSets done",
+			"instances: 4 of 5 available, nothing is known of 1",
+			"budget: 2 instances, 1 of them unavailable, 1 granted to podSets",
+			"podSets: 1 of 3 as the spec says",
+			"  one/web-gz01-blue: "+held,
+			"  two/web-gz02-blue: "+silent)},
+		{name: "status with a lost node when the rollout is done", args: "status web", edits: []func(*v1beta1.AppSet){settled, rolledOut, onLostNode}, code: 1, out: lines(
+			"web  Running  v2  rollout 0123456789-4",
+			"[####################] canary  Done  1 of 1 podSets done, confirmed by ann",
+			"[####################] blue  Done  2 of 2 podSets done",
+			"instances: 5 of 5 available", "budget: each object's own, in each cluster", "podSets: 3 of 3 as the spec says"),
+			err: "error: the rollout of web is stalled (NodeLost): cluster one: node a is lost\n"},
 
 		{name: "explain", args: "explain web", out: lines(
 			"web is Unknown, 4 of 5 instances are available, in stage canary",

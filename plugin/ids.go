@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
@@ -50,12 +49,4 @@ func parseID(t *tappv1.TApp, word, id string) (int, error) {
 		return 0, fmt.Errorf("there is no instance %s of %s: its instances are %s", id, t.Name, plan.Ranges(ids.All()))
 	}
 	return num, nil
-}
-
-// instances names instances in a sentence.
-func instances(ids []int) string {
-	if len(ids) == 1 {
-		return "instance " + strconv.Itoa(ids[0])
-	}
-	return "instances " + plan.Ranges(ids)
 }

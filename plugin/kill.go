@@ -94,7 +94,7 @@ func (x *edit) run(ctx context.Context, name string, args []string) error {
 	if x.plan {
 		return x.tell(ctx, s, t, after)
 	}
-	if err := x.report(after, instances(ids)+" "+done); err != nil || !x.wait || x.dryRun != dryRunNone {
+	if err := x.report(after, plan.Instances(ids)+" "+done); err != nil || !x.wait || x.dryRun != dryRunNone {
 		return err
 	}
 	return x.until(ctx, s, after, ids, x.missing)

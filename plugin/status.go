@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // reasonInstancesFailed is the reason of the condition Ready of a TApp with nothing left
@@ -27,8 +28,8 @@ func newStatus(e *environment) *cobra.Command {
 		Long: `Show how far a rollout is and what blocks it.
 
 With --watch it follows the rollout to its end. The exit code is 0 when all instances run what the spec wants, and 1 when the
-rollout cannot go on (the condition Stalled), instances failed, or the time is up. Without --watch a rollout under way is
-no failure.`,
+rollout cannot go on (the condition Stalled), instances failed, or the time is up. A node that is lost ends it only when nothing
+moved for progressDeadlineSeconds. Without --watch a rollout under way is no failure.`,
 		Example: `  kubectl tapp status web
   kubectl tapp status web --watch --timeout 5m`,
 		Args: exactly("NAME"),
@@ -91,7 +92,10 @@ func (o *observed) outcome() (bool, error) {
 		return false, nil
 	}
 	ready := o.condition(tappv1.ConditionReady)
-	if stalled := o.condition(tappv1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
+	stalled, progressing := o.condition(tappv1.ConditionStalled), o.condition(tappv1.ConditionProgressing)
+	// A lost node may come back, and the other instances go on: its rollout is over by time.
+	goesOn := stalled != nil && stalled.Reason == plan.ReasonNodeLost && progressing != nil && progressing.Status == metav1.ConditionTrue
+	if stalled != nil && stalled.Status == metav1.ConditionTrue && !goesOn {
 		return false, fmt.Errorf("the rollout of %s is stalled (%s): %s", o.TApp.Name, stalled.Reason, stalled.Message)
 	}
 	if ready != nil && ready.Reason == reasonInstancesFailed {
@@ -180,7 +184,7 @@ func (o *observed) summary() string {
 		parts = append(parts, fmt.Sprintf("pods that are to go: %d", p.surplus))
 	}
 	for _, b := range p.blocks {
-		parts = append(parts, fmt.Sprintf("%s (%s): %s", instances(b.ids), b.reason, b.why))
+		parts = append(parts, fmt.Sprintf("%s (%s): %s", plan.Instances(b.ids), b.reason, b.why))
 	}
 	return strings.Join(parts, "; ")
 }

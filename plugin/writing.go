@@ -16,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // writing are the flags of commands that write. Every write is a patch of single fields,
@@ -196,7 +197,7 @@ func (w *waiting) until(ctx context.Context, s *session, t *tappv1.TApp, ids []i
 		return len(left) == 0, nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("the time is up after %s, and it has not come about for %s: %s", w.timeout, instances(left), why)
+		return fmt.Errorf("the time is up after %s, and it has not come about for %s: %s", w.timeout, plan.Instances(left), why)
 	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/rollout"
 )
 
 // Screen shows frames of lines, one in the place of the other where it can.
@@ -31,8 +32,8 @@ func newStatus(all *common) *cobra.Command {
 		Long: `Show the stages of a rollout, its budget, and what holds it.
 
 With --watch it follows the rollout to its end. The exit code is 0 when all instances in all clusters run what the spec wants,
-and 1 when the rollout halted or cannot go on (the condition Stalled), or the time is up. At a gate it waits. Without --watch a
-rollout under way is no failure.`,
+and 1 when the rollout halted or cannot go on (the condition Stalled), or the time is up. At a gate it waits, and for a node that
+is lost until the rollout halts. Without --watch a rollout under way is no failure.`,
 		Example: `  kubectl tapp fleet status web
   kubectl tapp fleet status web --watch --timeout 30m`,
 		Args:              all.named,
@@ -123,6 +124,8 @@ func outcome(a *v1beta1.AppSet) (bool, error) {
 			why += ": " + stalled.Message
 		}
 		return false, fmt.Errorf("the rollout of %s failed: %s. To go back: kubectl tapp fleet undo %s; to try again: kubectl tapp fleet retry %s", a.Name, why, a.Name, a.Name)
+	case isTrue(stalled) && stalled.Reason == v1beta1.ReasonNodeLost && a.Status.Rollout != nil && a.Status.Rollout.State != string(rollout.Done):
+		return false, nil // the rollout halts by itself when nothing moves for too long
 	case isTrue(stalled):
 		return false, fmt.Errorf("the rollout of %s is stalled (%s): %s", a.Name, stalled.Reason, stalled.Message)
 	}
