@@ -2,6 +2,10 @@ package main
 
 // advDeploymentPlans are the mutants of plan/advdeployment: what an AdvDeployment becomes.
 var advDeploymentPlans = []mutant{
+	{"lost-node-halts-alone", "rollout.go", "the rollout of an AdvDeployment halts at once where a node is lost",
+		"if podset.IsFault(f.reason) {", "if f.reason != \"\" {"},
+	{"lost-node-goes-first", "status.go", "a lost node hides what is a fault",
+		"return podset.FaultsFirst(a.reason, b.reason)", "return podset.FaultsFirst(b.reason, a.reason)"},
 	{"foreign-child-taken", "children.go", "an object of somebody else is applied to",
 		"	case !c.isOurs(have):\n		c.foreign(child, owner)\n		return nil, false\n", ""},
 	{"child-of-a-namesake-taken", "plan.go", "a child of another AdvDeployment counts as ours",

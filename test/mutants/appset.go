@@ -22,6 +22,8 @@ var appSetPlans = []mutant{
 		"identity := cmp.Or(s.was, s.UID)", "identity := cmp.Or(s.UID, s.UID)"},
 	{"renamed-is-forgotten", "sites.go", "an AppSet goes before its part in a cluster that took another name",
 		"		if s.remembered {\n			one.remembered, one.was = true, identity\n		}\n", ""},
+	{"lost-node-halts", "rollout.go", "a rollout halts at once where a node is lost",
+		" && podset.IsFault(stalled.Reason)", ""},
 	{"waits-as-asked", "rollout.go", "a unit whose stage is not reached gets what is asked for",
 		"	if v.Content == u.Hash {\n		return\n	}\n	for _, known", "	if v.Content != \"\" {\n		return\n	}\n	for _, known"},
 	{"lost-record-is-all-done", "recover.go", "what was found to be stable without a record is not remembered",

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	proof "tkestack.io/tapp/plan/evidence"
+	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/test/audit"
 	"tkestack.io/tapp/test/gen"
 )
@@ -150,11 +152,16 @@ func (l loss) staysTied(r *rig, before map[string]*corev1.Pod, evidence string) 
 	}
 }
 
-// isPatient: the pods are dying, and the TApp says what they wait for.
+// isPatient: the pods are dying, and the TApp says what they wait for, in its conditions and
+// as Stalled. When all is over it is Ready, and not Stalled any more.
 func (l loss) isPatient(r *rig, before map[string]*corev1.Pod, evidence string) {
 	r.Helper()
 	words := evidence + "; spec.forceDeletePod is false, so that the instance waits until the pod is gone"
 	r.saysOf(unforced, words)
+	var held proof.Held
+	held.Add(evidence, 0)
+	held.Add(evidence, 1)
+	r.saysOf(unforced, "Stalled=True NodeLost: "+strings.Join(held.Why(plan.Instances), proof.Separator))
 	r.statusesAre(unforced, tappv1.InstanceKilling, tappv1.InstanceKilling)
 	for _, name := range []string{unforced + "-0", unforced + "-1"} {
 		if p := r.Pods()[name]; p == nil || p.UID != before[name].UID || p.DeletionTimestamp == nil {

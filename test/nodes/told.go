@@ -20,7 +20,7 @@ import (
 // spec.replicas ever was: a moment later it may say something else.
 type told struct {
 	mu       sync.Mutex
-	messages map[string][]string // by TApp
+	messages map[string][]string // conditions by TApp, as "Stalled=True NodeLost: message"
 	replicas map[string][]int32
 }
 
@@ -61,8 +61,9 @@ func (o *told) hear(t *tappv1.TApp) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, c := range t.Status.Conditions {
-		if said := o.messages[t.Name]; len(said) == 0 || said[len(said)-1] != c.Message {
-			o.messages[t.Name] = append(said, c.Message)
+		now := fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
+		if said := o.messages[t.Name]; len(said) == 0 || said[len(said)-1] != now {
+			o.messages[t.Name] = append(said, now)
 		}
 	}
 	if had := o.replicas[t.Name]; t.Spec.Replicas != nil && (len(had) == 0 || had[len(had)-1] != *t.Spec.Replicas) {
