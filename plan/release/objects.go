@@ -245,19 +245,16 @@ func (c *computation) present(ref Ref, made map[string]any, have *unstructured.U
 	return false
 }
 
-// prune deletes what records since the base have, and the new one lacks. True: nothing is
-// left of it.
+// prune deletes what records since the base have, and the new one lacks. Without a base it is
+// what earlier tries to install left. True: nothing is left of it.
 func (c *computation) prune(r, base *Record) bool {
-	if base == nil {
-		return true
-	}
 	stays := map[Ref]bool{}
 	for _, o := range r.Objects {
 		stays[c.refOf(o.Content)] = true
 	}
 	var old []Object
 	for i := range c.records {
-		if was := &c.records[i]; was.Version < r.Version && was.Version >= base.Version {
+		if was := &c.records[i]; was.Version < r.Version && (base == nil || was.Version >= base.Version) {
 			if !c.load(was) {
 				return false
 			}

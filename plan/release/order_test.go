@@ -122,24 +122,33 @@ func TestStays(t *testing.T) {
 	}
 }
 
-// What a revision applied that failed is pruned by the next one.
+// What a revision applied that failed is pruned by the next one, whether it was an upgrade or
+// the first that was tried.
 func TestFailedIsPruned(t *testing.T) {
-	w := newWorld(t, &Rendered{Objects: objects(t, deployment)})
-	w.run()
-	w.said()
-	w.settle = func(ref Ref, o *unstructured.Unstructured) {
+	failing := func(ref Ref, o *unstructured.Unstructured) {
 		ready(ref, o)
 		if o.GetKind() == "Job" {
 			o.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Failed", "status": "True"}}}
 		}
 	}
-	w.upgrade("u1-b", objects(t, config+deployment), hook(t, "job", 0, nil, "post-upgrade"))
-	if w.records[2].Status != Failed || w.objects[configRef] == nil {
-		t.Fatalf("record 2 is %s, objects: %v", w.records[2].Status, slices.Collect(maps.Keys(w.objects)))
-	}
-	said := w.upgrade("u1-c", objects(t, deployment))
-	if !slices.Contains(said, "delete ConfigMap/web") || w.records[3].Status != Deployed || w.objects[deploymentRef] == nil {
-		t.Errorf("done: %q", said)
+	for _, c := range []struct {
+		event string
+		first int // version that fails
+	}{{"post-install", 1}, {"post-upgrade", 2}} {
+		w := newWorld(t, &Rendered{Objects: objects(t, deployment)})
+		if c.first > 1 {
+			w.run()
+		}
+		w.said()
+		w.settle = failing
+		w.upgrade("u1-b", objects(t, config+deployment), hook(t, "job", 0, nil, c.event))
+		if w.records[c.first].Status != Failed || w.objects[configRef] == nil {
+			t.Fatalf("record %d is %s, objects: %v", c.first, w.records[c.first].Status, slices.Collect(maps.Keys(w.objects)))
+		}
+		said := w.upgrade("u1-c", objects(t, deployment))
+		if !slices.Contains(said, "delete ConfigMap/web") || w.records[c.first+1].Status != Deployed || w.objects[deploymentRef] == nil {
+			t.Errorf("%s: %q", c.event, said)
+		}
 	}
 }
 
