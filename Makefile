@@ -158,19 +158,20 @@ chart-test: need-go ## Test the Helm chart, and the health check for Argo CD, wi
 	@mkdir -p dist
 	@(cd test/chart && go test -json ./...) | $(REPORT)
 
-# Which simulation, of the controller of TApps, of Apps (app) or of the fleet; how many runs it makes, and from which seed
+# Which simulation, of the controller of TApps, of Apps (app), of the fleet or of Helm releases (release); how many runs it makes, and from which seed
 # on; SEED replays a single one, step by step.
 KIND       ?= tapp
 RUNS_app   := 1000
 RUNS_fleet := 2000
+RUNS_release := 500
 RUNS_tapp  := 10000
 SEEDS      ?= $(RUNS_$(KIND))
 SEED_START ?= 1
 SEED       ?=
 
 .PHONY: sim
-sim: need-go ## Simulate the controller under faults: SEEDS runs from SEED_START on; SEED=n replays one; KIND=fleet: a hub and its members; KIND=app: Apps.
-	@mkdir -p dist; go test -c -o dist/sim.test ./test/sim$(patsubst %,/%,$(filter fleet app,$(KIND))); \
+sim: need-go ## Simulate the controller under faults: SEEDS runs from SEED_START on; SEED=n replays one; KIND=fleet: a hub and its members; KIND=app: Apps; KIND=release: Helm releases.
+	@mkdir -p dist; go test -c -o dist/sim.test ./test/sim$(patsubst %,/%,$(filter fleet app release,$(KIND))); \
 	  if [ -n '$(SEED)' ]; then GODEBUG=asyncpreemptoff=1 dist/sim.test -test.run '^TestSeeds$$' -sim.seed '$(SEED)'; \
 	  else GODEBUG=asyncpreemptoff=1 dist/sim.test -test.run '^(TestSameAgain|TestCrashPoints)$$' && dist/sim.test -sim.workers "$$(nproc)" -sim.seeds '$(SEEDS)' -sim.start '$(SEED_START)'; fi
 
@@ -181,6 +182,10 @@ sim-fleet: ## Simulate the controller of AppSets with a hub and its members unde
 .PHONY: sim-app
 sim-app: ## Simulate the controller of Apps, with field ownership, under faults.
 	@$(MAKE) sim KIND=app
+
+.PHONY: sim-release
+sim-release: ## Simulate what carries out Helm releases, with the records that helm reads.
+	@$(MAKE) sim KIND=release
 
 .PHONY: shell-test
 shell-test: build bin/devcluster ## Test the controller against a real API server that fails, on simulated nodes.

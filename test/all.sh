@@ -43,7 +43,7 @@ lane() {
 	run "$@" > >(sed -u "s/^/[$name] /") 2>&1
 }
 
-run vet unit sim sim-app sim-fleet build bin/devcluster
+run vet unit sim sim-app sim-release sim-fleet build bin/devcluster
 bin/devcluster build
 lane 1 admission-test shell-test plugin-test api-test release-test fleet-test e2e &
 lanes=$!

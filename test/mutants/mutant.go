@@ -149,7 +149,8 @@ const (
 	helmEngineRoom = "helm/engine"
 	helmSourceRoom = "helm/source"
 
-	fleetSimulation = "test/sim/fleet"
+	fleetSimulation   = "test/sim/fleet"
+	releaseSimulation = "test/sim/release"
 )
 
 // quick is a run with few random cases, thorough one with all. What they find is

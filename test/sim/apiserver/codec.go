@@ -20,9 +20,10 @@ const (
 	inProtobuf = runtime.ContentTypeProtobuf
 )
 
-// mediaOf an answer: protobuf where it is asked for and spoken.
+// mediaOf an answer: protobuf where it is asked for and spoken. Who asks for metadata alone
+// gets all of it, in JSON.
 func mediaOf(k Kind, accept string) string {
-	if !k.Custom && strings.Contains(accept, inProtobuf) {
+	if !k.Custom && strings.Contains(accept, inProtobuf) && !strings.Contains(accept, "as=Partial") {
 		return inProtobuf
 	}
 	return inJSON
