@@ -73,18 +73,18 @@ func (c *computation) converge(units []podset.Unit) {
 		c.converged(&u, service, asked)
 		c.units = append(c.units, u)
 	}
-	done := true
+	atRest := true
 	for i := range c.units {
 		c.progress(&c.units[i])
-		done = done && c.units[i].done()
+		atRest = atRest && c.units[i].isAtRest()
 	}
-	done = done && len(c.stalls) == 0
+	atRest = atRest && len(c.stalls) == 0
 	for _, child := range c.ours() {
 		if !asked[child] {
-			c.leaves(child, done)
+			c.leaves(child, atRest)
 		}
 	}
-	c.leaveReleases(asked, done)
+	c.leaveReleases(asked, atRest)
 	c.goesOn()
 }
 
@@ -208,14 +208,14 @@ func (c *computation) foreign(child Child, owner *metav1.OwnerReference) {
 }
 
 // leaves decides about a child that is ours and not asked for. It goes when all others
-// are done: a podSet that was left out by mistake must not take its instances at once.
-func (c *computation) leaves(child Child, done bool) {
+// are at rest: a podSet that was left out by mistake must not take its instances at once.
+func (c *computation) leaves(child Child, atRest bool) {
 	o := c.children[child]
 	c.leftOver = append(c.leftOver, child)
 	switch {
 	case o.GetDeletionTimestamp() != nil:
 		c.waits = append(c.waits, fmt.Sprintf("%s is being deleted", child))
-	case done:
+	case atRest:
 		c.waits = append(c.waits, fmt.Sprintf("%s is being deleted", child))
 		c.remove(child, o, fmt.Sprintf("nothing asks for %s any more", child))
 	default:

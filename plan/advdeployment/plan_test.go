@@ -201,6 +201,19 @@ func TestLeftOver(t *testing.T) {
 	w.expect("status", w.d.Status.AggrStatus.Status, v1beta1.PhaseRunning)
 }
 
+// TestLeftOverOfBudget: what is left out uses the fleet's budget as long as it is there, and does
+// not wait for podSets that are given none of it, unless instances of them are unavailable.
+func TestLeftOverOfBudget(t *testing.T) {
+	for available, want := range map[int64][]string{2: nil, 3: {`Delete TApp "old"`}} {
+		w := newWorld(t, spec("tapp", "", web, "{name: old, replicas: 3}"))
+		w.run()
+		w.spec(spec("tapp", "", "{name: web, replicas: 3, version: v1, maxUnavailable: 0}"))
+		w.expect("it is held back", w.step(), []string{`Apply TApp "web"`})
+		w.tell(webTApp, 3, 1, available)
+		w.expect("left over", w.step(), want)
+	}
+}
+
 // TestDeletion: children first, and what is set free stays.
 func TestDeletion(t *testing.T) {
 	w := newWorld(t, spec("StatefulSet", "serviceName: s,", web))

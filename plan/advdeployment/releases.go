@@ -81,15 +81,15 @@ func (c *computation) told(p *release.Plan) {
 	}
 }
 
-// leaveReleases has those go that nothing asks for any more, when all others are done.
-func (c *computation) leaveReleases(asked map[Child]bool, done bool) {
+// leaveReleases has those go that nothing asks for any more, when all others are at rest.
+func (c *computation) leaveReleases(asked map[Child]bool, atRest bool) {
 	for _, name := range slices.Sorted(maps.Keys(c.in.Releases)) {
 		child := Child{Release, name}
 		if asked[child] || !c.hasRecords(name) {
 			continue
 		}
 		c.leftOver = append(c.leftOver, child)
-		if !done {
+		if !atRest {
 			c.waits = append(c.waits, fmt.Sprintf("%s stays until all others are done", child))
 			continue
 		}

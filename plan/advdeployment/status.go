@@ -134,6 +134,15 @@ func (u *unit) waitsFor() string {
 // done says whether a podSet is where it is to be.
 func (u *unit) done() bool { return u.settled && u.waitsFor() == "" }
 
+// isAtRest says whether a podSet gets no further for now, and all of its instances are
+// available: it is done, or is given none of the fleet's budget. What was left out is charged
+// to that until it is gone, and so must not wait for who waits for the budget.
+func (u *unit) isAtRest() bool {
+	n, grant := u.numbers, u.placed.MaxUnavailable
+	held := u.settled && n.observed && grant != nil && *grant == 0
+	return u.done() || held && n.current <= n.desired && n.available >= n.desired
+}
+
 // sums over all podSets, and each of them.
 func (c *computation) sums(stored *v1beta1.AdvDeploymentStatus) v1beta1.AdvDeploymentAggregate {
 	out := v1beta1.AdvDeploymentAggregate{}

@@ -90,27 +90,9 @@ func newProgression(c *computation) *progression {
 		}
 	}
 	for _, s := range c.sites {
-		if s.ours && s.certain() && s.Part.DeletionTimestamp == nil {
-			p.leave(s)
-		}
+		p.leave(s)
 	}
 	return p
-}
-
-// leave notes the units of a part that the spec has no more: their controller goes on with
-// what it was granted until they are deleted.
-func (p *progression) leave(s *site) {
-	for i := range s.Part.Spec.Topology.PodSets {
-		key := keyOf(s.Name, s.Part.Spec.Topology.PodSets[i].Name)
-		has, readable := p.has[key]
-		if _, stays := p.at[key]; stays || !readable {
-			continue
-		}
-		u := rollout.Unit{Key: key, Replicas: has.Replicas}
-		u.Has, u.Version = has.Hash, s.Part.ResourceVersion
-		p.see(s, &u)
-		p.in.Leaving = append(p.in.Leaving, u)
-	}
 }
 
 func deadlineOf(a *v1beta1.AppSet) *int32 {

@@ -220,6 +220,47 @@ func TestLeavingBudget(t *testing.T) {
 	w.work().settle().work().settle().expect("Apply two", "Delete one")
 }
 
+// TestLeftOverBudget: a podSet that is dropped in the midst of a change keeps what it was
+// granted until its cluster reports that nothing is left of it.
+func TestLeftOverBudget(t *testing.T) {
+	drop := func(a *v1beta1.AppSet) {
+		t := &a.Spec.ClusterTopology.Clusters[0]
+		t.PodSets = t.PodSets[:len(t.PodSets)-1]
+	}
+	for name, c := range map[string]struct {
+		// happens in cluster one after the podSet was dropped there.
+		happens func(w *world)
+		wrote   []string
+	}{
+		"nothing":         {func(*world) {}, nil},
+		"an older report": {func(w *world) { w.workIn("one"); w.clusters["one"].Part.Generation++ }, nil},
+		"it is left over": {func(w *world) {
+			w.workIn("one")
+			w.made("one", "Service/web-svc", "TApp/web-gz01-canary", "TApp/web-gz01-blue")
+		}, nil},
+		"a report, and silent": {func(w *world) { w.workIn("one"); w.silence("one", v1beta1.ClusterOffline) }, nil},
+		"it is gone":           {func(w *world) { w.workIn("one"); w.made("one", "Service/web-gz01-blue", "TApp/web-gz01-canary") }, []string{"Apply two"}},
+		"there is no part":     {func(w *world) { w.clusters["one"].Part = nil }, []string{"Apply two", "Create one"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, colours, "one", "two")
+			w.edit(func(a *v1beta1.AppSet) {
+				a.Spec.UpdateStrategy = v1beta1.UpdateStrategy{MaxUnavailable: new(intstr.FromInt32(2)), MaxConcurrentClusters: new(intstr.FromInt32(2)), UnreachableCounts: v1beta1.UnreachableAsLastSeen}
+			})
+			w.install()
+			w.edit(func(a *v1beta1.AppSet) { a.Spec.ClusterTopology.Clusters[0].PodSets[1].Image = "nginx:2" })
+			w.settle().expect("Apply one")
+			w.edit(func(a *v1beta1.AppSet) {
+				drop(a)
+				a.Spec.ClusterTopology.Clusters[1].PodSets[1].Image = "nginx:2"
+			})
+			w.settle().expect("Apply one")
+			c.happens(w)
+			w.settle().expect(c.wrote...)
+		})
+	}
+}
+
 // TestHistory: what was stable before is kept, within the limit.
 func TestHistory(t *testing.T) {
 	w := newWorld(t, colours, "one", "two")

@@ -286,6 +286,11 @@ func (w *world) workIn(name string) {
 	c.Part = part
 }
 
+// made are the objects that the worker of a cluster reports to have made of its part.
+func (w *world) made(name string, resources ...string) {
+	w.clusters[name].Part.Status.AggrStatus.OwnerResource = resources
+}
+
 // install until all is available.
 func (w *world) install() *world {
 	w.Helper()

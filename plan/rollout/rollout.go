@@ -162,8 +162,9 @@ type Input struct {
 	// Leaving are units that the spec has no more, and that are there yet, in clusters and
 	// podSets that it drops: they go on as they are until they are deleted, and what of them
 	// may be taken out of service is charged to the budget. Of each, Key, Replicas and Sight
-	// are read. What is seen of them is true now: those of silent clusters are not among them,
-	// since to drop such a cluster gives back what is reserved for it.
+	// are read. What is seen of them is true now; of those that are Unseen, the bound in the
+	// record is charged. Those of silent clusters that are dropped are not among them: to drop
+	// such a cluster gives back what is reserved for it.
 	Leaving []Unit
 	// HasStable: there is a stable revision. Stable is its name where no record has one.
 	HasStable bool

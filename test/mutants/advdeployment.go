@@ -17,7 +17,7 @@ var advDeploymentPlans = []mutant{
 	{"set-free-deleted", "plan.go", "children that are to be set free are deleted",
 		"	if !slices.Contains(c.d.Finalizers, metav1.FinalizerOrphanDependents) {", "	if true {"},
 	{"left-over-at-once", "children.go", "a podSet that is taken out goes before the others are done",
-		"	case done:\n", "	case true:\n"},
+		"	case atRest:\n", "	case true:\n"},
 	{"autoscaler-overruled", "manifests.go", "an autoscaled child gets the number of the spec",
 		"if !c.in.Autoscaled[u.child] || have == nil {", "if true || have == nil {"},
 	{"autoscaled-falls-to-one", "manifests.go", "the number of replicas is dropped before the autoscaler owns it",

@@ -38,6 +38,8 @@ var appSetPlans = []mutant{
 		"s.remembered || s.ours || s.writable() && !s.held)", "s.remembered || s.ours)"},
 	{"memory-forgets-the-silent", "own.go", "a silent cluster that left the topology is forgotten",
 		"s.remembered && !s.empty() && !c.buried(s):", "s.remembered && s.certain() && !s.empty():"},
+	{"left-over-is-free", "leaving.go", "a podSet that its part has not any more is charged no longer, though its instances are there",
+		"b.Bound > 0 && !stays", "b.Bound > 99 && !stays"},
 	{"all-leave-at-once", "decide.go", "clusters that left the topology lose their parts at once",
 		"case now || well && gone == 0:", "case now || well:"},
 	{"leaves-before-the-others", "decide.go", "a cluster that left the topology loses its part before the others are available",

@@ -84,11 +84,11 @@ func imageOf(u *podset.Unit) string {
 }
 
 // leftOver is a podSet that is not asked for any more, and goes when all others of the part
-// are done; nil: there is none.
+// are at rest; nil: there is none.
 func (r *running) leftOver() (out *set) {
 	for _, name := range apiserver.SortedKeys(r.podSets) {
 		s := r.podSets[name]
-		if !s.leaves && !s.isDone() {
+		if !s.leaves && !s.isAtRest() {
 			return nil
 		}
 		if s.leaves && out == nil {
@@ -146,6 +146,13 @@ func (s *set) updated() (n int32) {
 func (s *set) isDone() bool {
 	n := int32(len(s.instances))
 	return same(s.asked, s.follows) && n == s.follows.replicas && s.count(up) == n && s.updated() == n
+}
+
+// isAtRest says whether a podSet is done, or has all instances available and may take none
+// out of service.
+func (s *set) isAtRest() bool {
+	n, grant := int32(len(s.instances)), s.follows.grant
+	return s.isDone() || same(s.asked, s.follows) && grant != nil && *grant == 0 && n == s.follows.replicas && s.count(up) == n
 }
 
 // live is the next thing that happens to the podSets of a part; nil: nothing.
@@ -246,6 +253,9 @@ func (r *running) status(p *v1beta1.AdvDeployment, wrong bool) v1beta1.AdvDeploy
 	status := *p.Status.DeepCopy()
 	status.ObservedGeneration = r.generation
 	sums := v1beta1.AdvDeploymentAggregate{Status: v1beta1.PhaseRunning}
+	for _, name := range apiserver.SortedKeys(r.podSets) {
+		sums.OwnerResource = append(sums.OwnerResource, "TApp/"+name)
+	}
 	for i := range p.Spec.Topology.PodSets {
 		s := &p.Spec.Topology.PodSets[i]
 		has := r.podSets[s.Name]

@@ -177,6 +177,25 @@ func drawTight(seed int64, rng *rand.Rand) Plan {
 		}
 		p.Faults = append(p.Faults, f)
 	}
+	if seed%16 == 8 {
+		p.dropInChange(rand.New(rand.NewPCG(uint64(seed), 4)))
+	}
 	p.sort()
 	return p
+}
+
+// dropInChange has podSets be dropped in the midst of a change.
+func (p *Plan) dropInChange(rng *rand.Rand) {
+	app := appKeys()[0]
+	for range 1 + rng.IntN(3) {
+		at := 60 + rng.IntN(p.Horizon)
+		p.Edits = append(p.Edits, Edit{Step: at, App: app, Kind: []string{"image", "image", "bad image"}[rng.IntN(3)], B: rng.IntN(60)})
+		for range 1 + rng.IntN(3) {
+			kind := "drop podSet"
+			if rng.IntN(2) == 0 {
+				kind += ", image"
+			}
+			p.Edits = append(p.Edits, Edit{Step: at + 5 + rng.IntN(60), App: app, Kind: kind, A: rng.IntN(60), B: rng.IntN(60)})
+		}
+	}
 }
