@@ -16,12 +16,17 @@ import (
 	plan "tkestack.io/tapp/plan/appset"
 )
 
-// putOwn writes the AppSet's own metadata. Clusters that it forgets are looked at live
-// before: their caches may lack what an earlier leader wrote.
-func (c *Controller) putOwn(ctx context.Context, v *view, o *object, own *plan.Own) error {
-	if found, err := c.lookGone(ctx, v, o, own.Gone); found || err != nil {
-		return err
+// putForget writes an AppSet that goes on without some clusters, or goes. These are looked at
+// live before: their caches may lack what an earlier leader wrote.
+func (c *Controller) putForget(ctx context.Context, v *view, o *object, own *plan.Own) error {
+	if !c.lookGone(ctx, v, o, own.Gone) {
+		return nil
 	}
+	return c.putOwn(ctx, v, o, own)
+}
+
+// putOwn writes the AppSet's own metadata.
+func (c *Controller) putOwn(ctx context.Context, v *view, o *object, own *plan.Own) error {
 	if v.app.DeletionTimestamp != nil && !slices.Contains(own.Finalizers, v1beta1.Finalizer) {
 		// A hub may have no garbage collector.
 		if _, err := c.kept(o).Forget(ctx, c.revisionsOf(v.app), nil); err != nil {
@@ -59,20 +64,22 @@ func (c *Controller) putOwn(ctx context.Context, v *view, o *object, own *plan.O
 	return nil
 }
 
-// lookGone reads live whether clusters have no part, and says whether one of them has one
-// after all.
-func (c *Controller) lookGone(ctx context.Context, v *view, o *object, clusters []string) (found bool, err error) {
-	var failures write.Failures
+// lookGone reads live whether clusters have no part, and says whether that is so of all of
+// them. One that does not answer is not certain in this sync.
+func (c *Controller) lookGone(ctx context.Context, v *view, o *object, clusters []string) bool {
+	gone := true
 	unseen := slices.DeleteFunc(slices.Clone(clusters), func(name string) bool { return v.clusters[name].Part != nil }) // what is seen is somebody else's
 	for i, read := range c.readAll(ctx, v.key, unseen) {
 		switch name := unseen[i]; {
 		case read.err != nil:
-			failures.Add("look whether cluster "+name+" has a part", read.err.Error(), read.err)
+			gone = false
+			v.failed[name] = fmt.Errorf("cannot look whether it has a part: %w", read.err)
+			v.doubt(name)
 		case read.part != nil:
-			found = true
+			gone = false
 			o.see(name, read.part, c.Clock.Now())
 			v.put(name, read.part)
 		}
 	}
-	return found, failures.Join()
+	return gone
 }

@@ -77,12 +77,12 @@ func (c *Controller) readBehind(ctx context.Context, v *view, o *object, cluster
 	read := c.readAll(ctx, v.key, clusters)
 	now := c.Clock.Now()
 	for i, name := range clusters {
-		known, one := o.sights[name], v.clusters[name]
+		known := o.sights[name]
 		if err := read[i].err; err != nil {
 			klog.FromContext(ctx).V(2).Info("A part cannot be read", "cluster", name, "reason", err.Error())
-			known.unread, one.Certain = now, false
-			o.sights[name], v.clusters[name] = known, one
-			v.unread[name] = true
+			known.unread = now
+			o.sights[name], v.unread[name] = known, true
+			v.doubt(name)
 			continue
 		}
 		expected := known.gone

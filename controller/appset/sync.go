@@ -127,45 +127,50 @@ func (c *Controller) bereaved(ctx context.Context, k loop.Key) error {
 func (c *Controller) converge(ctx context.Context, v *view, o *object) (plan.Plan, error) {
 	for round := 0; ; round++ {
 		p := c.plan(v.input(o, c.FleetID(), c.Clock.Now()))
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil || c.stopping.Load() {
 			return p, ctx.Err()
-		case c.stopping.Load():
-			return p, nil
-		case round == maxRounds && (p.Own != nil || p.Keep != nil || len(p.Actions) > 0):
+		}
+		if round == maxRounds && (p.Own != nil || p.Keep != nil || len(p.Actions) > 0 || p.Forget != nil) {
 			return p, fmt.Errorf("after %d rounds there is still something to do", maxRounds)
 		}
-		if p.Own != nil {
-			if err := c.putOwn(ctx, v, o, p.Own); err != nil || v.app == nil {
-				return p, err
-			}
-			continue
-		}
-		if p.Keep != nil {
-			now, current, err := c.kept(o).Keep(ctx, p.Keep, v.revisions)
-			if err != nil || !current {
-				v.app = nil // its event is on the way, or it is looked at again
-				return p, err
-			}
-			v.revisions = now
-			continue
-		}
-		left, err := c.kept(o).Forget(ctx, p.Obsolete, v.revisions)
-		if err != nil {
-			return p, err
-		}
-		v.revisions = left
-		actions := slices.DeleteFunc(p.Actions, func(a plan.Action) bool {
-			_, refused := v.refused[a.Cluster]
-			return refused || v.failed[a.Cluster] != nil || v.unread[a.Cluster]
-		})
-		if len(actions) == 0 {
-			return p, nil
-		}
-		if err := c.act(ctx, v, o, actions); err != nil {
+		if again, err := c.carryOut(ctx, v, o, &p); err != nil || !again {
 			return p, err
 		}
 	}
+}
+
+// carryOut does what comes first in a plan, and says whether to plan again.
+func (c *Controller) carryOut(ctx context.Context, v *view, o *object, p *plan.Plan) (again bool, err error) {
+	switch {
+	case p.Own != nil:
+		err := c.putOwn(ctx, v, o, p.Own)
+		return v.app != nil, err
+	case p.Keep != nil:
+		now, current, err := c.kept(o).Keep(ctx, p.Keep, v.revisions)
+		if err != nil || !current {
+			v.app = nil // its event is on the way, or it is looked at again
+			return false, err
+		}
+		v.revisions = now
+		return true, nil
+	}
+	left, err := c.kept(o).Forget(ctx, p.Obsolete, v.revisions)
+	if err != nil {
+		return false, err
+	}
+	v.revisions = left
+	actions := slices.DeleteFunc(p.Actions, func(a plan.Action) bool {
+		_, refused := v.refused[a.Cluster]
+		return refused || v.failed[a.Cluster] != nil || v.unread[a.Cluster]
+	})
+	switch {
+	case len(actions) > 0:
+		return true, c.act(ctx, v, o, actions)
+	case p.Forget == nil || v.waited():
+		return false, nil
+	}
+	err = c.putForget(ctx, v, o, p.Forget)
+	return v.app != nil, err
 }
 
 // plan as many AppSets at a time as there are processors: more would not be faster, and each

@@ -244,6 +244,81 @@ func TestSilentBehind(t *testing.T) {
 	})
 }
 
+// TestSilentGone: a cluster that left and does not answer when it is read live, before it is
+// forgotten, delays no write to the others.
+func TestSilentGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "one", "two")
+		w.must()
+		w.catchUp()
+		w.must()
+		one, two := w.members["one"], w.members["two"]
+		one.live, one.cached = nil, nil
+		one.wrote, two.wrote = nil, nil
+		w.app = w.app.DeepCopy()
+		w.app.Generation++
+		w.app.Spec.ClusterTopology.Clusters = w.app.Spec.ClusterTopology.Clusters[1:]
+		w.app.Spec.ClusterTopology.Clusters[0].PodSets[0].Replicas = new(intstr.FromInt32(4))
+		w.took()
+		silent := make(chan struct{})
+		one.fails = func(string) error {
+			w.clusters.mu.Unlock() // others go on
+			<-silent
+			w.clusters.mu.Lock()
+			return &net.OpError{Op: "dial", Err: errors.New("timeout")}
+		}
+		ended := make(chan error)
+		go func() { _, err := w.step(); ended <- err }()
+		synctest.Wait()
+		if got := two.live.Spec.Topology.PodSets[0].Replicas.String(); got != "4" {
+			t.Errorf("cluster two has %s instances, and waits for cluster one", got)
+		}
+		close(silent)
+		if err := <-ended; err == nil || err.Error() != "cluster one: cannot look whether it has a part: dial: timeout" {
+			t.Errorf("error %v", err)
+		}
+		if took := strings.Join(w.took(), ", "); strings.Contains(took, "PATCH appset") {
+			t.Errorf("wrote %q to the hub", took)
+		}
+		w.expect("", map[string]string{"one": "Observe", "two": "Apply"})
+		one.fails = nil
+		w.catchUp()
+		w.must()
+		if took := strings.Join(w.took(), " "); !strings.HasPrefix(took, "PATCH appset") || strings.Contains(w.app.Annotations[v1beta1.AnnotationClusters], "one") {
+			t.Errorf("wrote %q, and the clusters are %s", took, w.app.Annotations[v1beta1.AnnotationClusters])
+		}
+	})
+}
+
+// TestOneWait: a sync that waited for a cluster in vain waits for no other one, and forgets it
+// later.
+func TestOneWait(t *testing.T) {
+	w := newWorld(t, "one", "two")
+	w.must()
+	w.catchUp()
+	w.must()
+	one, two := w.members["one"], w.members["two"]
+	one.live, one.cached = nil, nil
+	one.wrote, two.wrote = nil, nil
+	w.app = w.app.DeepCopy()
+	w.app.Generation++
+	w.app.Spec.ClusterTopology.Clusters = w.app.Spec.ClusterTopology.Clusters[1:]
+	w.app.Spec.ClusterTopology.Clusters[0].PodSets[0].Replicas = new(intstr.FromInt32(4))
+	for _, answers := range []bool{false, true} {
+		two.fails = func(string) error {
+			if answers {
+				return apierrors.NewForbidden(resource, "web", errors.New("quota"))
+			}
+			return &net.OpError{Op: "dial", Err: errors.New("timeout")}
+		}
+		if _, err := w.step(); err == nil {
+			t.Error("no error")
+		}
+		w.took()
+		w.expect("", map[string]string{"two": "Apply", "one": map[bool]string{true: "Observe"}[answers]})
+	}
+}
+
 // TestCorrected: an edit is put right and told, once; where the cluster insists, writing
 // ends.
 func TestCorrected(t *testing.T) {

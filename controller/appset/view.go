@@ -2,6 +2,7 @@ package appset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,6 +61,25 @@ func (v *view) put(cluster string, part *v1beta1.AdvDeployment) {
 	one := v.clusters[cluster]
 	one.Part = part
 	v.clusters[cluster] = one
+}
+
+// doubt takes what is known of a cluster for old: it could not be read.
+func (v *view) doubt(cluster string) {
+	one := v.clusters[cluster]
+	one.Certain = false
+	v.clusters[cluster] = one
+}
+
+// waited says whether a cluster did not answer in this sync. Another one is not waited for
+// then: a sync takes no longer than one request may.
+func (v *view) waited() bool {
+	for _, err := range v.failed {
+		var answer apierrors.APIStatus
+		if !errors.As(err, &answer) {
+			return true
+		}
+	}
+	return len(v.unread) > 0
 }
 
 // look makes the view of a name from the caches, and from what was written to clusters.

@@ -33,7 +33,7 @@ func (c *computation) delete() {
 			own.Gone = append(own.Gone, s.Name)
 		}
 	}
-	c.own = own
+	c.forget = own
 }
 
 // clear takes the part from one cluster that has one, or may have one.

@@ -71,9 +71,10 @@ func (c *computation) invalid() bool {
 }
 
 // remember has the AppSet written before its parts where that is needed: it carries the
-// finalizer, and the clusters in which there may be a part, before there is one.
+// finalizer, and the clusters in which there may be a part, before there is one. Clusters
+// that have none any more are forgotten afterwards.
 func (c *computation) remember() {
-	now := map[string]types.UID{}
+	now, gone := map[string]types.UID{}, map[string]types.UID{}
 	own := &Own{Finalizers: c.app.Finalizers, Why: "the clusters that have a part are remembered before they have it"}
 	for _, s := range c.sites {
 		switch {
@@ -83,16 +84,22 @@ func (c *computation) remember() {
 				now[s.Name] = s.UID
 			}
 		case s.remembered:
-			own.Gone = append(own.Gone, s.Name)
+			gone[s.Name] = s.was
 		}
 	}
-	own.Clusters = remembering(now)
 	if len(now) > 0 && !slices.Contains(own.Finalizers, v1beta1.Finalizer) {
 		own.Finalizers = append(slices.Clone(own.Finalizers), v1beta1.Finalizer)
 	}
 	if slices.Contains(own.Finalizers, v1beta1.Finalizer) {
 		own.Finalizers = slices.DeleteFunc(slices.Clone(own.Finalizers), func(f string) bool { return f == v1beta1.LegacyFinalizer })
 	}
+	if len(gone) > 0 {
+		forget := *own
+		forget.Clusters, forget.Gone, forget.Why = remembering(now), slices.Sorted(maps.Keys(gone)), "clusters that have no part any more are forgotten"
+		c.forget = &forget
+	}
+	maps.Copy(now, gone)
+	own.Clusters = remembering(now)
 	if slices.Equal(own.Finalizers, c.app.Finalizers) && own.Clusters == c.app.Annotations[v1beta1.AnnotationClusters] {
 		return
 	}

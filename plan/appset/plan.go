@@ -107,6 +107,9 @@ type Plan struct {
 	Obsolete []*appsv1.ControllerRevision
 	// Actions that may all be carried out at once, after Own and Keep.
 	Actions []Action
+	// Forget is what to write to the AppSet itself when all else is done; nil: nothing. It
+	// needs a live read, and so comes last: a cluster that does not answer holds up no write.
+	Forget *Own
 	// Status from what was observed, never from hoped-for effects.
 	Status v1beta1.AppSetStatus
 	// Moving is true while the clusters are on their way: a status that only tells of
@@ -124,7 +127,7 @@ type Own struct {
 	// Clusters is the annotation AnnotationClusters.
 	Clusters string
 	// Gone are the clusters without which the AppSet goes on. Whether they really have no
-	// part has to be read live before.
+	// part has to be read live before. Only Forget has some.
 	Gone []string
 	Why  string
 }

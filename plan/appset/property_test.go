@@ -141,7 +141,7 @@ func (r *random) plan() {
 	if p.Status.AggrStatus.Available > available {
 		r.Fatalf("%d available, and only %d in clusters that are heard", p.Status.AggrStatus.Available, available)
 	}
-	if p.Own != nil && !slices.Contains(p.Own.Finalizers, v1beta1.Finalizer) && slices.Contains(r.app.Finalizers, v1beta1.Finalizer) {
+	if p.Forget != nil && !slices.Contains(p.Forget.Finalizers, v1beta1.Finalizer) && slices.Contains(r.app.Finalizers, v1beta1.Finalizer) {
 		r.gone()
 	}
 	for _, a := range p.Actions { // what is written to a cluster whose cache is behind is a conflict

@@ -75,6 +75,7 @@ type computation struct {
 	rolling *progression
 
 	own      *Own
+	forget   *Own
 	keep     *podset.Keep
 	obsolete []*appsv1.ControllerRevision
 	actions  []Action

@@ -39,7 +39,7 @@ func (c *computation) conclude() Plan {
 	if !equality.Semantic.DeepEqual(s, stored) {
 		s.LastUpdateTime = new(metav1.NewTime(c.in.Now.Truncate(time.Second)))
 	}
-	p := Plan{Own: c.own, Keep: c.keep, Obsolete: c.obsolete, Actions: c.actions, Status: *s, Moving: len(c.waits) > 0 && len(c.stalls) == 0}
+	p := Plan{Own: c.own, Keep: c.keep, Obsolete: c.obsolete, Actions: c.actions, Forget: c.forget, Status: *s, Moving: len(c.waits) > 0 && len(c.stalls) == 0}
 	c.tell(&p)
 	if c.taken {
 		p.Wait = waitTaken

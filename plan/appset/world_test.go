@@ -133,13 +133,7 @@ func (w *world) step() bool {
 	}
 	w.events = append(w.events, p.Events...)
 	if p.Own != nil {
-		w.wrote = append(w.wrote, "Own")
-		w.app = w.app.DeepCopy()
-		w.app.Finalizers = p.Own.Finalizers
-		metav1.SetMetaDataAnnotation(&w.app.ObjectMeta, v1beta1.AnnotationClusters, p.Own.Clusters)
-		if w.app.DeletionTimestamp != nil && len(w.app.Finalizers) == 0 {
-			w.app = nil
-		}
+		w.own(p.Own)
 		return true
 	}
 	if p.Keep != nil {
@@ -152,7 +146,22 @@ func (w *world) step() bool {
 	}
 	w.app = w.app.DeepCopy()
 	w.app.Status = p.Status
+	if len(p.Actions) == 0 && p.Forget != nil {
+		w.own(p.Forget)
+		return true
+	}
 	return len(p.Actions) > 0
+}
+
+// own writes the AppSet's own metadata.
+func (w *world) own(own *Own) {
+	w.wrote = append(w.wrote, "Own")
+	w.app = w.app.DeepCopy()
+	w.app.Finalizers = own.Finalizers
+	metav1.SetMetaDataAnnotation(&w.app.ObjectMeta, v1beta1.AnnotationClusters, own.Clusters)
+	if w.app.DeletionTimestamp != nil && len(w.app.Finalizers) == 0 {
+		w.app = nil
+	}
 }
 
 // store what a rollout remembers.
