@@ -244,22 +244,30 @@ func TestSilentBehind(t *testing.T) {
 	})
 }
 
+// oneLeft is a world in which cluster one has left, and is to be forgotten, while cluster two
+// is to be scaled to 4.
+func oneLeft(t *testing.T) (w *world, one, two *cluster) {
+	t.Helper()
+	w = newWorld(t, "one", "two")
+	w.must()
+	w.catchUp()
+	w.must()
+	one, two = w.members["one"], w.members["two"]
+	one.live, one.cached = nil, nil
+	one.wrote, two.wrote = nil, nil
+	w.app = w.app.DeepCopy()
+	w.app.Generation++
+	w.app.Spec.ClusterTopology.Clusters = w.app.Spec.ClusterTopology.Clusters[1:]
+	w.app.Spec.ClusterTopology.Clusters[0].PodSets[0].Replicas = new(intstr.FromInt32(4))
+	w.took()
+	return w, one, two
+}
+
 // TestSilentGone: a cluster that left and does not answer when it is read live, before it is
 // forgotten, delays no write to the others.
 func TestSilentGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "one", "two")
-		w.must()
-		w.catchUp()
-		w.must()
-		one, two := w.members["one"], w.members["two"]
-		one.live, one.cached = nil, nil
-		one.wrote, two.wrote = nil, nil
-		w.app = w.app.DeepCopy()
-		w.app.Generation++
-		w.app.Spec.ClusterTopology.Clusters = w.app.Spec.ClusterTopology.Clusters[1:]
-		w.app.Spec.ClusterTopology.Clusters[0].PodSets[0].Replicas = new(intstr.FromInt32(4))
-		w.took()
+		w, one, two := oneLeft(t)
 		silent := make(chan struct{})
 		one.fails = func(string) error {
 			w.clusters.mu.Unlock() // others go on
@@ -293,17 +301,7 @@ func TestSilentGone(t *testing.T) {
 // TestOneWait: a sync that waited for a cluster in vain waits for no other one, and forgets it
 // later.
 func TestOneWait(t *testing.T) {
-	w := newWorld(t, "one", "two")
-	w.must()
-	w.catchUp()
-	w.must()
-	one, two := w.members["one"], w.members["two"]
-	one.live, one.cached = nil, nil
-	one.wrote, two.wrote = nil, nil
-	w.app = w.app.DeepCopy()
-	w.app.Generation++
-	w.app.Spec.ClusterTopology.Clusters = w.app.Spec.ClusterTopology.Clusters[1:]
-	w.app.Spec.ClusterTopology.Clusters[0].PodSets[0].Replicas = new(intstr.FromInt32(4))
+	w, _, two := oneLeft(t)
 	for _, answers := range []bool{false, true} {
 		two.fails = func(string) error {
 			if answers {
