@@ -36,6 +36,15 @@ func (p *progression) leave(s *site) {
 	}
 }
 
+// isLeftOver says whether a unit that the part does not have may be there since the part had it
+// before. Of a cluster that is not certain, that is so of what the record charges.
+func (p *progression) isLeftOver(s *site, unit rollout.Key) bool {
+	if p.in.Record == nil || !s.ours || !s.mayRun(unit.Name) {
+		return false
+	}
+	return s.certain() || slices.ContainsFunc(p.in.Record.Bounds, func(b rollout.Bound) bool { return b.Key == unit && b.Bound > 0 })
+}
+
 // leavePlaced notes a unit that the part has yet.
 func (p *progression) leavePlaced(s *site, key rollout.Key) {
 	has, readable := p.has[key]

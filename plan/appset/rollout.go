@@ -183,7 +183,7 @@ func clusterOf(h *podset.History, name string) bool {
 func (p *progression) unit(c *computation, s *site, u *podset.Unit) rollout.Unit {
 	out := rollout.Unit{Key: keyOf(s.Name, u.PodSet.Name), Group: u.Group, Replicas: u.Replicas, Target: u.Hash}
 	has := p.has[out.Key]
-	out.Unseen = has == nil && s.remembered && s.isUnseen()
+	out.Unseen = has == nil && (s.remembered && s.isUnseen() || p.isLeftOver(s, out.Key))
 	switch {
 	case p.stable != nil:
 		if stable := p.stable[out.Key]; stable != nil {

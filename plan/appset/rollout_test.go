@@ -261,6 +261,35 @@ func TestLeftOverBudget(t *testing.T) {
 	}
 }
 
+// TestLeftOverReturns: a podSet that is asked for again while something is left over of it is
+// made to stop where it is, and charged until it is seen.
+func TestLeftOverReturns(t *testing.T) {
+	w := newWorld(t, colours, "one", "two")
+	w.edit(func(a *v1beta1.AppSet) {
+		a.Spec.UpdateStrategy = v1beta1.UpdateStrategy{MaxUnavailable: new(intstr.FromInt32(2)), MaxConcurrentClusters: new(intstr.FromInt32(2))}
+	})
+	w.install()
+	w.edit(func(a *v1beta1.AppSet) { a.Spec.ClusterTopology.Clusters[0].PodSets[1].Image = "nginx:2" })
+	w.settle().expect("Apply one")
+	before := w.app.Spec.ClusterTopology.DeepCopy()
+	w.edit(func(a *v1beta1.AppSet) {
+		a.Spec.ClusterTopology.Clusters[0].PodSets = a.Spec.ClusterTopology.Clusters[0].PodSets[:1]
+	})
+	w.settle().expect("Apply one").workIn("one")
+	w.made("one", "TApp/web-gz01-canary", "TApp/web-gz01-blue")
+	w.edit(func(a *v1beta1.AppSet) {
+		a.Spec.ClusterTopology = *before
+		a.Spec.ClusterTopology.Clusters[1].PodSets[1].Image = "nginx:2"
+	})
+	w.settle().expect("Apply one")
+	blue := w.clusters["one"].Part.Spec.Topology.PodSets[1]
+	if blue.MaxUnavailable == nil || *blue.MaxUnavailable != 0 || blue.Ceiling == nil || *blue.Ceiling != 2 {
+		t.Errorf("granted %v of %v", blue.MaxUnavailable, blue.Ceiling)
+	}
+	w.workIn("one")
+	w.settle().expect("Apply two")
+}
+
 // TestHistory: what was stable before is kept, within the limit.
 func TestHistory(t *testing.T) {
 	w := newWorld(t, colours, "one", "two")

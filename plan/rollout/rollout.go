@@ -119,8 +119,9 @@ type Unit struct {
 type Sight struct {
 	// Has is the content that its cluster is asked for; empty: there is no such unit yet.
 	Has string
-	// Unseen: its cluster may have it, and has not been heard since this process began. What
-	// it has is not known then, and all of its instances may be out of service.
+	// Unseen: its cluster may have it, and has not been heard since this process began; or what
+	// was left over of it when it was dropped is there yet. What it has is not known then, and
+	// all of its instances may be out of service.
 	Unseen bool
 	// Grant and Ceiling as written into its cluster; nil: none.
 	Grant, Ceiling *int32

@@ -210,6 +210,9 @@ func (s *spending) start(i int) {
 	case v.Content == "":
 		v.Reserved = true
 		return
+	case u.Unseen: // what is there stops where it is, until it is seen
+		s.write(i, 0)
+		return
 	case u.Has == "": // nothing of it can go out of service
 		v.Reserved = true
 		return

@@ -184,7 +184,7 @@ func drawTight(seed int64, rng *rand.Rand) Plan {
 	return p
 }
 
-// dropInChange has podSets be dropped in the midst of a change.
+// dropInChange has podSets be dropped in the midst of a change, and some come back.
 func (p *Plan) dropInChange(rng *rand.Rand) {
 	app := appKeys()[0]
 	for range 1 + rng.IntN(3) {
@@ -195,7 +195,11 @@ func (p *Plan) dropInChange(rng *rand.Rand) {
 			if rng.IntN(2) == 0 {
 				kind += ", image"
 			}
-			p.Edits = append(p.Edits, Edit{Step: at + 5 + rng.IntN(60), App: app, Kind: kind, A: rng.IntN(60), B: rng.IntN(60)})
+			drop := Edit{Step: at + 5 + rng.IntN(60), App: app, Kind: kind, A: rng.IntN(60), B: rng.IntN(60)}
+			p.Edits = append(p.Edits, drop)
+			if rng.IntN(3) == 0 {
+				p.Edits = append(p.Edits, Edit{Step: drop.Step + 3 + rng.IntN(40), App: app, Kind: "add podSet", A: drop.A, B: rng.IntN(60)})
+			}
 		}
 	}
 }
