@@ -14,6 +14,7 @@
 //	users.go rollouts.go faults.go   what users do, and what goes wrong
 //	oracle.go promises.go silence.go   what must never happen
 //	foretold.go shape.go    what the preview of an edit tells, and what then happens
+//	told.go                 in which order
 //	rest.go       where every run has to end
 package fleet
 
