@@ -93,13 +93,7 @@ func TestTombstoneRestored(t *testing.T) {
 	hub, late := r.on(r.hub), r.members[2]
 	r.apply("v1", 2)
 	r.running(3, "v1")
-	hub.Kubectl("delete", "secret", late.name, "--namespace", releaseSpace)
-	back := func() {
-		t.Helper()
-		if err := r.join(t.Context(), late); err != nil {
-			t.Fatal(err)
-		}
-	}
+	back := r.unregister(late)
 	defer back()
 	r.shows(r.hub, "Ready Ready Unregistered", "get", "as", "shop", states)
 	hub.Kubectl("annotate", "as", "shop", "workload.dmall.com/abandon-clusters="+late.name)

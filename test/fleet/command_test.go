@@ -117,7 +117,7 @@ func TestCommands(t *testing.T) {
 	if got, want := run(r.hub, "", "secure", "member1"), "cluster member1: there is a Secret member1 already, whose key status is another one; nothing is changed\nerror: not all registrations were moved\n(failed)"; got != want {
 		t.Errorf("secure: %s", got)
 	}
-	hub.Kubectl("delete", "secret", m.name, "--namespace", releaseSpace)
+	r.unregister(m)
 	if got, want := run(m, "", "join", "member1", in), "error: cluster member1 is registered by the ConfigMap tapp-system/member1: move it into a Secret first, by kubectl tapp fleet secure member1\n(failed)"; got != want {
 		t.Errorf("join: %s", got)
 	}
@@ -169,7 +169,7 @@ func TestCommands(t *testing.T) {
 	if got, want := uids.Replace(run(r.hub, "y\n", "accept", "member1")), "error: the cluster with the UID TWO is registered as member2 already\n(failed)"; got != want {
 		t.Errorf("accept: %s", got)
 	}
-	hub.Kubectl("delete", "secret", other.name, "--namespace", releaseSpace)
+	r.unregister(other)
 	defer func() {
 		for _, s := range []*site{m, other} {
 			if err := r.join(context.WithoutCancel(t.Context()), s, "--replace"); err != nil {

@@ -54,6 +54,18 @@ func (r *rig) running(instances int, version string) {
 	r.shows(r.hub, fmt.Sprintf("Running %d %d %s", n, n, version), "get", "as", "shop", columns)
 }
 
+// unregister a member; back registers it again.
+func (r *rig) unregister(m *site) (back func()) {
+	r.Helper()
+	r.on(r.hub).Kubectl("delete", "secret", m.name, "--namespace", releaseSpace)
+	return func() {
+		r.Helper()
+		if err := r.join(r.Context(), m); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
 // remove the AppSet, and see that it leaves nothing.
 func (r *rig) remove() {
 	r.Helper()
@@ -212,19 +224,13 @@ func TestSwapped(t *testing.T) {
 func TestMemberJoins(t *testing.T) {
 	r := newAlone(t)
 	hub, late := r.on(r.hub), r.members[2]
-	hub.Kubectl("delete", "secret", late.name, "--namespace", releaseSpace)
-	back := func() {
-		t.Helper()
-		if err := r.join(t.Context(), late); err != nil {
-			t.Fatal(err)
-		}
-	}
+	back := r.unregister(late)
 	defer back()
 	r.apply("v1", 2)
 	r.shows(r.hub, "Unknown 9 6 v1", "get", "as", "shop", columns)
 	back()
 	r.shows(r.hub, "Running 9 9 v1", "get", "as", "shop", columns)
-	hub.Kubectl("delete", "secret", late.name, "--namespace", releaseSpace)
+	r.unregister(late)
 	r.shows(r.hub, "Ready Ready Unregistered", "get", "as", "shop", states)
 	hub.Kubectl("delete", "as", "shop", "--wait=false")
 	r.shows(r.members[0], "", "get", "advdeployments,tapps,pods", "--output=name")
