@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -110,6 +111,9 @@ type ChartConfig struct {
 	// AllowURLs allows charts of hosts that no repository names, and AllowPrivate addresses
 	// that are private, loopback or link-local.
 	AllowURLs, AllowPrivate bool
+	// Fetch gets the archive of a chart from its place; nil: repositories and registries are
+	// asked.
+	Fetch func(ctx context.Context, url, version string) ([]byte, error)
 }
 
 // Registry takes metrics, and hands them to who serves them.

@@ -54,6 +54,9 @@ func newAdvDeployments(s setup) (kindController, error) {
 
 // fetcher gets the archives of charts from where they are.
 func (c *ChartConfig) fetcher() func(ctx context.Context, url, version string) ([]byte, error) {
+	if c.Fetch != nil {
+		return c.Fetch
+	}
 	from := source.New(source.Options{Repositories: c.Repositories, AllowURLs: c.AllowURLs, AllowPrivate: c.AllowPrivate})
 	return func(ctx context.Context, url, version string) ([]byte, error) {
 		chart, err := from.Resolve(ctx, source.Reference{URL: url, Version: version})

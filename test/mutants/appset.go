@@ -84,6 +84,8 @@ var appSetShell = []mutant{
 		"case p.Forget == nil || v.waited():", "case p.Forget == nil:"},
 	{"silent-read-again", "parts.go", "a cluster that could not be read is read again at once",
 		"c.Clock.Since(known.unread) >= patience", "c.Clock.Since(known.unread) >= 0"},
+	{"chart-asked-anew", "charts.go", "a version of a chart that was fetched is fetched again",
+		"	c.charts.places[place.Place()] = digest\n	klog", "	klog"},
 	{"absence-is-evidence", "sync.go", "parts of an AppSet that the hub does not have are deleted",
 		"	if err := c.act(ctx, v, o, plan.Returned(in)); err != nil {\n", "	actions := plan.Returned(in)\n	for i := range in.Clusters {\n		if one := &in.Clusters[i]; one.Certain && one.Part != nil && one.Part.DeletionTimestamp == nil {\n			actions = append(actions, plan.Action{Op: plan.Delete, Cluster: one.Name, UID: one.Part.UID})\n		}\n	}\n	if err := c.act(ctx, v, o, actions); err != nil {\n"},
 	{"unburied-unseen", "act.go", "a tombstone goes on the word of a cache",

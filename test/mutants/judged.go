@@ -33,6 +33,7 @@ var oracles = []judged{
 	{"clusters-one-by-one", "F8", 10, 64, 61, ""},
 	{"all-clusters-at-once", "F9", 1, 1, 60, ""},
 	{"halt-goes-on", "F10", 22, 64, 60, ""},
+	{"chart-asked-anew", "F11", 30, 64, 40, ""},
 	{"records-first", "F12", 1, 1, 60, releaseSimulation},
 	{"install-is-not-pruned", "F12", 1, 1, 60, releaseSimulation},
 }

@@ -29,6 +29,8 @@ func (p *Plan) add() {
 		p.fail(rng)
 	case 26:
 		p.swap(rng)
+	case 30:
+		p.charts(rng)
 	}
 }
 

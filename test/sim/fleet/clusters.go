@@ -74,7 +74,11 @@ func (w *world) build(c *cluster) {
 	c.NeedsNamespaces = true
 	c.Name = fmt.Sprintf("%s-%d-", c.name, c.births)
 	c.Watchers = append(c.Watchers, func(change *apiserver.Change) { w.see(c, change) })
-	for _, name := range []string{metav1.NamespaceSystem, namespace, registry} {
+	names := []string{metav1.NamespaceSystem, namespace, registry}
+	if w.plan.Charted {
+		names = append(names, v1beta1.DefaultChartNamespace)
+	}
+	for _, name := range names {
 		made, _ := c.Create(apiserver.Namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, w.as("installer"))
 		if name == metav1.NamespaceSystem {
 			c.uid = made.GetUID()

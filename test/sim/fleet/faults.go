@@ -64,7 +64,11 @@ func (w *world) strike(f Fault) {
 		w.restoreHub(f.A)
 	case recordsLost:
 		w.loseRecords()
-	case hubFreeze:
+	case republished:
+		w.mu.Lock()
+		w.published++
+		w.mu.Unlock()
+	case hubFreeze, chartsGone:
 		w.last(f.Kind, "", 10+f.A)
 	case hubClose:
 		w.closeHub()

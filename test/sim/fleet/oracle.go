@@ -74,6 +74,11 @@ func (w *world) judgePart(c *cluster, r *request, change *apiserver.Change) erro
 		return err
 	}
 	before, had := change.Before.(*v1beta1.AdvDeployment)
+	if after, stays := change.After.(*v1beta1.AdvDeployment); stays && r.Verb != "delete" {
+		if err := w.judgeCharts(c, after); err != nil {
+			return err
+		}
+	}
 	if after, stays := change.After.(*v1beta1.AdvDeployment); had && stays && after.DeletionTimestamp == nil {
 		if err := w.judgeUnits(c, r, before, after); err != nil {
 			return err

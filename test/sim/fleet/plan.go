@@ -26,6 +26,8 @@ type Plan struct {
 	Gated bool
 	// Breaking: what some of the clusters are given fails, and others have not begun.
 	Breaking bool
+	// Charted: the AppSet is one of a chart.
+	Charted bool
 	// Orderly: time passes only when there is nothing else to do.
 	Orderly bool
 	Edits   []Edit
@@ -91,6 +93,8 @@ const (
 	clockJump   = "the clock jumps"
 	// podSetsLate comes beside a worker that is late, or alone: what runs follows later.
 	podSetsLate = "the controllers of the podSets of a member do nothing"
+	chartsGone  = "the repository of charts does not answer"
+	republished = "versions of charts are published anew"
 	// instanceFails counts as unavailable, and nobody asked for it.
 	instanceFails = "an instance fails by itself"
 	// recordsLost comes with a crash: nobody is left who knows.

@@ -52,6 +52,7 @@ func (w *world) start() error {
 	c.Controllers = []string{controller.KindAppSet}
 	c.Fleet.ClusterNamespace = registry
 	c.Fleet.Network = r
+	c.Charts.Fetch = r.fetch
 	if err := r.Start(c); err != nil {
 		return err
 	}

@@ -131,6 +131,9 @@ func (w *world) settled(a *v1beta1.AppSet) error {
 		if len(p.Spec.Topology.PodSets) != len(c.PodSets) {
 			return fmt.Errorf("cluster %s has %d podSets, not %d", c.Name, len(p.Spec.Topology.PodSets), len(c.PodSets))
 		}
+		if err := w.chartSettled(a, w.members[c.Name], p); err != nil {
+			return err
+		}
 		if ran := w.runs[p.UID]; ran != nil && len(ran.podSets) > len(c.PodSets) {
 			return fmt.Errorf("cluster %s runs podSets that are not asked for any more", c.Name)
 		}
@@ -145,7 +148,7 @@ func (w *world) settled(a *v1beta1.AppSet) error {
 				return fmt.Errorf("cluster %s: the ids of podSet %s begin at %d, and the part says %v", c.Name, s.Name, s.Ordinals.Start, has.Ordinals)
 			case ran == nil || ran.podSets[s.Name] == nil || !ran.podSets[s.Name].isDone() || ran.podSets[s.Name].follows.replicas != want:
 				return fmt.Errorf("cluster %s: podSet %s does not have %d instances", c.Name, s.Name, want)
-			case ran.podSets[s.Name].follows.image != main:
+			case ran.podSets[s.Name].follows.image != main && !w.plan.Charted:
 				return fmt.Errorf("cluster %s: podSet %s has the image %s, and %s is asked for", c.Name, s.Name, ran.podSets[s.Name].follows.image, main)
 			}
 		}

@@ -35,7 +35,7 @@ func (w *world) draft(key string) *v1beta1.AppSet {
 		switch {
 		case w.plan.Breaking:
 			a.Spec.ClusterTopology.Clusters = append(a.Spec.ClusterTopology.Clusters, target(member, 2))
-		case w.plan.Gated:
+		case w.plan.Gated, w.plan.Charted:
 			a.Spec.ClusterTopology.Clusters = append(a.Spec.ClusterTopology.Clusters, target(member, 1+w.rng.IntN(2)))
 		case w.plan.Tight:
 			t := target(member, 1+w.rng.IntN(3))
@@ -48,6 +48,9 @@ func (w *world) draft(key string) *v1beta1.AppSet {
 		}
 	}
 	w.strategy(a)
+	if w.plan.Charted {
+		charted(a, 0)
+	}
 	if w.plan.Foretold { // what is slow has not failed
 		a.Spec.ProgressDeadlineSeconds = new(int32(3600))
 	}
@@ -170,6 +173,8 @@ func (w *world) change(a *v1beta1.AppSet, e Edit, member string) {
 	topology, pod := &a.Spec.ClusterTopology, a.Spec.PodSpec.Template
 	i := slices.IndexFunc(topology.Clusters, func(c v1beta1.TargetCluster) bool { return c.Name == member })
 	switch {
+	case e.Kind == "chart":
+		charted(a, e.B%3)
 	case e.Kind == "env":
 		pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "LEVEL", Value: strconv.Itoa(e.B)}}
 	case e.Kind == "labels":

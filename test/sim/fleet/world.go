@@ -30,6 +30,10 @@ type world struct {
 	mu    sync.RWMutex
 	steps int
 	until map[string]int // faults that last, until a step
+	// archives of charts that were fetched, with their places, and how often their versions
+	// were published.
+	archives  map[string]string
+	published int
 
 	hub     *cluster
 	members map[string]*cluster
@@ -85,7 +89,7 @@ func (x *watching) key() string { return x.replica.Name + " " + x.to.name + " " 
 func newWorld(p Plan) *world {
 	w := &world{plan: p, rng: rand.New(rand.NewPCG(uint64(p.Seed), 2)), clock: &turns.Clock{}, began: time.Now(), desk: turns.NewDesk[*request](),
 		members: map[string]*cluster{}, names: memberNames(p.Members), runs: map[types.UID]*running{}, units: map[string][]podset.Unit{}, promises: map[string]*promise{}, foreseen: map[string]*foreseen{}, kept: map[string]map[types.UID]bool{},
-		deeds: map[types.UID]*deed{}, until: map[string]int{}, coverage: map[string]int{}}
+		deeds: map[types.UID]*deed{}, until: map[string]int{}, archives: map[string]string{}, coverage: map[string]int{}}
 	w.hub = &cluster{name: "hub"}
 	w.build(w.hub)
 	for _, name := range w.names {
