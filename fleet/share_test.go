@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 )
@@ -82,4 +85,33 @@ func TestShareForgets(t *testing.T) {
 		t.Errorf("%d names are kept, and are looked through at %d", len(s.latest), s.sweepAt)
 	}
 	runtime.KeepAlive(stays)
+}
+
+// TestSharedIsNotWritten: members whose parts share pieces list them at a time. The race detector,
+// with which the unit tests run, tells of a write to what is shared.
+func TestSharedIsNotWritten(t *testing.T) {
+	shared, lists := &sharer{}, map[*parts][]any{}
+	for i := range 4 {
+		o := partOf("web", fmt.Sprint("member-", i), "a", "r1")
+		o.Annotations = map[string]string{v1beta1.AnnotationAppSet: "shop/web", corev1.LastAppliedConfigAnnotation: "{}"}
+		p := newParts(clock.RealClock{}, shared, func(types.NamespacedName) {}, func() {})
+		if _, err := p.Transformer()(o); err != nil { // as a reflector does while it gathers a list
+			t.Fatal(err)
+		}
+		lists[p] = []any{o}
+	}
+	var all sync.WaitGroup
+	for p, list := range lists {
+		all.Go(func() {
+			if err := p.Replace(list, "1"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for p := range lists {
+		if got := p.all()[0].Annotations; !reflect.DeepEqual(got, map[string]string{v1beta1.AnnotationAppSet: "shop/web"}) {
+			t.Errorf("annotations are %v", got)
+		}
+	}
 }

@@ -74,13 +74,19 @@ func ByLabel(label string) toolscache.IndexFunc {
 }
 
 // Trim drops what no shell reads from an object that is about to be cached: the
-// bookkeeping of server-side and client-side apply, often half of the bytes.
+// bookkeeping of server-side and client-side apply, often half of the bytes. One that has none
+// is not written to: what it holds may be shared by then.
 func Trim(object any) (any, error) {
 	m, err := meta.Accessor(object)
 	if err != nil {
 		return object, nil // a tombstone
 	}
-	m.SetManagedFields(nil)
-	delete(m.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
+	if m.GetManagedFields() != nil {
+		m.SetManagedFields(nil)
+	}
+	// Deleting a key that is not there writes to the map, too.
+	if annotations := m.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+	}
 	return object, nil
 }
