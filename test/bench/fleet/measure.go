@@ -90,7 +90,7 @@ func (h *hub) filled(ctx context.Context, members, appSets int) error {
 		}
 	}
 	began := time.Now()
-	err := until(ctx, "all AppSets run", func(ctx context.Context) bool {
+	err := h.process.until(ctx, "all AppSets run", func(ctx context.Context) bool {
 		list, err := h.appSets.List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false

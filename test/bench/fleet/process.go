@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -29,7 +30,7 @@ func launch(ctx context.Context, binary, kubeconfig string) (*process, error) {
 		return nil, err
 	}
 	p := &process{started}
-	return p, until(ctx, "the controller is ready", func(ctx context.Context) bool {
+	return p, p.until(ctx, "the controller is ready", func(ctx context.Context) bool {
 		_, err := p.Get(ctx, "/readyz")
 		return err == nil
 	})
@@ -39,7 +40,7 @@ func (p *process) usage() (measure.Usage, error) { return measure.UsageOf(p.PID(
 
 // synced is when the process had worked on all AppSets, with all members ready.
 func (p *process) synced(ctx context.Context, members, appSets int) (at time.Time, err error) {
-	err = until(ctx, "all is worked on", func(ctx context.Context) bool {
+	err = p.until(ctx, "all is worked on", func(ctx context.Context) bool {
 		metrics, err := p.Get(ctx, "/metrics")
 		quiet := err == nil && program.Value(metrics, `tapp_fleet_clusters{state="Ready"}`) == float64(members) &&
 			program.Value(metrics, `tapp_sync_duration_seconds_count{queue="appset"}`) >= float64(appSets) && program.Value(metrics, `tapp_queue_depth{queue="appset"}`) == 0
@@ -54,10 +55,20 @@ func (p *process) synced(ctx context.Context, members, appSets int) (at time.Tim
 	return at, err
 }
 
-func until(ctx context.Context, what string, ok func(context.Context) bool) error {
+// until something is so, or the process has ended.
+func (p *process) until(ctx context.Context, what string, ok func(context.Context) bool) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-p.Ended():
+			stop(p.Wait())
+		}
+	}()
 	err := wait.PollUntilContextTimeout(ctx, pollEvery, patience, true, func(ctx context.Context) (bool, error) { return ok(ctx), nil })
 	if err != nil {
-		return fmt.Errorf("waiting until %s: %w", what, err)
+		return fmt.Errorf("waiting until %s: %w", what, cmp.Or(context.Cause(ctx), err))
 	}
 	return nil
 }

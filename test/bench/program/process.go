@@ -13,18 +13,27 @@ type Process struct {
 	Started time.Time
 	cmd     *exec.Cmd
 	log     bytes.Buffer
+	ended   chan struct{}
+	err     error // why it ended, once it has
 }
 
 // Run returns as soon as the process is there.
 func Run(name string, arguments ...string) (*Process, error) {
-	p := &Process{cmd: exec.Command(name, arguments...)}
+	p := &Process{cmd: exec.Command(name, arguments...), ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	p.Started = time.Now()
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.ended)
+	}()
 	return p, nil
 }
+
+// Ended is closed when the process has.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 // PID of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
@@ -42,8 +51,9 @@ func (p *Process) Signal(signal os.Signal) error {
 
 // Wait until the process has ended. The error has what it has written.
 func (p *Process) Wait() error {
-	if err := p.cmd.Wait(); err != nil {
-		return fmt.Errorf("%s failed: %w\n%s", p.cmd.Path, err, p.log.String())
+	<-p.ended
+	if p.err != nil {
+		return fmt.Errorf("%s failed: %w\n%s", p.cmd.Path, p.err, p.log.String())
 	}
 	return nil
 }
@@ -51,6 +61,6 @@ func (p *Process) Wait() error {
 // Kill the process, and wait until it is gone.
 func (p *Process) Kill() error {
 	err := p.cmd.Process.Kill()
-	_ = p.cmd.Wait() // it was killed
+	<-p.ended
 	return err
 }
