@@ -35,7 +35,7 @@ func (s Storage) most(t *tappv1.TApp) int {
 		return plan.MaxReplicas
 	}
 	ids := plan.IDsOf(&t.Spec)
-	room := s.Most - s.Rest - len(meta) - len(spec) - sizeOfOwned(spec) - sizeOfNodes(t, ids)
+	room := s.Most - s.Rest - len(meta) - len(spec) - sizeOfOwned(spec) - sizeOfOthers(t, ids)
 	if room < 0 {
 		return -1
 	}
@@ -102,14 +102,25 @@ func sizeOfInstance(t *tappv1.TApp, id int) int {
 	return size
 }
 
-// sizeOfNodes is what the status takes for the nodes of instances that the spec does not
-// have now. They are kept: an instance that comes back runs where it ran.
-func sizeOfNodes(t *tappv1.TApp, ids plan.IDs) int {
+// sizeOfOthers is what the status takes for instances that the spec does not have now: those
+// that are still to go, as after a change of spec.ordinals.start, and the nodes of all that
+// ever were. These are kept: an instance that comes back runs where it ran.
+func sizeOfOthers(t *tappv1.TApp, ids plan.IDs) int {
+	const quoted = len(`"":"",`)
+	isOther := func(id string) bool {
+		n, err := strconv.Atoi(id)
+		return err != nil || !ids.Has(n)
+	}
 	size := 0
+	for id := range t.Status.Statuses {
+		if isOther(id) {
+			size += len(id) + quoted + len(tappv1.InstanceKilling)
+		}
+	}
 	if t.Spec.NeverMigrate {
 		for id, node := range t.Status.Nodes {
-			if n, err := strconv.Atoi(id); err != nil || !ids.Has(n) {
-				size += len(id) + len(node) + len(`"":"",`)
+			if isOther(id) {
+				size += len(id) + quoted + len(node)
 			}
 		}
 	}

@@ -25,31 +25,37 @@ func TestMostReplicas(t *testing.T) {
 		migrates   bool
 		nodes      map[string]string
 		spec, meta int // bytes
+		going      int // instances
 		want       int
 	}{
-		"none":                        {0, false, nil, 0, 0, 50_000},
-		"the most":                    {50_000, false, nil, 0, 0, 50_000},
-		"beside a large spec":         {50_000, false, nil, 700_000, 0, 36_864},
-		"beside large annotations":    {50_000, false, nil, 400_000, 200_000, 41_626},
-		"few, with much left":         {3, false, nil, 400_000, 0, 50_000},
-		"a spec that leaves no room":  {0, false, nil, 1_480_000, 0, -1},
-		"a spec that leaves a little": {9, false, nil, 1_474_000, 0, 9},
-		"with nodes":                  {50_000, true, nil, 0, 0, 15_517},
-		"with nodes of long names":    {50_000, true, map[string]string{"0": strings.Repeat("n", 253)}, 0, 0, 5172},
-		"with nodes that are kept":    {50_000, true, kept, 0, 0, 11_569},
-		"with nodes no longer kept":   {50_000, false, kept, 0, 0, 50_000},
+		"none":                        {0, false, nil, 0, 0, 0, 50_000},
+		"the most":                    {50_000, false, nil, 0, 0, 0, 50_000},
+		"beside a large spec":         {50_000, false, nil, 700_000, 0, 0, 36_864},
+		"beside large annotations":    {50_000, false, nil, 400_000, 200_000, 0, 41_626},
+		"few, with much left":         {3, false, nil, 400_000, 0, 0, 50_000},
+		"a spec that leaves no room":  {0, false, nil, 1_480_000, 0, 0, -1},
+		"a spec that leaves a little": {9, false, nil, 1_474_000, 0, 0, 9},
+		"beside many that are to go":  {50_000, false, nil, 0, 0, 45_000, 29_485},
+		"as many as are to go":        {30_000, false, nil, 0, 0, 30_000, 43_056},
+		"with nodes":                  {50_000, true, nil, 0, 0, 0, 15_517},
+		"with nodes of long names":    {50_000, true, map[string]string{"0": strings.Repeat("n", 253)}, 0, 0, 0, 5172},
+		"with nodes that are kept":    {50_000, true, kept, 0, 0, 0, 11_569},
+		"with nodes no longer kept":   {50_000, false, kept, 0, 0, 0, 50_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			app := &tappv1.TApp{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: tappv1.TAppSpec{Replicas: &c.replicas, NeverMigrate: c.migrates}}
 			app.Spec.ServiceName = strings.Repeat("s", c.spec)
 			app.Annotations = map[string]string{"a": strings.Repeat("a", c.meta)}
 			app.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: strings.Repeat("m", 100_000)}} // that not every review has
-			app.Status.Nodes = maps.Clone(c.nodes)
+			app.Status.Nodes, app.Status.Statuses = maps.Clone(c.nodes), map[string]tappv1.InstanceStatus{}
+			for n := range c.going {
+				app.Status.Statuses[strconv.Itoa(100_000+n)] = tappv1.InstanceKilling
+			}
 			most := Etcd().most(app)
 			if most != c.want {
 				t.Errorf("%d instances, want %d", most, c.want)
 			}
-			app.Status.Statuses, app.ManagedFields = map[string]tappv1.InstanceStatus{}, nil
+			app.ManagedFields = nil
 			if !c.migrates {
 				app.Status.Nodes = nil
 			}
