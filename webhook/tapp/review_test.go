@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -55,14 +56,16 @@ func TestRequests(t *testing.T) {
 // TestDeadline: a review is answered before the API server stops waiting, whatever
 // hangs.
 func TestDeadline(t *testing.T) {
-	v := newTestValidator()
-	v.dryRuns.pods = fakePods{create: func(ctx context.Context, _ *corev1.Pod) error { <-ctx.Done(); return ctx.Err() }}
-	v.reads.TApps = func(ctx context.Context, _ string) ([]*tappv1.TApp, error) { <-ctx.Done(); return nil, ctx.Err() }
-	w := post(handlers(v)["/validate/tapp"], "/validate/tapp?timeout=100ms", reviewOf(t, requestFor(object(t, ""), nil)))
-	const want = `"allowed":true,"warnings":["spec.template, spec.templatePool[canary]: whether the cluster takes its pods could not be found out in time"]`
-	if w.Code != 200 || !strings.Contains(w.Body.String(), want) {
-		t.Errorf("got %d and %s", w.Code, w.Body)
-	}
+	synctest.Test(t, func(t *testing.T) { // whose clock moves only while all wait
+		v := newTestValidator()
+		v.dryRuns.pods = fakePods{create: func(ctx context.Context, _ *corev1.Pod) error { <-ctx.Done(); return ctx.Err() }}
+		v.reads.TApps = func(ctx context.Context, _ string) ([]*tappv1.TApp, error) { <-ctx.Done(); return nil, ctx.Err() }
+		w := post(handlers(v)["/validate/tapp"], "/validate/tapp?timeout=100ms", reviewOf(t, requestFor(object(t, ""), nil)))
+		const want = `"allowed":true,"warnings":["spec.template, spec.templatePool[canary]: whether the cluster takes its pods could not be found out in time"]`
+		if w.Code != 200 || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("got %d and %s", w.Code, w.Body)
+		}
+	})
 }
 
 // TestVerdictMetrics: by rule.
