@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -30,7 +31,13 @@ func TestLargest(t *testing.T) {
 			gen.Env("VARIABLE_"+strconv.Itoa(n), strings.Repeat("x", 20))(&app.Spec.Template)
 		}
 	}
-	for name, options := range map[string][]gen.Option{"plain": nil, "with-nodes": {neverMigrate}, "with-env": {env}} {
+	pool := func(app *tappv1.TApp) { // of which managedFields say as much as the spec
+		app.Spec.TemplatePool = map[string]corev1.PodTemplateSpec{}
+		for n := range 1000 {
+			app.Spec.TemplatePool["template-"+strconv.Itoa(n)] = *app.Spec.Template.DeepCopy()
+		}
+	}
+	for name, options := range map[string][]gen.Option{"plain": nil, "with-nodes": {neverMigrate}, "with-env": {env}, "with-pool": {pool}} {
 		t.Run(name, func(t *testing.T) {
 			create := func(replicas int) (string, error) {
 				return r.TryKubectlWith(text(t, manifest(name, append(options, gen.Replicas(int32(replicas)))...)), "create", "--filename", "-")
@@ -55,6 +62,11 @@ func TestLargest(t *testing.T) {
 				nodes[strconv.Itoa(id)] = strings.Repeat("n", 63)
 			}
 			status["statuses"] = statuses
+			var conditions []metav1.Condition
+			for _, kind := range []string{tappv1.ConditionReady, tappv1.ConditionProgressing, tappv1.ConditionStalled, tappv1.ConditionForceDeleted, tappv1.ConditionClaimsGrowing} {
+				conditions = append(conditions, metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: "Longest", Message: strings.Repeat("m", 1024), LastTransitionTime: metav1.Now()})
+			}
+			status["conditions"] = conditions
 			if name == "with-nodes" {
 				status["nodes"] = nodes
 			}
@@ -70,7 +82,13 @@ func TestLargest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%d instances take %d bytes", most, len(raw))
+			owned := 0
+			for _, m := range stored.ManagedFields {
+				if m.Subresource == "" {
+					owned += len(m.FieldsV1.GetRawBytes())
+				}
+			}
+			t.Logf("%d instances take %d bytes, %d of them are managedFields of all but the status", most, len(raw), owned)
 			for _, m := range stored.ManagedFields {
 				if m.Subresource == "status" && len(m.FieldsV1.GetRawBytes()) > 1000 {
 					t.Errorf("managedFields of the status have %d bytes", len(m.FieldsV1.GetRawBytes()))
