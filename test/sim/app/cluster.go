@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	"tkestack.io/tapp/test/sim/apiserver"
@@ -18,7 +17,7 @@ import (
 // Resources of the API server.
 const (
 	apps        = "apps"
-	deployments = "deployments"
+	deployments = apiserver.Deployments
 	services    = "services"
 	namespace   = "shop"
 )
@@ -70,17 +69,8 @@ func kinds(f fields) map[string]apiserver.Kind {
 // errand is what the rest of the cluster has to do: Deployments that roll out, and the
 // garbage collector. nil: nothing.
 func (w *world) errand() func() {
-	for _, d := range apiserver.All[*appsv1.Deployment](w.Store, deployments) {
-		n := ptr.Deref(d.Spec.Replicas, 1)
-		status := appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n}
-		if !equality.Semantic.DeepEqual(d.Status, status) {
-			return func() {
-				_, _ = w.Update(deployments, apiserver.Key(d), "status", w.as("deployments"), func(o object) error {
-					o.(*appsv1.Deployment).Status = status
-					return nil
-				})
-			}
-		}
+	if do := w.RollOut(); do != nil {
+		return do
 	}
 	for _, resource := range []string{deployments, services} {
 		for _, key := range w.Tables[resource].Keys() {

@@ -7,10 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 
 	"tkestack.io/tapp/test/sim/apiserver"
 )
@@ -18,7 +16,7 @@ import (
 type object = apiserver.Object
 
 const (
-	deployments = "deployments"
+	deployments = apiserver.Deployments
 	jobs        = "jobs"
 )
 
@@ -65,17 +63,8 @@ func (w *world) errand() func() {
 			}
 		}
 	}
-	for _, d := range apiserver.All[*appsv1.Deployment](w.Store, deployments) {
-		n := ptr.Deref(d.Spec.Replicas, 1)
-		status := appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n}
-		if !equality.Semantic.DeepEqual(d.Status, status) {
-			return func() {
-				_, _ = w.Update(deployments, apiserver.Key(d), "status", w.as("deployments"), func(o object) error {
-					o.(*appsv1.Deployment).Status = status
-					return nil
-				})
-			}
-		}
+	if do := w.RollOut(); do != nil {
+		return do
 	}
 	for _, j := range apiserver.All[*batchv1.Job](w.Store, jobs) {
 		if len(j.Status.Conditions) > 0 {
