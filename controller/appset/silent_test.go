@@ -1,0 +1,173 @@
+package appset
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+)
+
+// TestSideBySide: a cluster that does not answer delays no write to another.
+func TestSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "one", "two")
+		silent := make(chan struct{})
+		w.members["one"].fails = func(string) error {
+			w.clusters.mu.Unlock() // others go on
+			<-silent
+			w.clusters.mu.Lock()
+			return &net.OpError{Op: "dial", Err: errors.New("timeout")}
+		}
+		ended := make(chan struct{})
+		go func() { defer close(ended); _, _ = w.step() }()
+		synctest.Wait()
+		if w.members["two"].live == nil {
+			t.Error("cluster two waits for cluster one")
+		}
+		close(silent)
+		<-ended
+	})
+}
+
+// TestSilentBehind: clusters that do not answer when they are read live are waited for once,
+// and side by side; a change that comes meanwhile reaches the others in the next sync.
+func TestSilentBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "one", "two", "three")
+		topology := &w.app.Spec.ClusterTopology
+		topology.Clusters = append(topology.Clusters, *topology.Clusters[0].DeepCopy())
+		topology.Clusters[2].Name = "three"
+		w.must()
+		for _, name := range []string{"one", "two"} { // their watches tell of nothing
+			w.members[name].cached = nil
+		}
+		w.members["three"].cached = w.members["three"].live
+		time.Sleep(patience)
+		silent := make(chan struct{})
+		for _, name := range []string{"one", "two"} {
+			m := w.members[name]
+			m.wrote = nil
+			m.fails = func(string) error {
+				w.clusters.mu.Unlock() // others go on
+				<-silent
+				w.clusters.mu.Lock()
+				return &net.OpError{Op: "dial", Err: errors.New("timeout")}
+			}
+		}
+		scale := func(replicas int32) {
+			w.app = w.app.DeepCopy()
+			w.app.Generation++
+			for i := range w.app.Spec.ClusterTopology.Clusters {
+				w.app.Spec.ClusterTopology.Clusters[i].PodSets[0].Replicas = new(intstr.FromInt32(replicas))
+			}
+		}
+		scale(4)
+		ended := make(chan struct{})
+		go func() { defer close(ended); _, _ = w.step() }()
+		synctest.Wait()
+		for _, name := range []string{"one", "two"} {
+			if got := strings.Join(w.members[name].wrote, " "); got != "Observe" {
+				t.Errorf("cluster %s is asked %q while another one does not answer", name, got)
+			}
+		}
+		scale(5)
+		close(silent)
+		<-ended
+		for _, name := range []string{"one", "two"} {
+			if got := strings.Join(w.members[name].wrote, " "); got != "Observe" {
+				t.Errorf("cluster %s did not answer, and is asked %q in the same sync", name, got)
+			}
+			w.members[name].wrote = nil
+		}
+		w.members["three"].wrote = nil
+		_, _ = w.step()
+		if got := strings.Join(w.members["three"].wrote, " "); got != "Apply" {
+			t.Errorf("cluster three is asked %q", got)
+		}
+		for _, name := range []string{"one", "two"} {
+			if got := strings.Join(w.members[name].wrote, " "); got != "Apply" {
+				t.Errorf("cluster %s did not answer, and is asked %q in the next sync", name, got)
+			}
+		}
+	})
+}
+
+// oneLeft is a world in which cluster one has left, and is to be forgotten, while cluster two
+// is to be scaled to 4.
+func oneLeft(t *testing.T) (w *world, one, two *cluster) {
+	t.Helper()
+	w = newWorld(t, "one", "two")
+	w.must()
+	w.catchUp()
+	w.must()
+	one, two = w.members["one"], w.members["two"]
+	one.live, one.cached = nil, nil
+	one.wrote, two.wrote = nil, nil
+	w.app = w.app.DeepCopy()
+	w.app.Generation++
+	w.app.Spec.ClusterTopology.Clusters = w.app.Spec.ClusterTopology.Clusters[1:]
+	w.app.Spec.ClusterTopology.Clusters[0].PodSets[0].Replicas = new(intstr.FromInt32(4))
+	w.took()
+	return w, one, two
+}
+
+// TestSilentGone: a cluster that left and does not answer when it is read live, before it is
+// forgotten, delays no write to the others.
+func TestSilentGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, one, two := oneLeft(t)
+		silent := make(chan struct{})
+		one.fails = func(string) error {
+			w.clusters.mu.Unlock() // others go on
+			<-silent
+			w.clusters.mu.Lock()
+			return &net.OpError{Op: "dial", Err: errors.New("timeout")}
+		}
+		ended := make(chan error)
+		go func() { _, err := w.step(); ended <- err }()
+		synctest.Wait()
+		if got := two.live.Spec.Topology.PodSets[0].Replicas.String(); got != "4" {
+			t.Errorf("cluster two has %s instances, and waits for cluster one", got)
+		}
+		close(silent)
+		if err := <-ended; err == nil || err.Error() != "cluster one: cannot look whether it has a part: dial: timeout" {
+			t.Errorf("error %v", err)
+		}
+		if took := strings.Join(w.took(), ", "); strings.Contains(took, "PATCH appset") {
+			t.Errorf("wrote %q to the hub", took)
+		}
+		w.expect("", map[string]string{"one": "Observe", "two": "Apply"})
+		one.fails = nil
+		w.catchUp()
+		w.must()
+		if took := strings.Join(w.took(), " "); !strings.HasPrefix(took, "PATCH appset") || strings.Contains(w.app.Annotations[v1beta1.AnnotationClusters], "one") {
+			t.Errorf("wrote %q, and the clusters are %s", took, w.app.Annotations[v1beta1.AnnotationClusters])
+		}
+	})
+}
+
+// TestOneWait: a sync that waited for a cluster in vain waits for no other one, and forgets it
+// later.
+func TestOneWait(t *testing.T) {
+	w, _, two := oneLeft(t)
+	for _, answers := range []bool{false, true} {
+		two.fails = func(string) error {
+			if answers {
+				return apierrors.NewForbidden(resource, "web", errors.New("quota"))
+			}
+			return &net.OpError{Op: "dial", Err: errors.New("timeout")}
+		}
+		if _, err := w.step(); err == nil {
+			t.Error("no error")
+		}
+		w.took()
+		w.expect("", map[string]string{"two": "Apply", "one": map[bool]string{true: "Observe"}[answers]})
+	}
+}
