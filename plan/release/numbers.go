@@ -98,15 +98,15 @@ func (c *computation) instances(ref Ref, have *unstructured.Unstructured) {
 	}
 }
 
-// stalledFor is the reason of the condition Stalled, if it is True.
-func stalledFor(have *unstructured.Unstructured) string {
-	conditions, _, _ := unstructured.NestedSlice(have.Object, "status", "conditions")
+// trueCondition of a type; nil: there is none, or it is not True.
+func trueCondition(o *unstructured.Unstructured, kind string) map[string]any {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, entry := range conditions {
-		if c, _ := entry.(map[string]any); c["type"] == "Stalled" && c["status"] == "True" {
-			return text(c, "reason")
+		if c, _ := entry.(map[string]any); c["type"] == kind && c["status"] == "True" {
+			return c
 		}
 	}
-	return ""
+	return nil
 }
 
 // health of an object by what its status says. True: it is where its spec wants it.
@@ -117,7 +117,7 @@ func (c *computation) health(ref Ref, have *unstructured.Unstructured) bool {
 		return true
 	case result.Status == status.FailedStatus:
 		reason := ReasonWorkloadFailed
-		if ref.Kind == "TApp" && stalledFor(have) == v1beta1.ReasonNodeLost {
+		if ref.Kind == "TApp" && text(trueCondition(have, "Stalled"), "reason") == v1beta1.ReasonNodeLost {
 			reason = v1beta1.ReasonNodeLost
 		}
 		c.stall(reason, "%s: %s", ref, message.Quote(result.Message))

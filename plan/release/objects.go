@@ -309,8 +309,5 @@ func isKept(object map[string]any) bool {
 }
 
 func isEstablished(crd *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
-	return slices.ContainsFunc(conditions, func(c any) bool {
-		return manifest.At(c, "type") == "Established" && manifest.At(c, "status") == "True"
-	})
+	return trueCondition(crd, "Established") != nil
 }
