@@ -64,6 +64,9 @@ func (c *computation) begin() {
 		c.retried = true
 		c.r.Retried, c.r.Halted, c.r.Failed, c.r.RollingBack = c.in.Retry, "", nil, false
 	}
+	if c.r.Installing {
+		c.installAll()
+	}
 	c.stages = stagesOf(&c.in.Strategy, &c.r.Staging, c.in.Clusters, c.in.Units)
 	for i := range c.verdicts {
 		c.verdicts[i].Stage = -1
@@ -74,6 +77,15 @@ func (c *computation) begin() {
 				c.verdicts[i].Stage = k
 			}
 		}
+	}
+}
+
+// installAll units without stages, also those that join before the installation is done: what
+// the others have by then is not stable yet.
+func (c *computation) installAll() {
+	c.in.Units = slices.Clone(c.in.Units)
+	for i := range c.in.Units {
+		c.in.Units[i].Stable = c.in.Units[i].Target
 	}
 }
 
@@ -302,6 +314,7 @@ func (c *computation) finish() {
 	for i := range c.verdicts {
 		switch {
 		case c.verdicts[i].Done:
+		case c.r.RollingBack && c.in.Units[i].Stable == "": // there is nothing that it could return to
 		case c.passes(i) && !c.r.RollingBack:
 			passed = append(passed, c.in.Units[i].Key)
 		default:

@@ -246,6 +246,31 @@ func TestJoins(t *testing.T) {
 	w.ask("v2").work().settle().expect(Done)
 }
 
+// TestJoinsInstallation: an installation has no gates, also for what joins before it is done,
+// and although the content of the others is known by then.
+func TestJoinsInstallation(t *testing.T) {
+	s := Strategy{Staging: Staging{Order: colours, Confirm: true}}
+	w := newWorld(t, s, "a/canary=1", "a/blue=2").settle().expect(Installing, "a/canary v1 -", "a/blue v1 -")
+	w.in.Record.Stable = w.in.Record.Revision
+	w.add("c/canary=1")
+	w.add("c/blue=2")
+	w.ask("v1").settle().expect(Installing, "c/canary v1 -", "c/blue v1 -")
+	w.work().settle().expect(Done)
+	w.ask("v2").settle().expect(Staged, "a/canary v2 -")
+}
+
+// TestJoinsRollback: what joined has nothing to return to, and stays as it is.
+func TestJoinsRollback(t *testing.T) {
+	s := Strategy{Staging: Staging{Order: colours}, Deadline: time.Minute, Rollback: true}
+	w := newWorld(t, s, "a/canary=1", "a/blue=2").install().ask("v2").settle().expect(Staged, "a/canary v2 -")
+	w.add("c/canary=1")
+	w.add("c/blue=2")
+	w.ask("v2")
+	w.in.Units[0].Observed, w.in.Units[0].Available = true, 0
+	w.settle().later(time.Minute).settle().expect(RollingBack, "a/canary v1 -")
+	w.work().settle().expect(RolledBack)
+}
+
 // TestSoak: a stage has to stay well.
 func TestSoak(t *testing.T) {
 	s := Strategy{Staging: Staging{Order: colours}, Soak: time.Minute}
