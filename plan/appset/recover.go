@@ -1,6 +1,8 @@
 package appset
 
 import (
+	"slices"
+
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/podset"
 	"tkestack.io/tapp/plan/rollout"
@@ -8,9 +10,12 @@ import (
 
 // recover what is stable from the parts, where another content is asked for and nothing
 // says what it was: the record was lost, or the installation was not done yet.
-func (p *progression) recover(c *computation) {
+func (p *progression) recover(c *computation, before map[rollout.Key]string) {
 	if p.stable != nil || !p.in.HasStable || p.in.Record != nil && p.in.Record.Revision == p.revision {
 		return
+	}
+	if p.in.Record != nil && p.in.Record.Installing && !changes(c.units, before) {
+		return // podSets joined, or left, and the installation goes on
 	}
 	parts, order := map[string]*v1beta1.AdvDeployment{}, []string(nil)
 	for _, s := range c.sites {
@@ -30,6 +35,14 @@ func (p *progression) recover(c *computation) {
 		p.in.Record = &record
 	}
 	p.settle(then, units)
+}
+
+// changes says whether another content is asked for of a unit that there was before.
+func changes(units []podset.Unit, before map[rollout.Key]string) bool {
+	return slices.ContainsFunc(units, func(u podset.Unit) bool {
+		was := before[keyOf(u.Cluster, u.PodSet.Name)]
+		return was != "" && was != u.Hash
+	})
 }
 
 // arrived says which units have what is asked for while others do not, where no record is left:

@@ -78,7 +78,7 @@ func newProgression(c *computation) *progression {
 		}
 	}
 	before := p.before(c)
-	p.recover(c)
+	p.recover(c, before)
 	for _, s := range c.sites {
 		for i := range s.units {
 			u := p.unit(c, s, &s.units[i])

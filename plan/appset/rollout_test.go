@@ -270,6 +270,26 @@ func TestUnseenInstallation(t *testing.T) {
 	}
 }
 
+// TestJoinInstallation: a podSet that is added while the installation goes on is installed with
+// the others, and only what is asked for after that goes through the gates.
+func TestJoinInstallation(t *testing.T) {
+	w := newWorld(t, colours, "one", "two")
+	w.settle()
+	w.edit(func(a *v1beta1.AppSet) {
+		podSets := &a.Spec.ClusterTopology.Clusters[1].PodSets
+		more := *(*podSets)[0].DeepCopy()
+		more.Name = "two-more"
+		*podSets = append(*podSets, more)
+	})
+	w.settle().says(v1beta1.PhaseInstalling, "7/0/0", "")
+	if r := w.app.Status.Rollout; r.Stable != "" {
+		t.Errorf("%s is taken for stable", r.Stable)
+	}
+	w.work().settle().says(v1beta1.PhaseRunning, "7/7/0 1", "")
+	w.edit(image("nginx:2"))
+	w.settle().says(v1beta1.PhaseUpdating, "7/7/0 1", "")
+}
+
 // TestLostRecordUnseen: a hub that lost its record, and has not seen all clusters since it was
 // started anew, does not take a change under way for stable, nor for an installation.
 func TestLostRecordUnseen(t *testing.T) {
