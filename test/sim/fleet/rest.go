@@ -73,7 +73,7 @@ func (w *world) accept(c *cluster) func() {
 func (w *world) wasCluster(c *cluster) string {
 	for _, a := range apiserver.All[*v1beta1.AppSet](w.hub.Store, appSets) {
 		for _, entry := range strings.Split(a.Annotations[v1beta1.AnnotationClusters], ",") {
-			if name, uid, _ := strings.Cut(entry, "="); name == c.name && uid != "" && uid != string(c.uid) && strings.HasPrefix(uid, c.name+"-") {
+			if name, uid, _ := strings.Cut(entry, "="); name == c.name && uid != "" && uid != string(c.uid) {
 				return uid
 			}
 		}
