@@ -53,6 +53,7 @@ type kind[T object, L runtime.Object] struct {
 
 // codecs of a group, which all connections share: there are two for each cluster of a fleet.
 type codecs struct {
+	scheme  *runtime.Scheme
 	objects runtime.NegotiatedSerializer
 	params  runtime.ParameterCodec
 }
@@ -64,7 +65,7 @@ func codecsOf(addToScheme func(*runtime.Scheme) error) func() (*codecs, error) {
 		if err := errors.Join(addToScheme(scheme), autoscalingv1.AddToScheme(scheme)); err != nil {
 			return nil, err
 		}
-		return &codecs{serializer.NewCodecFactory(scheme).WithoutConversion(), runtime.NewParameterCodec(scheme)}, nil
+		return &codecs{scheme, serializer.NewCodecFactory(scheme).WithoutConversion(), runtime.NewParameterCodec(scheme)}, nil
 	})
 }
 
@@ -85,6 +86,10 @@ func connect[T object, L runtime.Object](cfg *rest.Config, k kind[T, L]) (*conne
 	if err != nil {
 		return nil, err
 	}
+	kinds, _, err := known.scheme.ObjectKinds(k.newObject())
+	if err != nil {
+		return nil, err
+	}
 	version := k.resource.GroupVersion()
 	c := rest.CopyConfig(cfg)
 	c.GroupVersion = &version
@@ -92,7 +97,7 @@ func connect[T object, L runtime.Object](cfg *rest.Config, k kind[T, L]) (*conne
 	// The caller may have asked for protobuf, which custom resources do not speak.
 	c.ContentType = runtime.ContentTypeJSON
 	c.AcceptContentTypes = runtime.ContentTypeJSON
-	c.NegotiatedSerializer = known.objects
+	c.NegotiatedSerializer = expect(kinds[0], known)
 	if c.UserAgent == "" {
 		c.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
