@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
@@ -35,6 +37,7 @@ func TestCompact(t *testing.T) {
 	pods := []*corev1.Pod{fullPod("a-0", "1Gi"), fullPod("a-1", "1Gi"), fullPod("a-2", "2Gi")}
 	for _, p := range pods {
 		before := p.DeepCopy()
+		markCompact(before)
 		if _, err := c.compact(p); err != nil || !reflect.DeepEqual(p, before) {
 			t.Errorf("got %+v and error %v, want it to say what it said", p, err)
 		}
@@ -98,6 +101,7 @@ func TestCompactSpec(t *testing.T) {
 			t.Errorf("the containers of %s are not shared", name)
 		}
 		want := storedPod(id, hashes[id%2])
+		markCompact(want)
 		want.Spec.Volumes = want.Spec.Volumes[:1]
 		want.Spec.Containers[0].VolumeMounts = want.Spec.Containers[0].VolumeMounts[:1]
 		want.Spec.Containers[1].VolumeMounts = nil
@@ -176,6 +180,36 @@ func TestCompactWords(t *testing.T) {
 	}
 	if len(c.words) > 20 {
 		t.Errorf("%d words are remembered: %v", len(c.words), slices.Sorted(maps.Keys(c.words)))
+	}
+}
+
+// TestCompactTwice: client-go compacts listed pods twice. The second time nothing is
+// written to what they share with cached pods, not even an equal string.
+func TestCompactTwice(t *testing.T) {
+	c := newCompactor()
+	compact := func(name, owner string) *corev1.Pod {
+		pod := fullPod(name, "1Gi")
+		pod.OwnerReferences[0].UID = types.UID(owner)
+		pod.Spec.Containers[0].Image = strings.Clone("image:1")
+		if _, err := c.compact(pod); err != nil {
+			t.Fatal(err)
+		}
+		return pod
+	}
+	cached, listed := compact("a-0", "uid-a"), compact("a-1", "uid-a")
+	if &listed.Spec.Containers[0] != &cached.Spec.Containers[0] {
+		t.Fatal("containers are not shared")
+	}
+	clear(c.words) // as when there are too many
+	compact("b-0", "uid-b")
+	image := &cached.Spec.Containers[0].Image
+	before := unsafe.StringData(*image)
+	var reader sync.WaitGroup
+	reader.Go(func() { _ = strings.Clone(*image) }) // as a sync does; the race detector watches
+	_, err := c.compact(listed)
+	reader.Wait()
+	if err != nil || unsafe.StringData(*image) != before {
+		t.Errorf("a cached pod was written to, or %v", err)
 	}
 }
 
