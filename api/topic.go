@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// settle is how long changes are collected before they are shown: it bounds what 200
+	// debounce is how long changes are collected before they are shown: it bounds what 200
 	// changes a second cost.
-	settle = 200 * time.Millisecond
+	debounce = 200 * time.Millisecond
 	// share of the time that a topic may spend on computing is one part of so many.
 	share = 5
 	// maxTopics bounds what is shown at a time.
@@ -144,7 +144,7 @@ func (t *topic) run(ctx context.Context) {
 	for {
 		began := time.Now()
 		again := t.update(ctx)
-		pause := max(settle, share*time.Since(began))
+		pause := max(debounce, share*time.Since(began))
 		if !sleep(ctx, timer, pause) {
 			return
 		}

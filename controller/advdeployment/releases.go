@@ -54,7 +54,7 @@ func (c *Controller) seeReleases(ctx context.Context, v *view, o *object) error 
 		o.releases.Forget()
 	}
 	if o.touched(v.deployment) {
-		o.releases.Doubt()
+		o.releases.MarkStale()
 	}
 	if err := c.Releases.Observe(ctx, &o.releases, ownerOf(v.deployment), names, c.watched); err != nil {
 		return err

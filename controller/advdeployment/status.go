@@ -28,7 +28,7 @@ const (
 func (c *Controller) putStatus(ctx context.Context, d *v1beta1.AdvDeployment, o *object, p *plan.Plan) (time.Duration, error) {
 	next, moving := p.Status, p.Moving // what is held back must not hold the actions of its plan, too
 	return c.statuses.Put(ctx, &o.status, status.Status{
-		Object: klog.KObj(d), UID: d.UID, Stored: &d.Status, Next: &next, Passing: moving && !claimsReady(d),
+		Object: klog.KObj(d), UID: d.UID, Stored: &d.Status, Next: &next, Deferrable: moving && !claimsReady(d),
 		Patch: func(ctx context.Context, data []byte) error {
 			stored, err := c.AdvDeployments.AdvDeployments(d.Namespace).Patch(ctx, d.Name, types.MergePatchType, data, metav1.PatchOptions{}, "status")
 			if err != nil {

@@ -28,7 +28,7 @@ const (
 func (c *Controller) putStatus(ctx context.Context, a *appv1.App, o *object, p *plan.Plan) (time.Duration, error) {
 	next, moving := p.Status, p.Moving // what is held back must not hold the actions of its plan, too
 	return c.statuses.Put(ctx, &o.status, status.Status{
-		Object: klog.KObj(a), UID: a.UID, Stored: &a.Status, Next: &next, Passing: moving && !claimsReady(a),
+		Object: klog.KObj(a), UID: a.UID, Stored: &a.Status, Next: &next, Deferrable: moving && !claimsReady(a),
 		Patch: func(ctx context.Context, data []byte) error {
 			stored, err := c.Apps.Apps(a.Namespace).Patch(ctx, a.Name, types.MergePatchType, data, metav1.PatchOptions{}, "status")
 			if err != nil {

@@ -42,15 +42,15 @@ func (c *Controller) act(ctx context.Context, v *view, o *object, actions []plan
 			part, err := c.write(ctx, v, o, a)
 			mu.Lock()
 			defer mu.Unlock()
-			c.conclude(ctx, &deed{v, o, a, part}, err, &failures)
+			c.conclude(ctx, &outcome{v, o, a, part}, err, &failures)
 		})
 	}
 	under.Wait()
 	return failures.Join()
 }
 
-// deed is an action and what it resulted in.
-type deed struct {
+// outcome is an action and what it resulted in.
+type outcome struct {
 	v      *view
 	o      *object
 	action *plan.Action
@@ -105,14 +105,14 @@ func isStale(a *plan.Action, err error) bool {
 }
 
 // conclude brings the view up to date with what a write resulted in.
-func (c *Controller) conclude(ctx context.Context, d *deed, err error, failures *write.Failures) {
+func (c *Controller) conclude(ctx context.Context, d *outcome, err error, failures *write.Failures) {
 	a, logger := d.action, klog.FromContext(ctx)
 	now := c.Clock.Now()
 	hub := a.Op == plan.Bury || a.Op == plan.Unbury
 	outcome := write.Outcome(ctx, err)
 	switch {
 	case outcome == write.Done && hub:
-		d.settleTombstone()
+		d.showTombstone()
 	case outcome == write.Done && a.Op == plan.Delete:
 		d.dying(now)
 	case outcome == write.Done:
@@ -153,7 +153,7 @@ func isNoNamespace(err error) bool {
 }
 
 // dying shows the part as being deleted.
-func (d *deed) dying(now time.Time) {
+func (d *outcome) dying(now time.Time) {
 	part := d.v.clusters[d.action.Cluster].Part
 	if part == nil || part.UID != d.action.UID {
 		return
@@ -167,8 +167,8 @@ func (d *deed) dying(now time.Time) {
 	d.v.put(d.action.Cluster, part)
 }
 
-// settleTombstone shows that a tombstone is stored, or gone.
-func (d *deed) settleTombstone() {
+// showTombstone shows that a tombstone is stored, or gone.
+func (d *outcome) showTombstone() {
 	t := *d.action.Tombstone
 	if d.action.Op == plan.Bury {
 		d.v.graves = append(d.v.graves, t)

@@ -74,7 +74,7 @@ func (c *Controller) lookGone(ctx context.Context, v *view, o *object, clusters 
 		case read.err != nil:
 			gone = false
 			v.failed[name] = fmt.Errorf("cannot look whether it has a part: %w", read.err)
-			v.doubt(name)
+			v.markStale(name)
 		case read.part != nil:
 			gone = false
 			o.see(name, read.part, c.Clock.Now())

@@ -82,7 +82,7 @@ func (c *Controller) readBehind(ctx context.Context, v *view, o *object, cluster
 			klog.FromContext(ctx).V(2).Info("A part cannot be read", "cluster", name, "reason", err.Error())
 			known.unread = now
 			o.sights[name], v.unread[name] = known, true
-			v.doubt(name)
+			v.markStale(name)
 			continue
 		}
 		expected := known.gone

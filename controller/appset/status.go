@@ -22,8 +22,8 @@ const (
 	statusHold = 10 * time.Second
 )
 
-// passingPhases are those in which a status may wait that only has other numbers.
-var passingPhases = []v1beta1.Phase{v1beta1.PhaseInstalling, v1beta1.PhaseUpdating, v1beta1.PhaseScaling, v1beta1.PhaseMigrating, v1beta1.PhaseDeleting}
+// deferrablePhases are those in which a status may wait that only has other numbers.
+var deferrablePhases = []v1beta1.Phase{v1beta1.PhaseInstalling, v1beta1.PhaseUpdating, v1beta1.PhaseScaling, v1beta1.PhaseMigrating, v1beta1.PhaseDeleting}
 
 // putStatus writes the status if it says something else than the stored one, or returns
 // after how long to come again with the then current one.
@@ -32,7 +32,7 @@ func (c *Controller) putStatus(ctx context.Context, a *v1beta1.AppSet, o *object
 	stored, phase := &a.Status.AggrStatus, next.AggrStatus.Status
 	return c.statuses.Put(ctx, &o.status, status.Status{
 		Object: klog.KObj(a), UID: a.UID, Stored: &a.Status, Next: &next,
-		Passing: p.Moving && phase == stored.Status && slices.Contains(passingPhases, phase),
+		Deferrable: p.Moving && phase == stored.Status && slices.Contains(deferrablePhases, phase),
 		Patch: func(ctx context.Context, data []byte) error {
 			stored, err := c.AppSets.AppSets(a.Namespace).Patch(ctx, a.Name, types.MergePatchType, data, metav1.PatchOptions{}, "status")
 			if err != nil {

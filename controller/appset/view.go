@@ -63,8 +63,8 @@ func (v *view) put(cluster string, part *v1beta1.AdvDeployment) {
 	v.clusters[cluster] = one
 }
 
-// doubt takes what is known of a cluster for old: it could not be read.
-func (v *view) doubt(cluster string) {
+// markStale takes what is known of a cluster for old: it could not be read.
+func (v *view) markStale(cluster string) {
 	one := v.clusters[cluster]
 	one.Certain = false
 	v.clusters[cluster] = one

@@ -44,7 +44,7 @@ func (o *Operator) Observe(ctx context.Context, s *State, owner Owner, names []s
 	now := o.Clock.Now()
 	s.names, s.fresh = names, false
 	all := s.listed.IsZero() || now.Sub(s.listed) > resync
-	if all || s.doubted {
+	if all || s.stale {
 		if err := o.refresh(ctx, s, owner); err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (o *Operator) Observe(ctx context.Context, s *State, owner Owner, names []s
 func (o *Operator) refresh(ctx context.Context, s *State, owner Owner) error {
 	switch err := o.list(ctx, s, owner, s.names); {
 	case err == nil:
-		s.listed, s.blind, s.fresh, s.doubted = o.Clock.Now(), "", true, false
+		s.listed, s.blind, s.fresh, s.stale = o.Clock.Now(), "", true, false
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
 		s.listed, s.blind = time.Time{}, err.Error()
 	default:

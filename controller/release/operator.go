@@ -111,8 +111,8 @@ type State struct {
 	// fresh says that they were listed in this sync, and names are the releases it asks for.
 	fresh bool
 	names []string
-	// doubted says that somebody may have run helm: the records are to be read anew.
-	doubted bool
+	// stale says that somebody may have run helm: the records are to be read anew.
+	stale bool
 	// blind says why the records could not be read; empty: they could.
 	blind    string
 	releases map[string]*release
@@ -147,8 +147,8 @@ type sight struct {
 // Forget has everything read anew.
 func (s *State) Forget() { s.listed = time.Time{} }
 
-// Doubt has the records read anew, and the objects of those that somebody else wrote.
-func (s *State) Doubt() { s.doubted = true }
+// MarkStale has the records read anew, and the objects of those that somebody else wrote.
+func (s *State) MarkStale() { s.stale = true }
 
 // Expire has what a plan waits for be read anew when it is looked at next.
 func (s *State) Expire(name string, waited []plan.Ref) {

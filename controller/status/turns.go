@@ -7,8 +7,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A passing status is as much work for the API server as half a pod. It waits for its
-// turn: the passing statuses of all objects of a kind together take at most one in
+// A deferrable status is as much work for the API server as half a pod. It waits for its
+// turn: the deferrable statuses of all objects of a kind together take at most one in
 // turnShare of the time, which long writes use up soon. Then many objects are worked
 // on, and most of them get to their end meanwhile, which is told at once.
 const (
@@ -23,7 +23,7 @@ const (
 	turnTimeout = time.Minute
 )
 
-// turns of the passing statuses of a kind.
+// turns of the deferrable statuses of a kind.
 type turns struct {
 	limiter *rate.Limiter
 	took    *atomic.Int64 // by the last status write, of whichever object, in ns
@@ -33,7 +33,7 @@ func newTurns() turns { return turns{rate.NewLimiter(0, turnBurst), new(atomic.I
 
 func (t turns) wrote(took time.Duration) { t.took.Store(int64(took)) }
 
-// next is when a passing status may be written: after hold, or when there is a turn, which
+// next is when a deferrable status may be written: after hold, or when there is a turn, which
 // is taken, used or not.
 func (t turns) next(now time.Time, hold time.Duration) time.Time {
 	t.limiter.SetLimitAt(now, rate.Every(min(turnShare*time.Duration(t.took.Load()), turnInterval)))

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestTurns: where writes take long, passing statuses take turns, and none waits for its
+// TestTurns: where writes take long, deferrable statuses take turns, and none waits for its
 // turn for ever.
 func TestTurns(t *testing.T) {
 	p := newTurns()

@@ -21,10 +21,10 @@ import (
 const (
 	// share of the time that writing the status of one object may take: one write that
 	// takes long puts the next one off by share times as long, so that telling of the work
-	// does not hold up the work. shareMost bounds that: after an outage the status has to be
+	// does not hold up the work. maxPause bounds that: after an outage the status has to be
 	// true soon, however long the write took that the outage held up.
-	share     = 5
-	shareMost = 10 * time.Second
+	share    = 5
+	maxPause = 10 * time.Second
 	// conflictAgain is when to try again after a conflict, if no event tells earlier.
 	conflictAgain = time.Second
 )
@@ -33,13 +33,13 @@ const (
 type Writer struct {
 	clock clock.PassiveClock
 	// interval is how far apart two writes for one object are at least, hold how long a
-	// passing status is held back at least.
+	// deferrable status is held back at least.
 	interval, hold time.Duration
 	turns          turns
 }
 
 // NewWriter makes a writer. Two writes for one object are interval apart at least, and
-// a passing status is held back for hold at least.
+// a deferrable status is held back for hold at least.
 func NewWriter(c clock.PassiveClock, interval, hold time.Duration) *Writer {
 	return &Writer{clock: c, interval: interval, hold: hold, turns: newTurns()}
 }
@@ -51,9 +51,9 @@ type Status struct {
 	// Stored and Next point to the status that the object has and to the one that it is
 	// to have.
 	Stored, Next any
-	// Passing is true of a status that tells only of work that goes on, and may become
+	// Deferrable is true of a status that tells only of work that goes on, and may become
 	// another one before anybody reads it.
-	Passing bool
+	Deferrable bool
 	// Patch writes a merge patch of the status, and returns the API server's error.
 	Patch func(ctx context.Context, data []byte) error
 }
@@ -63,7 +63,7 @@ type Status struct {
 type Throttle struct {
 	last time.Time // when one was written
 	took time.Duration
-	turn time.Time // when a passing status may be written; zero: not asked for
+	turn time.Time // when a deferrable status may be written; zero: not asked for
 	held *Status
 }
 
@@ -76,8 +76,8 @@ func (w *Writer) Put(ctx context.Context, t *Throttle, s Status) (again time.Dur
 		return 0, nil
 	}
 	now := w.clock.Now()
-	left := t.last.Add(max(w.interval, min(share*t.took, shareMost))).Sub(now)
-	if s.Passing {
+	left := t.last.Add(max(w.interval, min(share*t.took, maxPause))).Sub(now)
+	if s.Deferrable {
 		if t.turn.IsZero() {
 			t.turn = w.turns.next(now, w.hold)
 		}

@@ -33,7 +33,7 @@ func newTarget(hold time.Duration) *target {
 func (o *target) put(t *testing.T, ready int, passing bool) (again time.Duration, writes int) {
 	t.Helper()
 	before := len(o.writes)
-	again, err := o.w.Put(t.Context(), &o.throttle, Status{UID: "u", Stored: &o.stored, Next: &replicas{ready}, Passing: passing,
+	again, err := o.w.Put(t.Context(), &o.throttle, Status{UID: "u", Stored: &o.stored, Next: &replicas{ready}, Deferrable: passing,
 		Patch: func(_ context.Context, data []byte) error {
 			o.writes = append(o.writes, string(data))
 			return o.err

@@ -18,7 +18,7 @@ const (
 	// most two a second, with a margin for the network's jitter. The status of 10,000
 	// instances is half a megabyte, which the API server takes a second to store.
 	statusInterval = 600 * time.Millisecond
-	// statusHold is how long a status that passes is held back at least.
+	// statusHold is how long a deferrable status is held back at least.
 	statusHold = time.Second
 )
 
@@ -27,7 +27,7 @@ const (
 func (c *Controller) putStatus(ctx context.Context, t *tappv1.TApp, o *object, p *plan.Plan) (time.Duration, error) {
 	next := p.Status // what is held back must not hold the actions of its plan, too
 	return c.statuses.Put(ctx, &o.status, status.Status{
-		Object: klog.KObj(t), UID: t.UID, Stored: &t.Status, Next: &next, Passing: p.StatusDeferrable,
+		Object: klog.KObj(t), UID: t.UID, Stored: &t.Status, Next: &next, Deferrable: p.StatusDeferrable,
 		Patch: func(ctx context.Context, data []byte) error {
 			stored, err := c.TApps.TApps(t.Namespace).Patch(ctx, t.Name, types.MergePatchType, data, metav1.PatchOptions{}, "status")
 			if err != nil {

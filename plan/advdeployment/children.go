@@ -103,7 +103,7 @@ func (c *computation) converged(u *unit, service string, asked map[Child]bool) {
 	u.child = Child{kind, u.PodSet.Name}
 	asked[u.child] = true
 	if c.rolling != nil && c.rolling.frozen[u.PodSet.Name] {
-		u.have, u.settled = c.own(u.child), true
+		u.have, u.upToDate = c.own(u.child), true
 	} else {
 		made := c.workloadManifest(u, service)
 		if u.have = c.own(u.child); u.have != nil {
@@ -112,7 +112,7 @@ func (c *computation) converged(u *unit, service string, asked map[Child]bool) {
 		if ch := c.changeOf(u); ch != nil {
 			ch.apply(u, made)
 		}
-		u.have, u.settled = c.present(u.child, made)
+		u.have, u.upToDate = c.present(u.child, made)
 	}
 	u.numbers = c.numbersOf(u)
 }
@@ -134,7 +134,7 @@ func (c *computation) own(child Child) *unstructured.Unstructured {
 
 // present decides about a child that is asked for. It returns the child if it is ours,
 // and whether it is as it is to be.
-func (c *computation) present(child Child, made map[string]any) (ours *unstructured.Unstructured, settled bool) {
+func (c *computation) present(child Child, made map[string]any) (ours *unstructured.Unstructured, upToDate bool) {
 	manifest.Stamp(made, v1beta1.AnnotationApplied)
 	have := c.children[child]
 	if why, refused := c.in.Refused[child]; refused {

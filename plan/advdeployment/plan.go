@@ -221,12 +221,12 @@ type computation struct {
 // unit is a podSet with the child that it has become.
 type unit struct {
 	podset.Unit
-	placed  *v1beta1.PlacedPodSet
-	child   Child
-	have    *unstructured.Unstructured // ours; nil: there is none
-	settled bool                       // it is as the AdvDeployment says
-	numbers numbers
-	verdict *rollout.Verdict // of the rollout that is decided here; nil: of none
+	placed   *v1beta1.PlacedPodSet
+	child    Child
+	have     *unstructured.Unstructured // ours; nil: there is none
+	upToDate bool                       // it is as the AdvDeployment says
+	numbers  numbers
+	verdict  *rollout.Verdict // of the rollout that is decided here; nil: of none
 }
 
 // stall is something that needs help.

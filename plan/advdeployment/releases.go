@@ -61,7 +61,7 @@ func (c *computation) release(u *unit) {
 	p := release.Compute(in)
 	c.releases = append(c.releases, ReleasePlan{Name: name, Plan: p, Unit: &u.Unit})
 	c.told(&p)
-	u.child, u.settled = Child{Release, name}, p.Numbers.Settled
+	u.child, u.upToDate = Child{Release, name}, p.Numbers.UpToDate
 	if p.Numbers.Exists {
 		u.have = &unstructured.Unstructured{Object: map[string]any{"kind": string(Release), "metadata": map[string]any{"name": name}}}
 	}

@@ -100,9 +100,9 @@ func (c *computation) progress(u *unit) {
 		return
 	}
 	n := u.numbers
-	unborn := c.rolling != nil && u.settled && u.have == nil // its turn has not come
-	c.unseen = c.unseen || !unborn && (!u.settled || !n.observed)
-	if u.have == nil || u.have.GetDeletionTimestamp() != nil || !u.settled {
+	unborn := c.rolling != nil && u.upToDate && u.have == nil // its turn has not come
+	c.unseen = c.unseen || !unborn && (!u.upToDate || !n.observed)
+	if u.have == nil || u.have.GetDeletionTimestamp() != nil || !u.upToDate {
 		return // noted already
 	}
 	for _, s := range n.failures {
@@ -132,14 +132,14 @@ func (u *unit) waitsFor() string {
 }
 
 // done says whether a podSet is where it is to be.
-func (u *unit) done() bool { return u.settled && u.waitsFor() == "" }
+func (u *unit) done() bool { return u.upToDate && u.waitsFor() == "" }
 
 // isAtRest says whether a podSet gets no further for now, and all of its instances are
 // available: it is done, or is given none of the fleet's budget. What was left out is charged
 // to that until it is gone, and so must not wait for who waits for the budget.
 func (u *unit) isAtRest() bool {
 	n, grant := u.numbers, u.placed.MaxUnavailable
-	held := u.settled && n.observed && grant != nil && *grant == 0
+	held := u.upToDate && n.observed && grant != nil && *grant == 0
 	return u.done() || held && n.current <= n.desired && n.available >= n.desired
 }
 
@@ -171,7 +171,7 @@ func (u *unit) status(stored *v1beta1.AdvDeploymentStatus) v1beta1.PodSetStatus 
 	s := v1beta1.PodSetStatus{
 		Name: u.PodSet.Name, Desired: n.desired, Available: min(n.available, n.desired), UnAvailable: max(0, n.desired-n.available),
 		HaveDeploy: new(u.have != nil), Ready: new(n.ready), Update: new(n.updated), Current: new(n.current),
-		Revision: u.Hash, Observed: u.settled && n.observed,
+		Revision: u.Hash, Observed: u.upToDate && n.observed,
 	}
 	if s.Observed {
 		s.Budget = u.placed.MaxUnavailable // that is in force

@@ -127,8 +127,8 @@ type Event struct {
 // Names that are taken are looked at again after as long as they have been taken,
 // within these bounds.
 const (
-	waitLeast = time.Second
-	waitMost  = 5 * time.Second
+	minWait = time.Second
+	maxWait = 5 * time.Second
 )
 
 // Compute decides the next step for one App. It never mutates its input; equal
@@ -193,7 +193,7 @@ type stall struct {
 func (c *computation) child(wanted Child, render func(*appv1.App) map[string]any, objects []object) *object {
 	slices.SortFunc(objects, func(a, b object) int { return strings.Compare(a.GetName(), b.GetName()) })
 	var have *object
-	settled := wanted.Name == ""
+	upToDate := wanted.Name == ""
 	if wanted.Name != "" {
 		if i := slices.IndexFunc(objects, func(o object) bool { return o.GetName() == wanted.Name }); i >= 0 {
 			have = &objects[i]
@@ -202,11 +202,11 @@ func (c *computation) child(wanted Child, render func(*appv1.App) map[string]any
 		if have != nil && c.isOurs(*have) {
 			keepSelector(made, have.selector)
 		}
-		have, settled = c.present(wanted, manifest.Stamp(made, appv1.AnnotationApplied), have)
+		have, upToDate = c.present(wanted, manifest.Stamp(made, appv1.AnnotationApplied), have)
 	}
 	for _, o := range objects {
 		if o.GetName() != wanted.Name && c.isOurs(o) {
-			c.leftOver(Child{wanted.Kind, o.GetName()}, o, settled)
+			c.leftOver(Child{wanted.Kind, o.GetName()}, o, upToDate)
 		}
 	}
 	if why, refused := c.in.Refused[wanted]; refused {
@@ -217,7 +217,7 @@ func (c *computation) child(wanted Child, render func(*appv1.App) map[string]any
 
 // present decides about a child that is wanted. It returns the child if it is
 // ours, and whether it is there to stay.
-func (c *computation) present(wanted Child, made map[string]any, have *object) (ours *object, settled bool) {
+func (c *computation) present(wanted Child, made map[string]any, have *object) (ours *object, upToDate bool) {
 	if have == nil {
 		c.waits = append(c.waits, fmt.Sprintf("%s is being created", wanted))
 		c.actions = append(c.actions, Action{Op: Create, Child: wanted, Manifest: made, Why: fmt.Sprintf("%s does not exist", wanted)})
@@ -311,11 +311,11 @@ func (c *computation) foreign(wanted Child, owner *metav1.OwnerReference) {
 
 // leftOver decides about a child that is ours and not wanted. It goes when the one
 // that takes its place is there.
-func (c *computation) leftOver(child Child, o object, settled bool) {
+func (c *computation) leftOver(child Child, o object, upToDate bool) {
 	switch {
 	case o.GetDeletionTimestamp() != nil:
 		c.waits = append(c.waits, fmt.Sprintf("%s is being deleted", child))
-	case settled:
+	case upToDate:
 		c.waits = append(c.waits, fmt.Sprintf("%s is being deleted", child))
 		c.actions = append(c.actions, Action{Op: Delete, Child: child, UID: o.GetUID(), Why: fmt.Sprintf("the App does not name %s any more", child)})
 	default:

@@ -146,9 +146,9 @@ func (c *computation) tell(p *Plan) {
 
 // wait is longer the longer a name has been taken.
 func (c *computation) wait(s *appv1.AppStatus) time.Duration {
-	out := waitLeast
+	out := minWait
 	if stalled := meta.FindStatusCondition(s.Conditions, appv1.ConditionStalled); stalled != nil {
-		out = min(max(out, c.in.Now.Sub(stalled.LastTransitionTime.Time)), waitMost)
+		out = min(max(out, c.in.Now.Sub(stalled.LastTransitionTime.Time)), maxWait)
 	}
 	return out
 }

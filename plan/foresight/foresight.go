@@ -88,7 +88,7 @@ func From(before, after *v1beta1.AppSet, stable *podset.History, now time.Time) 
 		f.recorded(before, stable)
 	}
 	if before != nil {
-		f.settle(before, stable)
+		f.findStable(before, stable)
 	}
 	decision := rollout.Compute(f.rolloutInput(before != nil, returns, now))
 	f.stages(&decision)
@@ -150,9 +150,9 @@ func (f *foresight) recorded(before *v1beta1.AppSet, history *podset.History) {
 	}
 }
 
-// settle what is stable: what is recorded, or what was asked for before. Clusters that join
+// findStable finds what is stable: what is recorded, or what was asked for before. Clusters that join
 // begin with what the others have.
-func (f *foresight) settle(before *v1beta1.AppSet, history *podset.History) {
+func (f *foresight) findStable(before *v1beta1.AppSet, history *podset.History) {
 	if history == nil {
 		history = new(podset.HistoryOf(before, f.old))
 	}

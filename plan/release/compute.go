@@ -169,7 +169,7 @@ func (c *computation) renew(last *Record) {
 		c.keep(base)
 		c.count(base)
 	}
-	c.plan.Numbers.Settled = false
+	c.plan.Numbers.UpToDate = false
 }
 
 // prepare says what the objects of the next record are. Not ok: they are not known yet,
@@ -261,7 +261,7 @@ func (c *computation) carryOn(r *Record) {
 		now.Status, now.Description = Failed, c.failed
 		c.update(r, &now, "it failed: "+c.failed)
 	}
-	c.plan.Numbers.Settled = false
+	c.plan.Numbers.UpToDate = false
 }
 
 // advance goes through the phases of a record.

@@ -32,7 +32,7 @@ func (c *computation) count(r *Record) {
 	if !content {
 		n.Updated = 0
 	}
-	n.Settled = content && r.Status == Deployed && seen && len(c.plan.Steps) == 0 && len(c.plan.Stalls) == 0
+	n.UpToDate = content && r.Status == Deployed && seen && len(c.plan.Steps) == 0 && len(c.plan.Stalls) == 0
 }
 
 // survey looks at all objects of a record, of which w is the workload. seen: all of them

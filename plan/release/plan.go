@@ -244,8 +244,8 @@ type Numbers struct {
 	Desired, Current, Updated, Ready, Available int32
 	// Observed says that the workload's own controller has seen it as it is.
 	Observed bool
-	// Settled says that the wanted record is deployed, and all objects are as it says.
-	Settled bool
+	// UpToDate says that the wanted record is deployed, and all objects are as it says.
+	UpToDate bool
 	// Exists says that a record is deployed.
 	Exists bool
 	// Version is the tag of the main container's image, and Chart name and version of the

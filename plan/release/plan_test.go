@@ -70,7 +70,7 @@ func TestLife(t *testing.T) {
 		"record 1 pending-install", "record 1 pending-install", "create Job/after", "record 1 pending-install", "record 1 pending-install",
 		"record 1 deployed",
 	})
-	if n := p.Numbers; !n.Settled || n.Available != 3 || n.Updated != 3 || n.Version != "1" || len(p.Waits)+len(p.Stalls) > 0 {
+	if n := p.Numbers; !n.UpToDate || n.Available != 3 || n.Updated != 3 || n.Version != "1" || len(p.Waits)+len(p.Stalls) > 0 {
 		t.Errorf("installed: %+v, %q, %q", n, p.Waits, p.Stalls)
 	}
 	w.run()
@@ -90,7 +90,7 @@ func TestLife(t *testing.T) {
 		"record 2 pending-upgrade", "delete Job/after", "record 2 pending-upgrade", "create Job/after", "record 2 pending-upgrade", "record 2 pending-upgrade",
 		"record 2 deployed", "record 1 superseded",
 	})
-	if n := p.Numbers; !n.Settled || n.Version != "2" || n.Chart != "web-2" {
+	if n := p.Numbers; !n.UpToDate || n.Version != "2" || n.Chart != "web-2" {
 		t.Errorf("upgraded: %+v", n)
 	}
 
@@ -124,14 +124,14 @@ func TestHookFails(t *testing.T) {
 	p := w.run()
 	expect(t, "done", w.said(), []string{"record 2 pending-upgrade", "record 2 pending-upgrade", "record 2 pending-upgrade", "create Job/job", "record 2 failed", "delete Job/job"})
 	expect(t, "said", stalls(p), []string{`HookFailed: release "web": hook pre-upgrade Job "job" failed: the Job failed: no more tries. Change the chart or its values to try again`})
-	if p.Numbers.Settled || w.records[1].Status != Deployed || p.Numbers.Updated != 0 {
+	if p.Numbers.UpToDate || w.records[1].Status != Deployed || p.Numbers.Updated != 0 {
 		t.Errorf("%+v", p.Numbers)
 	}
 	w.run()
 	expect(t, "again", w.said(), nil)
 
 	w.in.Want.Content, w.chart.Hooks = "u1-c", nil
-	if p = w.run(); !p.Numbers.Settled {
+	if p = w.run(); !p.Numbers.UpToDate {
 		t.Errorf("%+v %q", p.Numbers, stalls(p))
 	}
 	expect(t, "with another content", w.said(), []string{"record 3 pending-upgrade", "create ConfigMap/web", "record 3 deployed", "record 1 superseded"})
@@ -154,7 +154,7 @@ func TestRefused(t *testing.T) {
 	w.do(last)
 	w.in.Refused = nil
 	w.said()
-	if p := w.run(); !p.Numbers.Settled {
+	if p := w.run(); !p.Numbers.UpToDate {
 		t.Errorf("%+v", p)
 	}
 	expect(t, "when it is not refused any more", w.said(), []string{"create ConfigMap/web", "create Deployment/web", "record 1 deployed"})
@@ -206,7 +206,7 @@ func TestAdopt(t *testing.T) {
 	o.SetAnnotations(map[string]string{annotationReleaseName: "web", annotationReleaseNamespace: "shop"})
 	w.objects[Ref{"v1", "ConfigMap", "shop", "web"}] = o
 	w.in.Adopt = true
-	if p := w.run(); !p.Numbers.Settled {
+	if p := w.run(); !p.Numbers.UpToDate {
 		t.Errorf("%+v", p)
 	}
 	expect(t, "done", w.said(), []string{"record 5 pending-upgrade", "create Deployment/web", "delete ConfigMap/web", "record 5 deployed", "record 4 superseded"})
@@ -254,7 +254,7 @@ func TestHeld(t *testing.T) {
 	w.in.Want.Held, w.in.Want.Content, w.in.Want.Replicas = true, "u1-b", 5
 	p := w.run()
 	expect(t, "held", w.said(), []string{"apply Deployment/web"})
-	if n := p.Numbers; n.Settled || n.Updated != 0 || n.Available != 5 {
+	if n := p.Numbers; n.UpToDate || n.Updated != 0 || n.Available != 5 {
 		t.Errorf("%+v", n)
 	}
 	w.in.Want.Held = false
@@ -272,7 +272,7 @@ func TestPolls(t *testing.T) {
 	}
 	w.settle = ready
 	ready(Ref{}, w.objects[p.Polls[0]])
-	if p = w.run(); len(p.Polls) > 0 || !p.Numbers.Settled {
+	if p = w.run(); len(p.Polls) > 0 || !p.Numbers.UpToDate {
 		t.Errorf("it polls %v: %+v", p.Polls, p.Numbers)
 	}
 

@@ -31,7 +31,7 @@ func Compute(in Input) Plan {
 	var growing []claim
 	if s.tapp.DeletionTimestamp == nil {
 		t := &turns{clock: c, batch: in.Policy.Batch}
-		settleOwnership(s, all)
+		adoptAndRelease(s, all)
 		removeUndesired(s, c, all)
 		followEnds(s, c, claims, all)
 		growing = followClaims(s, c, claims, all)

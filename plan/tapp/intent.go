@@ -77,7 +77,7 @@ func (s *spec) decide(i *instance) intent {
 		return endIntent(i.pod)
 	case isRestartRequested(i.pod):
 		return intent{recreate, "RestartRequested", "a restart of the instance was requested"}
-	case s.isTiedInVain(i):
+	case s.hasObsoleteNodeTie(i):
 		return intent{recreate, "NeverMigrateOff", "the pod waits for a node to which spec.neverMigrate tied it, and which it need not wait for any more"}
 	}
 	if why := inplace.StoppedByUpdate(i.pod); why != "" {
@@ -222,9 +222,9 @@ func (s *spec) whyRecreate(i *instance) string {
 // InPlaceOnly does not hold it, since that is about what a new template may do.
 func isRestartRequested(pod *corev1.Pod) bool { return pod.Annotations[tappv1.AnnotationRestart] != "" }
 
-// isTiedInVain says whether the pod has no node because neverMigrate, which is off
+// hasObsoleteNodeTie says whether the pod has no node because neverMigrate, which is off
 // by now, tied it to one.
-func (s *spec) isTiedInVain(i *instance) bool {
+func (s *spec) hasObsoleteNodeTie(i *instance) bool {
 	return !s.tapp.Spec.NeverMigrate && i.pod.Spec.NodeName == "" &&
 		template.RequiresNode(&i.pod.Spec) && !template.RequiresNode(&i.template.Spec.Spec)
 }

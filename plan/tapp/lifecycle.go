@@ -10,9 +10,9 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// settleOwnership adopts pods that are ours by name and labels, and releases
+// adoptAndRelease adopts pods that are ours by name and labels, and releases
 // those whose labels stopped matching.
-func settleOwnership(s *spec, all []*instance) {
+func adoptAndRelease(s *spec, all []*instance) {
 	for _, i := range all {
 		switch i.state {
 		case orphan:

@@ -95,7 +95,7 @@ var statuses = []mutant{
 	{"status-unthrottled", "writer.go", "every status is written at once",
 		"	if left > 0 {\n		t.held", "	if left > time.Hour {\n		t.held"},
 	{"passing-status-at-once", "writer.go", "a status that tells only of work that goes on does not wait",
-		"	if s.Passing {", "	if false {"},
+		"	if s.Deferrable {", "	if false {"},
 	{"passing-status-without-a-second", "turns.go", "a status that passes does not wait for the end of what passes",
 		"max(wait, hold)", "wait"},
 	{"passing-status-loses-its-turn", "writer.go", "a status that passes asks for another turn with each sync",

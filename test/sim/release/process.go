@@ -130,7 +130,7 @@ func (w *world) sync() {
 	if w.want != nil {
 		names = []string{name}
 	}
-	r.state.Doubt()
+	r.state.MarkStale()
 	if err := r.operator.Observe(ctx, &r.state, of, names, nowhere); err != nil {
 		w.say("sync: %v", err)
 		return
