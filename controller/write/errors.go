@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -43,12 +44,28 @@ func IsTerminating(err error) bool {
 // IsTransient says whether an error is the API server's or the network's, and will
 // go away for all objects at once.
 func IsTransient(err error) bool {
+	if isTooLarge(err) {
+		return false
+	}
 	var network net.Error
 	var request *url.Error
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.As(err, &request) || errors.As(err, &network) ||
 		apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
 		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || apierrors.IsUnexpectedServerError(err)
+}
+
+// isTooLarge says whether an error is about the size of the one object that was written. What
+// etcd says of that, an API server passes on as a 500 without a reason, and what its own
+// client of etcd says, likewise.
+func isTooLarge(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	s := status.Status()
+	return s.Code == http.StatusRequestEntityTooLarge || s.Code == http.StatusInternalServerError &&
+		(strings.Contains(s.Message, "etcdserver: request is too large") || strings.Contains(s.Message, "trying to send message larger than max"))
 }
 
 // IsOtherUID says whether a patch was refused because the object of that name is
@@ -106,7 +123,7 @@ func reachOf(err error) reach {
 		return reachAll
 	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "admission webhook"):
 		return reachClass // a quota, a policy of the namespace, or a permission that we lack
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), isTooLarge(err):
 		return reachSome
 	}
 	return reachOne

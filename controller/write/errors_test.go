@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -28,6 +29,10 @@ func TestErrors(t *testing.T) {
 		{&url.Error{Op: "Get", URL: "https://api", Err: errors.New("refused")}, true, false},
 		{apierrors.NewTooManyRequests("slow down", 1), true, false},
 		{apierrors.NewInternalError(errors.New("etcd")), true, false},
+		{errEtcd("etcdserver: request timed out"), true, false},
+		{errEtcd("etcdserver: request is too large"), false, false},
+		{errEtcd("rpc error: code = ResourceExhausted desc = trying to send message larger than max (2097299 vs. 2097152)"), false, false},
+		{apierrors.NewRequestEntityTooLargeError("limit is 3145728"), false, false},
 		{apierrors.NewServiceUnavailable("starting"), true, false},
 		{apierrors.NewGenericServerResponse(http.StatusBadGateway, "get", pods, "a", "", 0, true), true, false},
 		{apierrors.NewConflict(pods, "a", nil), false, false},
@@ -57,9 +62,17 @@ func TestReach(t *testing.T) {
 		{fmt.Errorf("creating: %w", errAway), reachAll},
 		{apierrors.NewTooManyRequests("slow down", 1), reachAll},
 		{apierrors.NewInternalError(errors.New("etcd")), reachAll},
+		{errEtcd("etcdserver: no leader"), reachAll},
+		{fmt.Errorf("creating: %w", errEtcd("etcdserver: request is too large")), reachSome},
+		{apierrors.NewRequestEntityTooLargeError("limit is 3145728"), reachSome},
 	} {
 		if got := reachOf(c.err); got != c.want {
 			t.Errorf("%v: reach %d, want %d", c.err, got, c.want)
 		}
 	}
+}
+
+// errEtcd is how an API server passes on what etcd said: a 500 without a reason.
+func errEtcd(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: message}}
 }

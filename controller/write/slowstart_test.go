@@ -23,7 +23,8 @@ var (
 	errAway    = &url.Error{Op: "Post", URL: "https://api", Err: errors.New("connection refused")}
 	errGoing   = &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonForbidden, Code: 403, Message: "the namespace is being terminated",
 		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}}}}
-	errWebhook = apierrors.NewForbidden(corev1.Resource("pods"), "a-1", errors.New(`admission webhook "x" denied the request`))
+	errTooLarge = errEtcd("etcdserver: request is too large")
+	errWebhook  = apierrors.NewForbidden(corev1.Resource("pods"), "a-1", errors.New(`admission webhook "x" denied the request`))
 )
 
 // TestPanicOfAWrite: it is the last write that begins, and panics where the others
@@ -69,6 +70,7 @@ func TestSlowStart(t *testing.T) {
 		"a namespace that goes, once":        {func(int) error { return UnlessTerminating(errGoing) }, 1, 999},
 		"an API server that is away, once":   {func(int) error { return errAway }, 1, 999},
 		"an invalid template, 3 times":       {func(int) error { return errInvalid }, 3, 997},
+		"one that etcd does not take, too":   {func(int) error { return errTooLarge }, 3, 997},
 		"taken names stop nobody":            {func(int) error { return errTaken }, 1000, 0},
 		"one bad instance stops nobody":      {func(n int) error { return when(n == 3, errInvalid) }, 1000, 0},
 		"nor do two beside each other":       {func(n int) error { return when(n == 3 || n == 4, errInvalid) }, 1000, 0},

@@ -133,6 +133,8 @@ var writes = []mutant{
 		"		running.Do(func() { s.carryOut(w) })\n", "		go s.carryOut(w)\n"},
 	{"panics-go-on", "slowstart.go", "after a write that panicked the others go on",
 		"	how := reachAll // unless it says otherwise\n", "	how := reachNone\n"},
+	{"too-large-is-an-outage", "errors.go", "an object that is too large for etcd is taken for an API server that is away",
+		"	if isTooLarge(err) {\n		return false\n	}\n", ""},
 	{"outages-are-faults", "errors.go", "an API server that is away is a fault of each object",
 		"apierrors.IsServiceUnavailable(err) || ", ""},
 }
