@@ -134,8 +134,13 @@ func TestDeleteRules(t *testing.T) {
 	if err != nil || waits == nil || !slices.Equal(waits.GetFinalizers(), []string{apiserver.Foreground}) {
 		t.Fatalf("a deletion in the foreground: %+v, %v", waits, err)
 	}
+	var removed *apiserver.Change
+	s.Watchers = append(s.Watchers, func(c *apiserver.Change) { removed = c })
 	if _, err := s.Patch(tapps, "shop/web", "", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), somebody); err != nil || s.Get(tapps, "shop/web") != nil {
 		t.Errorf("without finalizers it stays: %v", err)
+	}
+	if removed == nil || removed.After != nil || !slices.Equal(removed.Before.GetFinalizers(), waits.GetFinalizers()) {
+		t.Errorf("what is removed is told as it was stored: %+v", removed)
 	}
 }
 

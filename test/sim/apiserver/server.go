@@ -188,7 +188,7 @@ func (s *Server) update(resource, key, sub string, who Actor, edit func(Object) 
 		}
 	}
 	if now.GetDeletionTimestamp() != nil && len(now.GetFinalizers()) == 0 && ended(now) {
-		s.commit(resource, now, nil, who)
+		s.commit(resource, old, nil, who)
 		return now, nil
 	}
 	if err := s.fits(resource, now); err != nil {
