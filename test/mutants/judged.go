@@ -62,7 +62,7 @@ func (j *judged) stage() stage {
 // killJudged returns how the oracle killed the mutant; empty: nothing did. That something
 // else did is an error.
 func (h hunting) killJudged(ctx context.Context, j *judged, overlay string) (string, error) {
-	t, err := compile(ctx, h.root, h.dir, j.stage(), overlay)
+	t, err := h.compile(ctx, j.stage(), overlay)
 	if err != nil {
 		return "", fmt.Errorf("mutant %s: %w", j.mutant, err)
 	}

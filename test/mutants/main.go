@@ -19,11 +19,14 @@ import (
 )
 
 func main() {
+	var h hunting
 	only := flag.String("only", "", "only mutants whose name matches this regular expression")
-	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "mutants that are tested at once")
+	baseline := flag.Bool("baseline", true, "first see that the tests pass without a mutant")
+	flag.IntVar(&h.workers, "workers", runtime.GOMAXPROCS(0), "mutants that are tested at once")
+	flag.DurationVar(&h.timeout, "timeout", 5*time.Minute, "how long one run of tests may take: a mutant may go on for ever, and a busy machine needs more")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Stdout, *only, *workers)
+	err := h.run(ctx, os.Stdout, *only, *baseline)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -41,20 +44,29 @@ type job struct {
 	oracle *judged
 }
 
-func run(ctx context.Context, out io.Writer, only string, workers int) error {
+func (h hunting) run(ctx context.Context, out io.Writer, only string, baseline bool) error {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return err
 	}
-	root, err := filepath.Abs(".")
-	if err != nil {
+	if h.root, err = filepath.Abs("."); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "mutants")
-	if err != nil {
+	if h.dir, err = os.MkdirTemp("", "mutants"); err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer func() { _ = os.RemoveAll(h.dir) }()
+	h.jobs = jobsOf(pattern)
+	if baseline {
+		if err := h.passWithout(ctx, out); err != nil {
+			return err
+		}
+	}
+	return h.hunt(ctx, out)
+}
+
+// jobsOf are the mutants whose name matches.
+func jobsOf(pattern *regexp.Regexp) []job {
 	var jobs []job
 	for _, r := range rooms {
 		for _, m := range r.mutants {
@@ -74,19 +86,24 @@ func run(ctx context.Context, out io.Writer, only string, workers int) error {
 			jobs = append(jobs, job{mutant: s.mutant, room: room{path: s.room}, class: &simulations[i]})
 		}
 	}
-	for _, s := range stagesOf(jobs) {
+	return jobs
+}
+
+// passWithout makes sure that the tests do not fail anyway.
+func (h hunting) passWithout(ctx context.Context, out io.Writer) error {
+	for _, s := range stagesOf(h.jobs) {
 		fmt.Fprintf(out, "without a mutant: %s\n", s.name)
-		if err := passes(ctx, root, dir, s); err != nil {
+		if err := h.passes(ctx, s); err != nil {
 			return err
 		}
 	}
-	for class, with := range classStages(jobs) {
+	for class, with := range classStages(h.jobs) {
 		fmt.Fprintf(out, "without a mutant: the class %s\n", class)
-		if err := passes(ctx, root, dir, with); err != nil {
+		if err := h.passes(ctx, with); err != nil {
 			return err
 		}
 	}
-	return hunt(ctx, out, hunting{root: root, dir: dir, jobs: jobs, workers: workers})
+	return nil
 }
 
 // stagesOf the mutants that are to be killed.
@@ -97,8 +114,8 @@ func stagesOf(jobs []job) []stage {
 }
 
 // passes makes sure that the tests of a stage do not fail anyway.
-func passes(ctx context.Context, root, dir string, s stage) error {
-	t, err := compile(ctx, root, dir, s, "")
+func (h hunting) passes(ctx context.Context, s stage) error {
+	t, err := h.compile(ctx, s, "")
 	if err != nil {
 		return err
 	}
@@ -116,10 +133,12 @@ type hunting struct {
 	root, dir string
 	jobs      []job
 	workers   int
+	// timeout of one run of tests.
+	timeout time.Duration
 }
 
 // hunt kills all it can, and prints who survives.
-func hunt(ctx context.Context, out io.Writer, h hunting) error {
+func (h hunting) hunt(ctx context.Context, out io.Writer) error {
 	began := time.Now()
 	var (
 		mu           sync.Mutex
@@ -171,7 +190,7 @@ func (h hunting) kill(ctx context.Context, j job) (string, error) {
 		return h.killJudged(ctx, j.oracle, overlay)
 	}
 	for _, s := range stagesFor(j.room) {
-		t, err := compile(ctx, h.root, h.dir, s, overlay)
+		t, err := h.compile(ctx, s, overlay)
 		if err != nil {
 			return "", fmt.Errorf("mutant %s: %w", j.name, err)
 		}

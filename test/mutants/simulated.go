@@ -86,7 +86,7 @@ func classStages(jobs []job) map[string]stage {
 func (h hunting) killAlone(ctx context.Context, s simulated, overlay string) (string, error) {
 	with, without := s.stages()
 	for _, st := range []stage{with, without} {
-		t, err := compile(ctx, h.root, h.dir, st, overlay)
+		t, err := h.compile(ctx, st, overlay)
 		if err != nil {
 			return "", fmt.Errorf("mutant %s: %w", s.name, err)
 		}

@@ -12,18 +12,20 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // tests are those of one stage, compiled with an overlay or without.
 type tests struct {
 	root, binary string
 	stage        stage
+	timeout      time.Duration
 }
 
-// compile the tests of a stage into dir. What the compiler has to say is an error.
-func compile(ctx context.Context, root, dir string, s stage, overlay string) (tests, error) {
-	t := tests{root: root, stage: s}
-	file, err := os.CreateTemp(dir, "*.test")
+// compile the tests of a stage. What the compiler has to say is an error.
+func (h hunting) compile(ctx context.Context, s stage, overlay string) (tests, error) {
+	t := tests{root: h.root, stage: s, timeout: h.timeout}
+	file, err := os.CreateTemp(h.dir, "*.test")
 	if err != nil {
 		return t, err
 	}
@@ -36,7 +38,7 @@ func compile(ctx context.Context, root, dir string, s stage, overlay string) (te
 		args = append(args, "-overlay="+overlay)
 	}
 	command := exec.CommandContext(ctx, "go", append(args, "./"+s.path)...)
-	command.Dir = root
+	command.Dir = h.root
 	if output, err := command.CombinedOutput(); err != nil {
 		return t, fmt.Errorf("compile the tests of %s: %w\n%s", s.path, err, output)
 	}
@@ -53,7 +55,7 @@ func (t tests) run(ctx context.Context) (string, error) {
 func (t tests) output(ctx context.Context) (by string, output []byte, err error) {
 	defer func() { _ = os.Remove(t.binary) }()
 	for _, args := range t.stage.runs {
-		command := exec.CommandContext(ctx, t.binary, slices.Concat([]string{"-test.failfast", "-test.timeout=5m"}, args)...)
+		command := exec.CommandContext(ctx, t.binary, slices.Concat([]string{"-test.failfast", "-test.timeout=" + t.timeout.String()}, args)...)
 		command.Dir = filepath.Join(t.root, t.stage.path)
 		output, err = command.CombinedOutput()
 		var exit *exec.ExitError
