@@ -9,12 +9,12 @@ import (
 	"tkestack.io/tapp/plan/rollout"
 )
 
-// Chart is what a place of charts was resolved to: the digest of the archive that is
-// stored, or why there is none.
+// Chart is the result of fetching a chart: the digest of the stored archive, or why there
+// is none.
 type Chart struct{ Digest, Err string }
 
-// pin gives all units the chart that was stored for the place that they name. Those whose
-// chart cannot be had are left for retain.
+// pin sets the digest of the stored chart in all units that name a chart. Units whose chart
+// could not be fetched are noted in unfetched; retain decides about them.
 func (c *computation) pin() {
 	for i := range c.units {
 		u := &c.units[i]
@@ -29,7 +29,7 @@ func (c *computation) pin() {
 				why = err.Error()
 			}
 		case c.in.Charts == nil:
-			continue // nobody asked; who only looks sees the place
+			continue // nothing was fetched, as in a preview: the unit keeps the name of its chart
 		}
 		if why == "" {
 			continue
@@ -44,8 +44,8 @@ func (c *computation) pin() {
 	}
 }
 
-// retain has units whose chart cannot be had keep what they have, or else what is
-// recorded as stable. One that has neither is not there yet, and stays away.
+// retain gives units whose chart could not be fetched the content of their part, or else
+// the stable content of the record. A unit that has neither is not created.
 func (c *computation) retain() {
 	if len(c.unfetched) == 0 {
 		return
@@ -88,8 +88,9 @@ func (c *computation) retain() {
 	}
 }
 
-// retainIn one cluster. A part that would lose podSets while the one that takes their
-// place cannot be had is a problem of the spec: all parts stay as they are.
+// retainIn does so in one cluster. If the part would lose podSets meanwhile, the missing
+// unit may be what replaces them. Then the spec has a problem, and all parts stay as they
+// are until the chart is fetched.
 func (c *computation) retainIn(s *site, judge func(*podset.Unit) bool) {
 	var units []podset.Unit
 	for i := range s.units {
@@ -112,8 +113,8 @@ func (c *computation) retainIn(s *site, judge func(*podset.Unit) bool) {
 	s.units = units
 }
 
-// resolved is the digest of a chart, or why there is none. Where nobody asked, it is that
-// of a part which has the chart.
+// resolved is the digest of a chart, or why there is none. If nothing was fetched, as in a
+// preview, it is the digest in a part that names the same chart.
 func (c *computation) resolved(chart *podset.Chart) (digest, why string) {
 	if c.in.Charts != nil {
 		known, asked := c.in.Charts[chart.Place()]

@@ -20,8 +20,8 @@ func (c *computation) wait(format string, args ...any) {
 	c.waits = append(c.waits, fmt.Sprintf(format, args...))
 }
 
-// troubles of clusters that are not as they should be: those that need a human stall the
-// AppSet, and the others are waited for.
+// troubles tells of the clusters that cannot be read or written to. The AppSet is stalled
+// if a human has to act, and waits otherwise.
 func (c *computation) troubles() {
 	for _, s := range c.sites {
 		if s.certain() || !s.listed && !s.remembered && !s.ours {
@@ -41,8 +41,8 @@ func (c *computation) troubles() {
 	}
 }
 
-// trouble says in the words of a sentence that begins with the cluster why nothing is
-// known of it for certain.
+// trouble says why nothing certain is known of the cluster. The text continues a sentence
+// that begins with the name of the cluster.
 func (s *site) trouble() (reason, why string) {
 	switch s.State {
 	case v1beta1.ClusterUnregistered:
@@ -75,7 +75,8 @@ func (s *site) trouble() (reason, why string) {
 
 func since(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// compare notes which parts are as they are to be, also of those that were seen last.
+// compare finds the differences between each part, as it was seen last, and what the
+// AppSet asks for.
 func (c *computation) compare() {
 	for _, s := range c.sites {
 		if s.spec != nil && s.ours {
@@ -85,7 +86,8 @@ func (c *computation) compare() {
 	}
 }
 
-// site decides about the part of one cluster that is to have one.
+// site decides about the part of one cluster. It does nothing where the AppSet asks for no
+// part, or where nothing may be written.
 func (c *computation) site(s *site) {
 	if s.spec == nil || !s.writable() {
 		return
@@ -94,7 +96,7 @@ func (c *computation) site(s *site) {
 		c.refused(s, refusal)
 	}
 	switch {
-	case s.Part == nil && len(s.units) == 0: // its charts cannot be had, which is told
+	case s.Part == nil && len(s.units) == 0: // no chart of it could be fetched; pin has told of that
 	case s.Part == nil && s.held:
 		c.wait("cluster %s waits for its part until its stage is reached", s.title)
 	case s.Part == nil:
@@ -111,7 +113,7 @@ func (c *computation) site(s *site) {
 	}
 }
 
-// adjust a part that is ours to what it is to be.
+// adjust writes a part of ours that differs from what the AppSet asks for.
 func (c *computation) adjust(s *site) {
 	differences := message.Quote(strings.Join(s.differences, ", "))
 	switch {
@@ -149,13 +151,14 @@ func (c *computation) refused(s *site, r Refusal) {
 	c.stall(v1beta1.ReasonRefused, "%s", s.tell(v1beta1.ReasonRefused, "cluster %s refuses the part: %s", s.title, message.Quote(r.Words)))
 }
 
-// leaves says whether a cluster has a part, or may have one, that it is to lose.
+// leaves says whether the topology no longer has the cluster, while it has a part of ours
+// or may have one.
 func (c *computation) leaves(s *site) bool {
 	return s.spec == nil && (s.ours || s.remembered && !s.empty()) && !c.buried(s)
 }
 
-// leave takes the parts from clusters that the topology has not any more: one at a time,
-// and when all that it has is available.
+// leave deletes the parts of clusters that left the topology. It deletes one at a time,
+// and only while the AppSet is available in all clusters of the topology.
 func (c *computation) leave() {
 	now := c.app.Annotations[v1beta1.AnnotationLeave] == v1beta1.LeaveNow
 	well := len(c.unfetched) == 0 && !slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && !c.isDone(s) })
@@ -167,7 +170,7 @@ func (c *computation) leave() {
 		switch {
 		case !s.certain() && c.abandoned(s):
 			c.bury(s)
-		case !s.certain(): // told already
+		case !s.certain(): // troubles has told of it
 			c.wait("cluster %s leaves, and is not heard", s.title)
 		case s.Part.DeletionTimestamp != nil:
 			gone++

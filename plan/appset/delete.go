@@ -36,7 +36,8 @@ func (c *computation) delete() {
 	c.forget = own
 }
 
-// clear takes the part from one cluster that has one, or may have one.
+// clear deletes or releases the part of one cluster. If the cluster is not certain, it is
+// waited for, or its part is given up.
 func (c *computation) clear(s *site) {
 	switch {
 	case s.certain() && c.orphans():
@@ -60,14 +61,15 @@ func (c *computation) orphans() bool {
 	return c.app.Spec.DeletionPolicy == v1beta1.DeletionOrphan
 }
 
-// unheard has the deletion wait for a cluster, and says how to go on.
+// unheard stalls the deletion because of a silent cluster, and says what a human can do.
 func (c *computation) unheard(s *site) {
 	_, why := s.trouble()
 	c.stall(ReasonUnreachable, "%s", s.tell(ReasonUnreachable, "the deletion waits for cluster %s, which %s. Wait until it is back, or give its part up: annotate the AppSet with %s=%s",
 		s.title, why, v1beta1.AnnotationAbandonClusters, s.Name))
 }
 
-// bury gives up the part of a cluster that a human named.
+// bury gives up the part of a cluster that a human named: a tombstone remembers that it is
+// to be deleted when the cluster returns.
 func (c *computation) bury(s *site) {
 	c.wait("%s", s.tell(ReasonAbandoned, "cluster %s is given up: the part is deleted when it returns", s.title))
 	uid := s.was
@@ -84,7 +86,8 @@ func (c *computation) buried(s *site) bool {
 	return slices.ContainsFunc(c.in.Tombstones, func(t Tombstone) bool { return c.isSelf(t.UID) && t.Cluster == s.Name })
 }
 
-// tombstoneOf a part of an earlier AppSet; nil: there is none.
+// tombstoneOf returns the tombstone of the part in a cluster if an earlier AppSet gave it
+// up; nil: there is none.
 func (c *computation) tombstoneOf(s *site) *Tombstone {
 	for i := range c.in.Tombstones {
 		if t := &c.in.Tombstones[i]; t.matches(&s.Cluster) && uidOf(s.Part) == t.UID && !c.isSelf(t.UID) {
@@ -94,18 +97,19 @@ func (c *computation) tombstoneOf(s *site) *Tombstone {
 	return nil
 }
 
-// matches says whether a cluster is the one that the part is in.
+// matches says whether the tombstone is about a part in this cluster.
 func (t *Tombstone) matches(cluster *Cluster) bool {
 	return t.ClusterUID != "" && t.ClusterUID == cluster.UID || t.ClusterUID == "" && t.Cluster == cluster.Name
 }
 
-// returned deletes parts that were given up, in clusters that are back.
+// returned adds the actions of Returned. If the AppSet asks again for a part that it gave
+// up, the tombstone goes and the part stays.
 func (c *computation) returned() {
 	for _, a := range Returned(c.in) {
 		listed := c.find(a.Cluster)
 		switch {
 		case a.Op == Delete && slices.ContainsFunc(c.actions, func(b Action) bool { return b.Op == Delete && b.Cluster == a.Cluster }):
-		case a.Op == Delete && listed != nil && listed.spec != nil && c.isSelf(uidOf(listed.Part)) && !c.deleting(): // it is wanted again
+		case a.Op == Delete && listed != nil && listed.spec != nil && c.isSelf(uidOf(listed.Part)) && !c.deleting():
 			c.actions = append(c.actions, Action{Op: Unbury, Cluster: a.Cluster, UID: a.UID, Tombstone: a.Tombstone, Why: "the AppSet names the cluster again"})
 		default:
 			c.actions = append(c.actions, a)
@@ -113,8 +117,8 @@ func (c *computation) returned() {
 	}
 }
 
-// Returned are the actions on parts that were given up, in clusters that are back: also
-// where there is no AppSet of that name any more.
+// Returned deletes parts that were given up, in clusters that are certain again, and then
+// their tombstones. It needs no AppSet: that may be gone by then.
 func Returned(in Input) []Action {
 	var out []Action
 	for i := range in.Tombstones {

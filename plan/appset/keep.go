@@ -5,7 +5,8 @@ import (
 	"tkestack.io/tapp/plan/rollout"
 )
 
-// store the record, and the revision that it names, before anything of them is done.
+// store notes what is to be stored before anything is written to clusters: the record of
+// the rollout, and the revisions that it names.
 func (c *computation) store(d *rollout.Decision) {
 	ledger := &c.rolling.ledger
 	c.keep = ledger.Keep(d.Record)
@@ -15,9 +16,10 @@ func (c *computation) store(d *rollout.Decision) {
 	}
 }
 
-// prune revisions that nothing names, but for as many as are to be kept.
+// prune notes the revisions to delete: the record does not name them, and they are more
+// than spec.revisionHistoryLimit.
 func (c *computation) prune(d *rollout.Decision) {
-	if d.State == rollout.Unknown { // so is which of them are needed
+	if d.State == rollout.Unknown { // which revisions are needed is not known either
 		return
 	}
 	ledger := &c.rolling.ledger

@@ -7,9 +7,14 @@ import (
 	"tkestack.io/tapp/plan/rollout"
 )
 
-// leave notes the units of a cluster that the spec has no more: their controllers go on with
-// what they were granted until they are deleted. Those of a cluster that is dropped are
-// charged as long as it is heard: to drop a silent one gives back what is reserved for it.
+// leave notes the units of a cluster that are no longer in the spec. Their controllers go on
+// with their grants until they are deleted, so the units are charged until then.
+//
+// | the topology | the cluster | charged |
+// |---|---|---|
+// | has the cluster | any | yes |
+// | dropped the cluster | certain | yes |
+// | dropped the cluster | not certain | no: dropping a silent cluster returns its reservation |
 func (p *progression) leave(s *site) {
 	going := s.ours && s.Part.DeletionTimestamp != nil
 	if going || !s.listed && !s.certain() {
@@ -30,14 +35,15 @@ func (p *progression) leave(s *site) {
 	}
 	for _, b := range p.in.Record.Bounds {
 		if _, stays := p.at[b.Key]; b.Cluster == s.Name && b.Bound > 0 && !stays && !placed[b.Key] && s.mayRun(b.Name) {
-			// No report says how many it has, or how far they are.
+			// No report tells of its instances.
 			p.in.Leaving = append(p.in.Leaving, rollout.Unit{Key: b.Key, Replicas: b.Bound, Sight: rollout.Sight{Unseen: true}})
 		}
 	}
 }
 
-// isLeftOver says whether a unit that the part does not have may be there since the part had it
-// before. Of a cluster that is not certain, that is so of what the record charges.
+// isLeftOver says whether a unit that is not in the part may still run, because an earlier
+// version of the part had it. If the cluster is not certain, only units that the record
+// charges count.
 func (p *progression) isLeftOver(s *site, unit rollout.Key) bool {
 	if p.in.Record == nil || !s.ours || !s.mayRun(unit.Name) {
 		return false
@@ -45,7 +51,7 @@ func (p *progression) isLeftOver(s *site, unit rollout.Key) bool {
 	return s.certain() || slices.ContainsFunc(p.in.Record.Bounds, func(b rollout.Bound) bool { return b.Key == unit && b.Bound > 0 })
 }
 
-// leavePlaced notes a unit that the part has yet.
+// leavePlaced notes a unit that is in the part, and no longer in the spec.
 func (p *progression) leavePlaced(s *site, key rollout.Key) {
 	has, readable := p.has[key]
 	if _, stays := p.at[key]; stays || !readable {
@@ -57,8 +63,9 @@ func (p *progression) leavePlaced(s *site, key rollout.Key) {
 	p.in.Leaving = append(p.in.Leaving, u)
 }
 
-// mayRun says whether a podSet that the part has not any more may have instances yet. A report
-// about the part as it is names all that was made of it, what is left over among that.
+// mayRun says whether a podSet that is no longer in the part may still have instances. The
+// status of the part says so if it is certain and about the present spec: ownerResource lists
+// all workloads, also those that are still to be deleted.
 func (s *site) mayRun(podSet string) bool {
 	switch {
 	case s.empty():
@@ -68,6 +75,6 @@ func (s *site) mayRun(podSet string) bool {
 	}
 	return slices.ContainsFunc(s.Part.Status.AggrStatus.OwnerResource, func(resource string) bool {
 		kind, name, _ := strings.Cut(resource, "/")
-		return name == podSet && kind != "Service" // which is the AppSet's
+		return name == podSet && kind != "Service" // a Service belongs to the whole application
 	})
 }

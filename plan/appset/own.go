@@ -15,8 +15,9 @@ import (
 
 func (c *computation) deleting() bool { return c.app.DeletionTimestamp != nil }
 
-// restored says whether some part was written for a later generation than the AppSet
-// has: the hub was restored from a backup, and would roll the fleet back.
+// restored says whether some part was written for a later generation than the AppSet has.
+// Then the hub was restored from a backup, and to write its older spec would roll the fleet
+// back: nothing is written until a human accepts that generation.
 func (c *computation) restored() bool {
 	accepted, _ := strconv.ParseInt(c.app.Annotations[v1beta1.AnnotationAcceptGeneration], 10, 64)
 	former, backedUp := restoredFrom(c.app)
@@ -42,8 +43,8 @@ func (c *computation) restored() bool {
 	return true
 }
 
-// restoredFrom is the UID that the AppSet had before it was restored from a backup, and its
-// generation then; empty: it was not.
+// restoredFrom returns the UID and generation that the AppSet had in the backup that it was
+// restored from; empty: it was not restored.
 func restoredFrom(a *v1beta1.AppSet) (types.UID, int64) {
 	uid, number, _ := strings.Cut(a.Annotations[v1beta1.AnnotationRestoredFrom], "/")
 	generation, _ := strconv.ParseInt(number, 10, 64)
@@ -70,9 +71,9 @@ func (c *computation) invalid() bool {
 	return true
 }
 
-// remember has the AppSet written before its parts where that is needed: it carries the
-// finalizer, and the clusters in which there may be a part, before there is one. Clusters
-// that have none any more are forgotten afterwards.
+// remember plans the writes to the AppSet itself. The finalizer, and an annotation with all
+// clusters that may have a part, are written before any part (Own). Clusters that no longer
+// have a part are taken out of the annotation after all other writes (Forget).
 func (c *computation) remember() {
 	now, gone := map[string]types.UID{}, map[string]types.UID{}
 	own := &Own{Finalizers: c.app.Finalizers, Why: "the clusters that have a part are remembered before they have it"}

@@ -17,9 +17,9 @@ import (
 	"tkestack.io/tapp/plan/manifest"
 )
 
-// manifest of a part: all of its spec, and our marks. The generation is no part of the
-// stamp, and is not compared: a change of the AppSet that leaves a part as it is writes
-// nothing.
+// partOf is the manifest of a part: its whole spec, and our marks. The AppSet's generation
+// is neither stamped nor compared, so a change of the AppSet that does not concern a part
+// does not write it.
 func (c *computation) partOf(s *site) map[string]any {
 	ours := c.marks(s)
 	labels, annotations := untyped(ours.labels), untyped(ours.annotations)
@@ -32,8 +32,9 @@ func (c *computation) partOf(s *site) map[string]any {
 	return out
 }
 
-// plain spec of a part. What clusters have in common is converted once, and held once by the
-// manifests of all of them, which nobody changes: hundreds may wait to be written at a time.
+// plain is a spec as JSON has it. What the parts of all clusters have in common is converted
+// once and shared by their manifests, since hundreds of manifests may wait to be written at
+// a time. Nobody may change it.
 func (c *computation) plain(spec *v1beta1.AdvDeploymentSpec) map[string]any {
 	if c.common.spec == nil || !equality.Semantic.DeepEqual(c.common.spec, &spec.PodSpec) {
 		c.common.spec, c.common.plain = &spec.PodSpec, manifest.Plain(&spec.PodSpec)
@@ -47,7 +48,7 @@ func (c *computation) plain(spec *v1beta1.AdvDeploymentSpec) map[string]any {
 	return out
 }
 
-// marks of ours on a part, but for the stamp and the generation.
+// marks are our labels and annotations on a part, without the stamp and the generation.
 type marks struct{ labels, annotations map[string]string }
 
 func (c *computation) marks(s *site) marks {
@@ -66,8 +67,9 @@ func Differences(wanted map[string]any, part *v1beta1.AdvDeployment) []string {
 	return differences(marks{made.Labels, made.Annotations}, &made.Spec, part)
 }
 
-// differences of a part from what it is to be. The spec is ours as a whole, but for what
-// admission completes. Most parts have none, which comparing the types finds out for little.
+// differences lists where a part differs from what the AppSet asks for: in our marks, and
+// anywhere in the spec, except for fields that admission completes. Most parts do not
+// differ, which comparing Go types finds out cheaply.
 func differences(ours marks, spec *v1beta1.AdvDeploymentSpec, part *v1beta1.AdvDeployment) []string {
 	out := missing("labels", ours.labels, part.Labels)
 	out = append(out, missing("annotations", ours.annotations, part.Annotations)...)
@@ -85,7 +87,7 @@ func differences(ours marks, spec *v1beta1.AdvDeploymentSpec, part *v1beta1.AdvD
 	return append(out, different("spec", manifest.Plain(&want.Spec), manifest.Plain(&have.Spec))...)
 }
 
-// missing marks that a part does not have as they are to be.
+// missing lists the marks that a part lacks, or has with another value.
 func missing(kind string, want, have map[string]string) (out []string) {
 	for key, value := range want {
 		if have[key] != value {
@@ -130,9 +132,8 @@ func different(path string, a, b any) []string {
 	return []string{path}
 }
 
-// Lost are the fields of a part's spec that were applied, and did not come back: the cluster's
-// definition of AdvDeployments does not know them, and what they ask for would be dropped in
-// silence.
+// Lost lists the fields of a spec that were applied and that the API server did not store: the
+// cluster's CRD does not have them. What they ask for would not be done, and nobody would be told.
 func Lost(applied map[string]any, part *v1beta1.AdvDeployment) []string {
 	return lost("spec", applied["spec"], manifest.Plain(&part.Spec))
 }
@@ -170,8 +171,8 @@ func isEmpty(v any) bool {
 	return v == nil
 }
 
-// wasApplied says whether the part was written as the manifest is now: what differs,
-// somebody else did.
+// wasApplied says whether the manifest was applied as it is now. Then somebody else made
+// the differences.
 func wasApplied(wanted map[string]any, part *v1beta1.AdvDeployment) bool {
 	metadata, _ := wanted["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -185,7 +186,7 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// observed begins a patch that holds for the very version that was seen.
+// observed begins a patch that fails unless the part has the observed resourceVersion.
 func observed(part *v1beta1.AdvDeployment) []operation {
 	return []operation{
 		{Op: "add", Path: "/metadata/uid", Value: part.UID},
@@ -193,7 +194,7 @@ func observed(part *v1beta1.AdvDeployment) []operation {
 	}
 }
 
-// correction has a part say what the manifest says.
+// correction is a patch that gives a part the spec and the marks of the manifest.
 func correction(wanted map[string]any, part *v1beta1.AdvDeployment) []byte {
 	metadata, _ := wanted["metadata"].(map[string]any)
 	patch := append(observed(part), operation{Op: "replace", Path: "/spec", Value: wanted["spec"]})
@@ -206,7 +207,7 @@ func correction(wanted map[string]any, part *v1beta1.AdvDeployment) []byte {
 	return encode(patch)
 }
 
-// release takes our marks from a part.
+// release is a patch that removes our marks from a part.
 func release(part *v1beta1.AdvDeployment) []byte {
 	patch := observed(part)
 	for _, kind := range []struct {

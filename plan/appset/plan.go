@@ -1,19 +1,19 @@
-// Package appset decides what happens next to one AppSet: a pure function from what is
-// wanted, and what was seen of all clusters, to writes and a status. It reads no clock
-// and does no I/O.
+// Package appset decides what happens next to one AppSet: a pure function from the spec
+// and what was observed in all clusters to writes and a status. It reads no clock and does
+// no I/O.
 //
 // In each cluster an AppSet has one part, an AdvDeployment of its own name. What a
 // cluster has under that name is one of
 //
 //	nothing   it is created
-//	ours      it carries the marks of this AppSet and this fleet, and is put right where
-//	          it is not as the AppSet says. That of an earlier AppSet of this name is taken
-//	          over
-//	foreign   it is somebody else's: it is not touched
+//	ours      it carries the marks of this AppSet and this fleet: differences from what
+//	          the AppSet asks for are corrected. The part of an earlier AppSet of this name
+//	          is taken over
+//	foreign   it belongs to somebody else: it is not touched
 //
-// What is known of a cluster has an age. Nothing is deleted, and nothing is taken for
-// gone, on a sight that is not certain; nothing is written to a cluster that does not
-// answer, or is not the one that it was.
+// What is known of a cluster has an age, and certain says whether it is current. Nothing is
+// deleted or counts as gone unless that is certain. Nothing is written to a cluster that
+// does not answer, or whose identity (the UID of kube-system) has changed.
 package appset
 
 import (
@@ -32,11 +32,11 @@ type Input struct {
 	AppSet *v1beta1.AppSet
 	// Fleet is the id of the hub's fleet.
 	Fleet string
-	// Clusters of Concerned, and all others in which there is a part, in any order. One
-	// that no registration has is Unregistered.
+	// Clusters named by Concerned, and all others that have a part, in any order. A cluster
+	// without a registration is Unregistered.
 	Clusters []Cluster
-	// Charts are what the places in Charts(AppSet) were resolved to, by podset.Chart.Place;
-	// nil: nobody asked.
+	// Charts are the results of fetching what Charts(AppSet) names, by podset.Chart.Place;
+	// nil: nothing was fetched, as in a preview.
 	Charts map[string]Chart
 	// Revisions of the AppSet: those that have its UID in the label LabelAppSetUID.
 	Revisions []*appsv1.ControllerRevision
@@ -44,11 +44,11 @@ type Input struct {
 	Confirmations []*v1beta1.Confirmation
 	// Tombstones of parts of this namespace and name.
 	Tombstones []Tombstone
-	// Overruled are the differences that a part had right after it was put right:
-	// admission of its cluster wants them, and writing again would not end.
+	// Overruled are the differences, by cluster, that a part still had right after it was
+	// written: the cluster's admission makes them, and to write again would never end.
 	Overruled map[string][]string
-	// Lost are the fields that a cluster did not keep of a part that was applied lately: it
-	// cannot be used for this AppSet.
+	// Lost are the fields, by cluster, that were applied lately and that the cluster did not
+	// store (see func Lost). Such a cluster is unfit for this AppSet.
 	Lost map[string][]string
 	// Refused says why a cluster did not take a write.
 	Refused map[string]Refusal
@@ -60,9 +60,9 @@ type Input struct {
 type Cluster struct {
 	// Name as registered, folded.
 	Name string
-	// UID of its namespace kube-system; empty: it has never been heard.
+	// UID of its namespace kube-system, which identifies it; empty: it never answered.
 	UID types.UID
-	// Replaces is the UID of the cluster that it took the place of, by a human's word.
+	// Replaces is the UID of the cluster that it replaces, as a human said by a label.
 	Replaces types.UID
 	// Labels are the metadata of its registration, which stages select by.
 	Labels          map[string]string
@@ -85,7 +85,7 @@ type Refusal struct {
 	NoNamespace bool
 }
 
-// Tombstone tells of a part that was given up in a cluster which could not be heard.
+// Tombstone remembers a part that was given up in a cluster that did not answer.
 type Tombstone struct {
 	// AppSet whose part it was.
 	AppSet types.NamespacedName
@@ -112,12 +112,12 @@ type Plan struct {
 	Forget *Own
 	// Status from what was observed, never from hoped-for effects.
 	Status v1beta1.AppSetStatus
-	// Moving is true while the clusters are on their way: a status that only tells of
-	// this will soon be another one, and may be held back.
+	// Moving is true while a change is in progress: a status that tells only of progress
+	// changes again soon, and may be deferred.
 	Moving bool
 	// Events to tell of what the status says for the first time.
 	Events []Event
-	// Wait is when to look again for a name that is taken; 0: wait for an event.
+	// Wait is after how long to look again whether a name is free; 0: wait for an event.
 	Wait time.Duration
 }
 
@@ -126,8 +126,8 @@ type Own struct {
 	Finalizers []string
 	// Clusters is the annotation AnnotationClusters.
 	Clusters string
-	// Gone are the clusters without which the AppSet goes on. Whether they really have no
-	// part has to be read live before. Only Forget has some.
+	// Gone are the clusters that are no longer in Clusters. Before the write, a live read has
+	// to show that they have no part. Only Forget has some.
 	Gone []string
 	Why  string
 }
@@ -141,9 +141,9 @@ const (
 	Create Op = "Create"
 	// Apply applies the manifest to the very version that was observed.
 	Apply Op = "Apply"
-	// Correct patches what no apply takes away, in the very version that was observed.
+	// Correct patches what an apply cannot remove, in the very version that was observed.
 	Correct Op = "Correct"
-	// Release patches our marks away: the part becomes a user's.
+	// Release removes our marks by a patch: the part belongs to the users then.
 	Release Op = "Release"
 	// Delete deletes the part with this UID.
 	Delete Op = "Delete"
@@ -157,8 +157,8 @@ type Action struct {
 	Op Op
 	// Cluster by its folded name.
 	Cluster string
-	// UID and Version of the part that was observed; empty for Create. Of Unbury, the part
-	// that may stay.
+	// UID and Version of the part that was observed; empty for Create. Of Unbury, UID is the
+	// part that stays.
 	UID     types.UID
 	Version string
 	// Manifest to apply; of Correct, what the part is to become.
@@ -197,7 +197,7 @@ const (
 	ReasonChart = "ChartError"
 )
 
-// waitTaken is when a name that is taken is looked at again.
+// waitTaken is after how long to look again at a name that is taken.
 const waitTaken = 5 * time.Second
 
 // Compute decides the next step for one AppSet. It never mutates its input; equal inputs

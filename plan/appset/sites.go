@@ -21,37 +21,39 @@ type site struct {
 	title  string
 	listed bool
 	units  []podset.Unit
-	// missing are units that are not there, and whose chart cannot be had.
+	// missing are units that do not exist, and whose chart could not be fetched.
 	missing []podset.Unit
-	// spec that its part is to have, and the hash of its content; nil: the AppSet says of
+	// spec that its part is to have, and the hash of its content; nil: the AppSet asks for
 	// no part there.
 	spec     *v1beta1.AdvDeploymentSpec
 	revision string
-	// held: it keeps its content, or stays without.
+	// held: its part keeps its content; if there is no part yet, none is made.
 	held bool
-	// remembered: a part was written there, into the cluster with the identity was.
+	// remembered: the AppSet's annotation lists the cluster, with the identity was.
 	remembered bool
 	was        types.UID
-	// ours: Part has the marks of this AppSet. asWanted: and says what it is to say, or what
-	// its cluster makes of that. differences: and says this otherwise.
+	// ours: Part has the marks of this AppSet. differences are those of such a part from what
+	// the AppSet asks for. asWanted: there are none, or only those that the cluster's own
+	// admission makes.
 	ours, asWanted bool
 	differences    []string
-	// why it is not as it should be.
+	// reason and message tell what is wrong with the cluster, or what it waits for.
 	reason, message string
 }
 
-// writable says whether anything may be written there: it answers, and is who it was.
+// writable says whether it may be written to: it answers, and has the expected identity.
 func (s *site) writable() bool {
 	return s.UID != "" && (s.State == v1beta1.ClusterReady || s.State == v1beta1.ClusterSuspect)
 }
 
-// certain says whether what is seen of it is evidence.
+// certain says whether Part is current, so that decisions may rely on what is absent, too.
 func (s *site) certain() bool { return s.writable() && s.Certain }
 
 // empty says whether it is known to have no part of ours.
 func (s *site) empty() bool { return s.certain() && !s.ours }
 
-// isUnseen says whether it is listed, and may have a part of ours that is not seen.
+// isUnseen says whether it is in the topology, and may have a part of ours that was not
+// observed.
 func (s *site) isUnseen() bool { return s.listed && !s.ours && !s.empty() }
 
 func (s *site) tell(reason, format string, args ...any) string {
@@ -83,7 +85,7 @@ type computation struct {
 	waits    []string
 	taken    bool
 
-	// common to the manifests of parts: what they run, and as JSON has it.
+	// common is what the manifests of all parts share: as Go types and as JSON.
 	common struct {
 		spec  *v1beta1.PodSpec
 		plain map[string]any
@@ -149,9 +151,10 @@ func newComputation(in Input) *computation {
 	return c
 }
 
-// unite has one site for each cluster, whatever its names: two parts would be one object
-// there. The first name counts, and what is remembered under another one is remembered
-// under that. A second name that is listed is told, and one that is not is no departure.
+// unite merges sites that are one cluster under several names: in that cluster, their parts
+// would be one object. The first site stays, and takes over what is remembered of the others.
+// Another one that is in the topology is reported as Mistaken. One that is not is dropped,
+// and does not count as a cluster that left.
 func (c *computation) unite() {
 	first := map[types.UID]*site{}
 	c.sites = slices.DeleteFunc(c.sites, func(s *site) bool {
@@ -192,7 +195,8 @@ func (c *computation) find(name string) *site {
 	return nil
 }
 
-// identify takes what is seen under the name of another cluster for nothing.
+// identify discards what was observed if the name now leads to another cluster than the one
+// that has the part.
 func (s *site) identify(c *computation) {
 	if s.was == s.Replaces {
 		s.was = ""
@@ -204,8 +208,8 @@ func (s *site) identify(c *computation) {
 	s.ours = c.isOurs(s.Part)
 }
 
-// lose takes clusters that do not keep all of their parts for unfit. Who wants theirs gone
-// can have that: a deletion needs no field.
+// lose makes clusters unfit that do not store all fields of their parts. Clusters that left
+// the topology are not concerned: their part can be deleted without those fields.
 func (c *computation) lose() {
 	for _, s := range c.sites {
 		fields := c.in.Lost[s.Name]
@@ -231,7 +235,8 @@ func IsOf(part *v1beta1.AdvDeployment, fleet string, appSet types.NamespacedName
 	return part.Labels[v1beta1.LabelFleetID] == fleet && part.Annotations[v1beta1.AnnotationAppSet] == appSet.String()
 }
 
-// Concerned are the clusters, folded, that the AppSet names or ever had a part in.
+// Concerned are the clusters that the AppSet names, and those that may have a part of it, by
+// their folded names.
 func Concerned(a *v1beta1.AppSet) []string {
 	memory := remembered(a)
 	out := make([]string, 0, len(memory)+len(a.Spec.ClusterTopology.Clusters))
@@ -245,8 +250,9 @@ func Concerned(a *v1beta1.AppSet) []string {
 	return slices.Compact(out)
 }
 
-// remembered clusters with their identities. The annotation says which they are. Where
-// it was lost, any that the status or the topology has may have a part.
+// remembered are the clusters that may have a part, with their identities, from the
+// annotation AnnotationClusters. If somebody removed that, they are all clusters of the
+// status and the topology.
 func remembered(a *v1beta1.AppSet) map[string]types.UID {
 	out := map[string]types.UID{}
 	text, written := a.Annotations[v1beta1.AnnotationClusters]
@@ -266,12 +272,12 @@ func remembered(a *v1beta1.AppSet) map[string]types.UID {
 	return out
 }
 
-// names in a list with commas between them.
+// names of a list that is separated by commas or white space.
 func names(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
 }
 
-// abandoned are the clusters that a human gave up.
+// abandoned says whether a human gave up the cluster, by AnnotationAbandonClusters.
 func (c *computation) abandoned(s *site) bool {
 	return slices.ContainsFunc(names(c.app.Annotations[v1beta1.AnnotationAbandonClusters]), func(name string) bool {
 		return v1beta1.FoldClusterName(name) == s.Name

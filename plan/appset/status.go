@@ -20,7 +20,7 @@ import (
 // maxMessage is how long the message of a cluster or podSet may be, in bytes, by the CRD.
 const maxMessage = 256
 
-// conclude makes the plan's status of what was found out.
+// conclude makes the status and the plan from what the other steps noted.
 func (c *computation) conclude() Plan {
 	stored := &c.app.Status
 	s := stored.DeepCopy()
@@ -76,7 +76,8 @@ func (s *site) isObserved() bool {
 	return s.ours && s.Part.Status.ObservedGeneration == s.Part.Generation
 }
 
-// isDone says whether a cluster is heard, and has all that it is to have.
+// isDone says whether a cluster is certain, and all that the AppSet asks for is available
+// there.
 func (c *computation) isDone(s *site) bool {
 	if !s.certain() || !s.asWanted || !s.isObserved() || s.Part.DeletionTimestamp != nil {
 		return false
@@ -203,7 +204,7 @@ func (c *computation) isIn(states ...rollout.State) bool {
 	return c.rolling != nil && !c.deleting() && slices.Contains(states, c.rolling.decision.State)
 }
 
-// motion is the phase of an AppSet in whose way nothing is.
+// motion is the phase of an AppSet that is neither stalled nor waits for a cluster.
 func (c *computation) motion(s *v1beta1.AppSetStatus, done bool) v1beta1.Phase {
 	stored := &c.app.Status.AggrStatus
 	switch {
@@ -223,8 +224,8 @@ func (c *computation) motion(s *v1beta1.AppSetStatus, done bool) v1beta1.Phase {
 	return v1beta1.PhaseRunning
 }
 
-// pending says whether some cluster that is to have a part is judged so, and not all is
-// done.
+// pending says whether not all is done, and judge is true of some cluster that is to have a
+// part.
 func (c *computation) pending(done bool, judge func(*site) bool) bool {
 	return !done && slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && judge(s) })
 }
