@@ -22,12 +22,11 @@ import (
 	"tkestack.io/tapp/plan/manifest"
 )
 
-// noVersion is the resourceVersion of an apply that only creates: no object can have it,
-// since the API server itself stored something earlier. On an object that exists, the
-// apply is a conflict, and touches nothing.
+// noVersion is the resourceVersion of an apply that may only create. No object has this
+// version, so if the object exists, the apply is a conflict and changes nothing.
 const noVersion = "1"
 
-// refused is the outcome of a write that the API server does not take; the view says why.
+// refused is the outcome of a write that the API server refuses; the view says why.
 const refused = "refused"
 
 func compare(a, b plan.Child) int { return strings.Compare(a.String(), b.String()) }
@@ -37,8 +36,8 @@ func (v *view) gone() bool {
 	return v.deployment.DeletionTimestamp != nil && len(v.deployment.Finalizers) == 0
 }
 
-// act carries out one action, and brings the view up to date. What was refused is an
-// error of the write, but not one of the sync, until its end: other children go on.
+// act carries out one action, and updates the view. A refused write is counted as an error,
+// but act returns none, so that the sync goes on with the other children.
 func (c *Controller) act(ctx context.Context, v *view, o *object, a plan.Action, errs *write.Failures) error {
 	logger := klog.FromContext(ctx)
 	err := write.StaleOr(c.write(ctx, v, o, a))
@@ -118,8 +117,8 @@ func (c *Controller) write(ctx context.Context, v *view, o *object, a plan.Actio
 	return nil
 }
 
-// wrote brings the view up to date with a child that was written. What it then differs in
-// is remembered where the cluster wants it so.
+// wrote updates the view with a child that was written. If the child still differs, the
+// cluster's admission makes the differences, and they are remembered.
 func (c *Controller) wrote(v *view, o *object, a plan.Action, now *unstructured.Unstructured, overruled bool) {
 	o.guard.Wrote(string(a.Child.Kind), now.GetResourceVersion())
 	if overruled {

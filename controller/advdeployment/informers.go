@@ -82,8 +82,8 @@ func (c *Controller) informer(resource schema.GroupVersionResource, label string
 	return cache.NewInformer(source, &unstructured.Unstructured{}, trim)
 }
 
-// trim keeps of a child's managed fields only whether another manager than ours owns its
-// number of replicas.
+// trim drops a child's managed fields. If another manager than ours owns spec.replicas, it
+// notes that in an annotation.
 func trim(object any) (any, error) {
 	if o, ok := object.(*unstructured.Unstructured); ok {
 		markReplicas(o)
@@ -91,7 +91,8 @@ func trim(object any) (any, error) {
 	return cache.Trim(object)
 }
 
-// markReplicas with the manager that owns spec.replicas, if it is not ours.
+// markReplicas sets AnnotationReplicasBy to the manager that owns spec.replicas, if that is
+// not ours.
 func markReplicas(o *unstructured.Unstructured) {
 	for _, entry := range o.GetManagedFields() {
 		if entry.Manager == v1beta1.Component || entry.Manager == release.FieldManager || entry.FieldsV1 == nil {
@@ -140,7 +141,7 @@ func targetOf(o *unstructured.Unstructured) plan.Child {
 	return plan.Child{Kind: plan.Kind(target["kind"]), Name: target["name"]}
 }
 
-// handle has changed called with an object before and after each event.
+// handle calls changed with the object before and after each event.
 func handle(informer childInformer, changed func(*unstructured.Unstructured)) error {
 	_, err := informer.AddTypedEventHandler(toolscache.TypedResourceEventHandlerFuncs[*unstructured.Unstructured]{
 		AddFunc:    changed,
@@ -158,7 +159,7 @@ func handle(informer childInformer, changed func(*unstructured.Unstructured)) er
 func (c *Controller) enqueueAsking(namespace string, child plan.Child) {
 	keys, err := c.deployments.GetIndexer().IndexKeys(byChild, childKey(namespace, child))
 	if err != nil {
-		return // there is no such index, and New would have said so
+		return // New has added this index
 	}
 	for _, key := range keys {
 		if name, err := toolscache.ParseObjectName(key); err == nil {
@@ -167,8 +168,8 @@ func (c *Controller) enqueueAsking(namespace string, child plan.Child) {
 	}
 }
 
-// enqueueKnown enqueues an AdvDeployment if there is one. If there is not, the event of
-// its creation will.
+// enqueueKnown enqueues an AdvDeployment if it exists. Otherwise the event of its creation
+// will enqueue it.
 func (c *Controller) enqueueKnown(k loop.Key) {
 	if _, exists, _ := c.deployments.GetStore().GetByKey(k.String()); exists {
 		c.loop.Enqueue(k)

@@ -47,7 +47,7 @@ func (c *Controller) watchRollouts() error {
 				c.enqueueKnown(loop.Key{Namespace: n.Namespace, Name: name})
 			}
 		}),
-		cache.Handle(c.confirmations, func(n toolscache.ObjectName) { // its name begins with that of whose gate it is for
+		cache.Handle(c.confirmations, func(n toolscache.ObjectName) { // its name begins with that of the AdvDeployment
 			if at := strings.LastIndex(n.Name, "-"); at > 0 {
 				c.enqueueKnown(loop.Key{Namespace: n.Namespace, Name: n.Name[:at]})
 			}
@@ -69,8 +69,8 @@ func indexConfirmation(object any) ([]string, error) {
 	return nil, nil
 }
 
-// remember what rollouts of an AdvDeployment have stored, as the caches have it. A part has
-// nothing of the kind.
+// remember puts the revisions and Confirmations of an AdvDeployment into the view, from the
+// caches. The part of an AppSet has none.
 func (c *Controller) remember(v *view) error {
 	d := v.deployment
 	if plan.IsPart(d) {
@@ -84,8 +84,8 @@ func (c *Controller) remember(v *view) error {
 	return err
 }
 
-// rememberLive is remember by what the API server says. Confirmations are in any case newer
-// than the gate that they name.
+// rememberLive is remember with revisions that are read live. Confirmations from the cache
+// will do: each is newer than the gate that it names.
 func (c *Controller) rememberLive(ctx context.Context, v *view) error {
 	if err := c.remember(v); err != nil || plan.IsPart(v.deployment) {
 		return err
@@ -101,8 +101,9 @@ func (c *Controller) rememberLive(ctx context.Context, v *view) error {
 	return nil
 }
 
-// keep stores what a plan wants stored before all else. done: it wanted nothing. A record
-// that is another one by now makes the view outdated: its event is on the way.
+// keep stores the revisions of a plan, which go before everything else. done: the plan had
+// none. If the stored record has changed meanwhile, the view is outdated, and the event of
+// that change starts another sync.
 func (c *Controller) keep(ctx context.Context, v *view, o *object, p *plan.Plan) (done bool, _ error) {
 	store := revisions.Store{Client: c.Apps, Guard: &o.guard, Cache: storeRevisions, Label: v1beta1.LabelAdvDeploymentUID}
 	if p.Keep == nil {

@@ -22,7 +22,7 @@ import (
 	releaseplan "tkestack.io/tapp/plan/release"
 )
 
-// maxTurns of a release in one sync. Each of its phases takes some.
+// maxTurns bounds the plans of releases in one sync. Each phase of a release takes several.
 const maxTurns = 200
 
 func ownerOf(d *v1beta1.AdvDeployment) release.Owner {
@@ -65,15 +65,15 @@ func (c *Controller) seeReleases(ctx context.Context, v *view, o *object) error 
 	return nil
 }
 
-// touched says whether somebody changed the AdvDeployment since the last sync: who does may
-// have run helm, of which no watch tells.
+// touched says whether somebody changed the AdvDeployment since the last sync. Such a person
+// may have run helm as well, which no watch tells of.
 func (o *object) touched(d *v1beta1.AdvDeployment) bool {
 	before := o.last
 	o.last = marks{d.Generation, d.Annotations, d.Labels}
 	return before.generation != d.Generation || !maps.Equal(before.annotations, d.Annotations) || !maps.Equal(before.labels, d.Labels)
 }
 
-// watched is what the caches of children have of a release's object.
+// watched returns an object of a release from the caches of children.
 func (c *Controller) watched(ref releaseplan.Ref) (*unstructured.Unstructured, bool) {
 	kind := plan.Kind(ref.Kind)
 	informer := c.children[kind]

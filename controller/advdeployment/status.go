@@ -17,14 +17,14 @@ import (
 const (
 	// statusInterval is how far apart two status writes of one AdvDeployment are at least.
 	statusInterval = 500 * time.Millisecond
-	// statusHold is how long a status is held back at least that only tells how far a
-	// rollout is. Nobody is misled meanwhile: the stored status is about an earlier
-	// generation, or tells of the rollout already.
+	// statusHold is how long a status that tells only of progress is held back at least. The
+	// stored status is not wrong meanwhile: it is about an earlier generation, or says that
+	// a rollout is under way.
 	statusHold = 10 * time.Second
 )
 
-// putStatus writes the status if it says something else than the stored one, or
-// returns after how long to come again with the then current one.
+// putStatus writes the status if it differs from the stored one. If the write has to wait, it
+// returns for how long.
 func (c *Controller) putStatus(ctx context.Context, d *v1beta1.AdvDeployment, o *object, p *plan.Plan) (time.Duration, error) {
 	next, moving := p.Status, p.Moving // what is held back must not hold the actions of its plan, too
 	return c.statuses.Put(ctx, &o.status, status.Status{

@@ -20,8 +20,8 @@ import (
 	plan "tkestack.io/tapp/plan/advdeployment"
 )
 
-// maxRounds of plans and actions in one sync. One that creates takes three, its finalizer
-// among them, and one that finds a name taken another one.
+// maxRounds bounds the plans of one sync. To create takes three (finalizer, children, nothing
+// left to do), and a name that is taken takes one more.
 const maxRounds = 5
 
 // object is what is remembered of one AdvDeployment from sync to sync. It is lost at
@@ -34,13 +34,13 @@ type object struct {
 	overruled map[plan.Child][]string
 	// foreign are the children whose names are somebody else's.
 	foreign map[plan.Child]bool
-	// releases is what is known of Helm releases, and last what users had made of the
-	// AdvDeployment when it was synced.
+	// releases is what is known of Helm releases, and last the metadata that users may change,
+	// as of the last sync.
 	releases release.State
 	last     marks
 }
 
-// marks are what users change of an object; its status is not among it.
+// marks tell whether a user has changed an object. Writes of its status do not change them.
 type marks struct {
 	generation          int64
 	annotations, labels map[string]string
@@ -57,11 +57,11 @@ func (o *object) overrule(child plan.Child, differences []string) {
 	o.overruled[child] = differences
 }
 
-// patience is how long the event of what a write met may take, before the AdvDeployment is
-// synced without it.
+// patience is how long to wait for the event of a conflicting write, before the
+// AdvDeployment is synced without it.
 const patience = 5 * time.Second
 
-// sync takes one AdvDeployment a step on.
+// sync plans for one AdvDeployment, carries the plan out, and writes the status.
 func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) {
 	stored, exists, err := c.deployments.GetStore().GetByKey(k.String())
 	if err != nil {
@@ -78,10 +78,10 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 		return loop.Result{After: wait}, err
 	}
 	v, p, wrote, err := c.converge(ctx, v, o)
-	switch { // the status would tell of half of it
+	switch { // no status: it would tell of an unfinished sync
 	case err != nil:
 		return loop.Result{}, err
-	case v == nil || v.outdated: // an event is on the way, unless the conflict was nobody's
+	case v == nil || v.outdated: // the event of the conflicting write enqueues it; the timer is for the case that there is none
 		return loop.Result{After: patience}, nil
 	}
 	o.foreign = foreign(v)
@@ -103,7 +103,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 	return loop.Result{After: again}, err
 }
 
-// tell tells of what a sync found and did. One that leaves nothing to do is told of at once.
+// tell records the events of a sync. If nothing is left to do, they are sent at once.
 func (c *Controller) tell(d *v1beta1.AdvDeployment, p plan.Plan, wrote bool) {
 	object := referenceTo(d)
 	for _, e := range p.Events {
@@ -175,7 +175,8 @@ func (c *Controller) converge(ctx context.Context, v *view, o *object) (*view, p
 	}
 }
 
-// plan with all that it asks for of releases, once what it wants stored is.
+// plan stores the revisions of a plan, reads what it asks for about releases, and plans again
+// until both are done.
 func (c *Controller) plan(ctx context.Context, v *view, o *object) (plan.Plan, error) {
 	for {
 		in, err := c.input(v, o)
@@ -201,7 +202,8 @@ func (c *Controller) plan(ctx context.Context, v *view, o *object) (plan.Plan, e
 	}
 }
 
-// batch of the writes of a plan, and what becomes of them. over: there were enough.
+// batch are the writes of a plan. over: the sync has made as many plans as it may, and starts
+// no further write.
 func (c *Controller) batch(ctx context.Context, v *view, o *object, p *plan.Plan, over bool) (write.Batch, *write.Failures) {
 	errs := &write.Failures{}
 	batch := write.Batch{Namespace: v.deployment.Namespace, Over: func() bool { return ctx.Err() != nil || c.stopping.Load() }}
@@ -214,8 +216,8 @@ func (c *Controller) batch(ctx context.Context, v *view, o *object, p *plan.Plan
 	return batch, errs
 }
 
-// refusal is the error of a sync that the API server refused a write of, so that it is
-// tried again, and later each time.
+// refusal is the error of a sync in which the API server refused a write. It is retried with
+// back-off.
 func refusal(v *view) error {
 	var errs []error
 	for _, child := range slices.SortedFunc(maps.Keys(v.refused), func(a, b plan.Child) int { return compare(a, b) }) {
@@ -224,7 +226,7 @@ func refusal(v *view) error {
 	return errors.Join(errs...)
 }
 
-// foreign are the names that a view shows to be somebody else's.
+// foreign are the children whose names are taken by objects of others.
 func foreign(v *view) map[plan.Child]bool {
 	out := map[plan.Child]bool{}
 	for _, child := range plan.Children(v.deployment) {

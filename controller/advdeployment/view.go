@@ -26,14 +26,14 @@ type view struct {
 	autoscaled map[plan.Child]bool
 	// isLive says that the view was read from the API server, not from the caches.
 	isLive bool
-	// refused says why the API server did not take a child, in this sync.
+	// refused says why the API server refused a child in this sync.
 	refused map[plan.Child]string
-	// revisions and confirmations, where no AppSet made the AdvDeployment. outdated: what
-	// was stored is another one by now.
+	// revisions and confirmations, if no AppSet made the AdvDeployment. outdated: the stored
+	// record has changed since.
 	revisions     []*appsv1.ControllerRevision
 	confirmations []*v1beta1.Confirmation
 	outdated      bool
-	// corrected are the children that were corrected in this sync, which is tried once.
+	// corrected are the children that were corrected in this sync. That is tried once.
 	corrected map[plan.Child]bool
 }
 
@@ -51,7 +51,7 @@ func (v *view) input(o *object, now time.Time) plan.Input {
 	}
 }
 
-// Versions of all that the view shows.
+// Versions are the resourceVersions of the objects in the view, by UID.
 func (v *view) Versions() map[types.UID]string {
 	out := map[types.UID]string{v.deployment.UID: v.deployment.ResourceVersion}
 	for _, o := range v.children {
@@ -63,7 +63,7 @@ func (v *view) Versions() map[types.UID]string {
 	return out
 }
 
-// put shows a child as it is now; nil: it is gone.
+// put sets a child as it is now; nil: it is gone.
 func (v *view) put(child plan.Child, o *unstructured.Unstructured) {
 	if o == nil {
 		delete(v.children, child)
@@ -78,8 +78,8 @@ func (v *view) isOurs(o metav1.Object) bool {
 	return owner != nil && owner.UID == v.deployment.UID
 }
 
-// cached view of an AdvDeployment. Names that are known to be somebody else's are read
-// live: the caches have only what carries our label.
+// cached is the view from the caches. Names that are known to be taken by others are read
+// live: the caches have only objects with our label.
 func (c *Controller) cached(ctx context.Context, d *v1beta1.AdvDeployment, known *object) (*view, error) {
 	v := newView(d)
 	for _, kind := range plan.Kinds() {

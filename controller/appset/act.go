@@ -24,8 +24,8 @@ const atOnce = 64
 // refused is the outcome of a write that a cluster does not take.
 const refused = "refused"
 
-// act carries out actions side by side: a cluster that does not answer delays no other
-// one. What does not come through is noted in the view; the error is the hub's.
+// act carries out actions concurrently: a cluster that does not answer delays no other
+// one. Failed writes to clusters are noted in the view; the error is one of the hub.
 func (c *Controller) act(ctx context.Context, v *view, o *object, actions []plan.Action) error {
 	var mu sync.Mutex // of o and v
 	var failures write.Failures
@@ -63,7 +63,7 @@ func (c *Controller) write(ctx context.Context, v *view, o *object, a *plan.Acti
 	case plan.Bury:
 		return nil, c.bury(ctx, o, *a.Tombstone)
 	case plan.Unbury:
-		part, err := c.read(ctx, v.key, a.Cluster) // the cache may be behind
+		part, err := c.read(ctx, v.key, a.Cluster) // live: the cache may be old
 		switch {
 		case err != nil:
 			return nil, err
@@ -89,7 +89,7 @@ func (c *Controller) write(ctx context.Context, v *view, o *object, a *plan.Acti
 	default:
 		part, err = carrier.Apply(ctx, Apply{Namespace: namespace, Name: name, Manifest: a.Manifest, UID: a.UID, Version: a.Version})
 	}
-	if isStale(a, err) { // something has the name, or has changed
+	if isStale(a, err) { // the name is taken, or the part has changed
 		found, readErr := c.read(ctx, v.key, a.Cluster)
 		if readErr != nil {
 			return nil, readErr
@@ -104,7 +104,7 @@ func isStale(a *plan.Action, err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || write.IsOtherUID(err) || apierrors.IsNotFound(err) && a.Op != plan.Create
 }
 
-// conclude brings the view up to date with what a write resulted in.
+// conclude updates the view with the result of a write.
 func (c *Controller) conclude(ctx context.Context, d *outcome, err error, failures *write.Failures) {
 	a, logger := d.action, klog.FromContext(ctx)
 	now := c.Clock.Now()
@@ -141,7 +141,7 @@ func (c *Controller) conclude(ctx context.Context, d *outcome, err error, failur
 	c.Metrics.actions.WithLabelValues(string(a.Op), outcome).Inc()
 }
 
-// isRefusal says whether a cluster answered, and did not take the write.
+// isRefusal says whether a cluster answered and refused the write.
 func isRefusal(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && !write.IsTransient(err) && !apierrors.IsUnauthorized(err)
@@ -152,7 +152,7 @@ func isNoNamespace(err error) bool {
 	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
 }
 
-// dying shows the part as being deleted.
+// dying shows in the view that the part is being deleted.
 func (d *outcome) dying(now time.Time) {
 	part := d.v.clusters[d.action.Cluster].Part
 	if part == nil || part.UID != d.action.UID {
@@ -167,7 +167,7 @@ func (d *outcome) dying(now time.Time) {
 	d.v.put(d.action.Cluster, part)
 }
 
-// showTombstone shows that a tombstone is stored, or gone.
+// showTombstone shows in the view that a tombstone was stored or deleted.
 func (d *outcome) showTombstone() {
 	t := *d.action.Tombstone
 	if d.action.Op == plan.Bury {
@@ -177,8 +177,8 @@ func (d *outcome) showTombstone() {
 	d.v.graves = slices.DeleteFunc(slices.Clone(d.v.graves), func(other plan.Tombstone) bool { return nameOf(other) == nameOf(t) })
 }
 
-// overrule remembers the differences that a part has after it was put right, and what the
-// cluster did not keep of it.
+// overrule remembers how a part differs right after it was written, and which fields the
+// cluster did not store. See plan.Input.Overruled and Lost.
 func (o *object) overrule(a *plan.Action, part *v1beta1.AdvDeployment, now time.Time) {
 	delete(o.overruled, a.Cluster)
 	delete(o.lost, a.Cluster)
@@ -202,17 +202,17 @@ func (o *object) overrule(a *plan.Action, part *v1beta1.AdvDeployment, now time.
 	}
 }
 
-// lossLasts is how long a cluster that does not keep a field counts as unfit before its part
-// is written again: nothing tells that its definitions were replaced.
+// lossLasts is how long a cluster that did not store a field is unfit. Then its part is
+// written again, because no event tells that the cluster got a newer CRD.
 const lossLasts = 5 * time.Minute
 
-// loss is what a cluster did not keep.
+// loss is what a cluster did not store.
 type loss struct {
 	fields []string
 	at     time.Time
 }
 
-// losses that count still.
+// losses are those that are not older than lossLasts.
 func (o *object) losses(now time.Time) map[string][]string {
 	out := map[string][]string{}
 	for cluster, l := range o.lost {

@@ -23,23 +23,23 @@ import (
 )
 
 const (
-	// chartRetry is when a chart is asked for again that could not be had.
+	// chartRetry is after how long a chart that could not be fetched is fetched again.
 	chartRetry = 30 * time.Second
-	// chartTrust is how long a cluster is believed to have an archive that it had.
+	// chartTrust is how long a cluster counts as having an archive without another look.
 	chartTrust = 10 * time.Minute
-	// maxSources of one archive are remembered.
+	// maxSources is how many places of one archive are remembered.
 	maxSources = 64
 )
 
-// charts are the archives on the hub: what each place was resolved to, once. A version
-// that is published anew under its name does not slip into half of a fleet.
+// charts remembers which archive each place was fetched as. A place is fetched once, so that
+// all clusters get the same archive, even if somebody publishes the version again.
 type charts struct {
 	mu sync.Mutex
 	// places and digests of the archives; nil: not listed yet.
 	places map[string]string
 	stored map[string]time.Time
 	failed map[string]failedChart
-	// kept says since when each cluster is known to have an archive.
+	// kept is when each cluster was last seen to have an archive.
 	kept map[string]map[string]time.Time
 }
 
@@ -48,7 +48,7 @@ type failedChart struct {
 	until time.Time
 }
 
-// source is a place as the annotation of a Secret has it.
+// source is a place in the annotation of a Secret.
 type source struct {
 	URL     string `json:"url"`
 	Version string `json:"version,omitempty"`
@@ -63,7 +63,7 @@ func failed(charts map[string]plan.Chart) bool {
 	return false
 }
 
-// chartsOf an AppSet are stored on the hub, and resolved in the view.
+// chartsOf stores the charts of an AppSet on the hub, and puts the results into the view.
 func (c *Controller) chartsOf(ctx context.Context, v *view) error {
 	if v.app == nil || v.app.DeletionTimestamp != nil {
 		return nil
@@ -97,8 +97,8 @@ func (c *Controller) chartsOf(ctx context.Context, v *view) error {
 	return nil
 }
 
-// relistCharts reads anew which archives the hub has: a restore brought those of an AppSet
-// before the AppSet.
+// relistCharts lists the archives of the hub again. A restore writes the archives of an
+// AppSet before the AppSet.
 func (c *Controller) relistCharts(ctx context.Context) error {
 	c.charts.mu.Lock()
 	defer c.charts.mu.Unlock()
@@ -122,7 +122,7 @@ func (c *Controller) readCharts(ctx context.Context) error {
 		return fmt.Errorf("reading the archives of charts: %w", err)
 	}
 	places, stored := map[string]string{}, map[string]time.Time{}
-	// The older one has a place that two have.
+	// If two archives name one place, the older archive counts.
 	slices.SortFunc(list.Items, func(a, b metav1.PartialObjectMetadata) int {
 		return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
 	})
@@ -149,7 +149,7 @@ func sourcesOf(s metav1.Object) (out []source) {
 	return out
 }
 
-// resolve a place to an archive that is stored. why: it could not be had.
+// resolve a place to an archive that is stored. why: it could not be fetched.
 func (c *Controller) resolve(ctx context.Context, place podset.Chart) (digest, why string, err error) {
 	if digest, known := c.charts.places[place.Place()]; known {
 		return digest, "", nil
@@ -160,14 +160,14 @@ func (c *Controller) resolve(ctx context.Context, place podset.Chart) (digest, w
 	if c.Fetch == nil {
 		return "", "this controller fetches no charts: give rawChart", nil
 	}
-	// Others need not wait for a repository that is slow.
+	// The lock is not held during the fetch: repositories may be slow.
 	c.charts.mu.Unlock()
 	archive, fetchErr := c.Fetch(ctx, place.URL, place.Version)
 	c.charts.mu.Lock()
 	if ctx.Err() != nil {
 		return "", "", context.Cause(ctx)
 	}
-	if digest, known := c.charts.places[place.Place()]; known { // another one was faster
+	if digest, known := c.charts.places[place.Place()]; known { // another sync has fetched it meanwhile
 		return digest, "", nil
 	}
 	if fetchErr != nil {
@@ -198,7 +198,7 @@ func (c *Controller) secretOf(digest string, archive []byte, sources []source) *
 	return s
 }
 
-// storeChart on the hub, with the place that it is from.
+// storeChart stores an archive on the hub, with the place that it was fetched from.
 func (c *Controller) storeChart(ctx context.Context, digest string, archive []byte, from *source) error {
 	_, stored := c.charts.stored[digest]
 	if stored && from == nil {
@@ -287,14 +287,15 @@ func (s *charts) keep(cluster, digest string, now time.Time) {
 	s.kept[cluster][digest] = now
 }
 
-// forget has the archives of the hub listed anew.
+// forget makes the next sync list the archives of the hub again.
 func (s *charts) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.places = nil
 }
 
-// missed notes the clusters whose controllers miss an archive: it is written anew.
+// missed forgets that clusters have an archive whose controllers report that it is missing.
+// It is then written again.
 func (c *Controller) missed(v *view) {
 	for name, one := range v.clusters {
 		if one.Part == nil || !one.Certain {

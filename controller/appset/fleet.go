@@ -13,15 +13,15 @@ import (
 
 // Fleet are the clusters, as far as they are registered.
 type Fleet interface {
-	// HasSynced says whether the registrations are known, and what the clusters have that
-	// can be heard.
+	// HasSynced says whether the registrations are known, and the caches of all clusters
+	// that answer are filled.
 	HasSynced() bool
 	// Members are all of them, and Member is the one with this folded name.
 	Members() []Member
 	Member(name string) (Member, bool)
 	// Parts that the clusters have under this name, or had when they were last seen.
 	Parts(namespace, name string) []Part
-	// Subscribe has these called at each change of a member, and of a part.
+	// Subscribe calls onMember at each change of a member, and onPart at each of a part.
 	Subscribe(onMember func(name string), onPart func(cluster, namespace, name string))
 	// Carrier writes to a member.
 	Carrier(name string) (Carrier, error)
@@ -36,9 +36,9 @@ type Member struct {
 	Meta            map[string]string
 	State           v1beta1.ClusterState
 	Reason, Message string
-	// AsOf is up to when the parts are known to be true.
+	// AsOf is the time up to which the parts are known.
 	AsOf time.Time
-	// Fresh: its parts are known to be true now.
+	// Fresh: the parts are known up to now.
 	Fresh bool
 }
 

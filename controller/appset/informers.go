@@ -72,15 +72,15 @@ func (c *Controller) makeInformers() error {
 	)
 }
 
-// enqueueRevision has the AppSet looked at whose record it is.
+// enqueueRevision enqueues the AppSet whose record it is.
 func (c *Controller) enqueueRevision(n toolscache.ObjectName) {
 	if name, ok := strings.CutSuffix(n.Name, v1beta1.RecordSuffix); ok {
 		c.loop.Enqueue(loop.Key{Namespace: n.Namespace, Name: name})
 	}
 }
 
-// enqueueConfirmation has the AppSet looked at whose gate it is for: the Confirmation's name
-// begins with it.
+// enqueueConfirmation enqueues the AppSet whose gate a Confirmation is for: its name begins
+// with that of the AppSet.
 func (c *Controller) enqueueConfirmation(n toolscache.ObjectName) {
 	if at := strings.LastIndex(n.Name, "-"); at > 0 {
 		c.loop.Enqueue(loop.Key{Namespace: n.Namespace, Name: n.Name[:at]})
@@ -95,11 +95,11 @@ func indexByCluster(object any) ([]string, error) {
 	return plan.Concerned(a), nil
 }
 
-// memberChanged has all AppSets of a cluster looked at, and the parts that were given up.
+// memberChanged enqueues the AppSets that concern a cluster, and the parts that were given up.
 func (c *Controller) memberChanged(name string) {
 	concerned, err := c.appSets.GetTypedIndexer().ByTypedIndex(byCluster, name)
 	if err != nil {
-		return // there is the index
+		return // New has added this index
 	}
 	for _, a := range concerned {
 		c.loop.Enqueue(loop.Key{Namespace: a.Namespace, Name: a.Name})
@@ -122,8 +122,8 @@ func (c *Controller) enqueueBuried() {
 	}
 }
 
-// seed are the names that a run starts with: those of AppSets, of parts that may have
-// none any more, and of parts that were given up.
+// seed are the names that a run starts with: those of AppSets, of parts whose AppSet may
+// be gone, and of parts that were given up.
 func (c *Controller) seed() []loop.Key {
 	out := append(cache.Keys(c.appSets), c.parts.all()...)
 	for _, t := range c.allTombstones() {

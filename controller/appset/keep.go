@@ -10,7 +10,7 @@ import (
 	"tkestack.io/tapp/crd/workload/v1beta1"
 )
 
-// kept is where what rollouts of an AppSet remember is stored.
+// kept is the store of the revisions of an AppSet.
 func (c *Controller) kept(o *object) revisions.Store {
 	return revisions.Store{Client: c.Apps, Guard: &o.guard, Cache: storeRevisions, Label: v1beta1.LabelAppSetUID}
 }
@@ -19,7 +19,7 @@ func (c *Controller) kept(o *object) revisions.Store {
 func (c *Controller) revisionsOf(a *v1beta1.AppSet) []*appsv1.ControllerRevision {
 	found, err := c.revisions.GetTypedIndexer().ByTypedIndex(byAppSet, a.Namespace+"/"+string(a.UID))
 	if err != nil {
-		return nil // there is the index
+		return nil // New has added this index
 	}
 	slices.SortFunc(found, func(a, b *appsv1.ControllerRevision) int { return cmp.Compare(a.Name, b.Name) })
 	return found
@@ -29,7 +29,7 @@ func (c *Controller) revisionsOf(a *v1beta1.AppSet) []*appsv1.ControllerRevision
 func (c *Controller) confirmationsOf(a *v1beta1.AppSet) []*v1beta1.Confirmation {
 	found, err := c.confirmations.GetTypedIndexer().ByTypedIndex(byAppSet, a.Namespace+"/"+a.Name)
 	if err != nil {
-		return nil // there is the index
+		return nil // New has added this index
 	}
 	slices.SortFunc(found, func(a, b *v1beta1.Confirmation) int { return cmp.Compare(a.Name, b.Name) })
 	return found

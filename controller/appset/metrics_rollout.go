@@ -6,8 +6,8 @@ import (
 	"tkestack.io/tapp/crd/workload/v1beta1"
 )
 
-// rolloutMetrics of each AppSet are read from its status. There is one series of a kind for
-// each AppSet, whatever the number of its stages and clusters, but for the state.
+// rolloutMetrics are read from the status of each AppSet. An AppSet has one series of each
+// metric, whatever the number of its stages and clusters; of the state, one for each state.
 type rolloutMetrics struct {
 	state, stage, stages, done, failed, gate, budget, charged, silent *prometheus.Desc
 }

@@ -16,8 +16,8 @@ import (
 	plan "tkestack.io/tapp/plan/appset"
 )
 
-// putForget writes an AppSet that goes on without some clusters, or goes. These are looked at
-// live before: their caches may lack what an earlier leader wrote.
+// putForget writes an AppSet that forgets some clusters, or loses its finalizer. First it reads
+// live that these clusters have no part: their caches may lack what an earlier leader wrote.
 func (c *Controller) putForget(ctx context.Context, v *view, o *object, own *plan.Own) error {
 	if !c.lookGone(ctx, v, o, own.Gone) {
 		return nil
@@ -28,7 +28,7 @@ func (c *Controller) putForget(ctx context.Context, v *view, o *object, own *pla
 // putOwn writes the AppSet's own metadata.
 func (c *Controller) putOwn(ctx context.Context, v *view, o *object, own *plan.Own) error {
 	if v.app.DeletionTimestamp != nil && !slices.Contains(own.Finalizers, v1beta1.Finalizer) {
-		// A hub may have no garbage collector.
+		// A hub without a garbage collector would keep the revisions.
 		if _, err := c.kept(o).Forget(ctx, c.revisionsOf(v.app), nil); err != nil {
 			return err
 		}
@@ -64,11 +64,11 @@ func (c *Controller) putOwn(ctx context.Context, v *view, o *object, own *plan.O
 	return nil
 }
 
-// lookGone reads live whether clusters have no part, and says whether that is so of all of
-// them. One that does not answer is not certain in this sync.
+// lookGone reads live, and says whether none of the clusters has a part. A cluster that does
+// not answer is not certain for the rest of this sync.
 func (c *Controller) lookGone(ctx context.Context, v *view, o *object, clusters []string) bool {
 	gone := true
-	unseen := slices.DeleteFunc(slices.Clone(clusters), func(name string) bool { return v.clusters[name].Part != nil }) // what is seen is somebody else's
+	unseen := slices.DeleteFunc(slices.Clone(clusters), func(name string) bool { return v.clusters[name].Part != nil }) // a part that is there is not ours: the plan has judged that
 	for i, read := range c.readAll(ctx, v.key, unseen) {
 		switch name := unseen[i]; {
 		case read.err != nil:

@@ -19,8 +19,8 @@ import (
 // part is read live.
 const patience = 5 * time.Second
 
-// sight is what is known of a part beside its cluster's cache: what a write resulted in,
-// or a live read showed.
+// sight is what a write or a live read showed of a part, and the cache of its cluster may
+// lack.
 type sight struct {
 	part *v1beta1.AdvDeployment // nil: there is none, although
 	gone types.UID              // the cache may still show this one
@@ -31,10 +31,10 @@ type sight struct {
 	unread time.Time
 }
 
-// current is a cluster with what is known of its part beside the cache, for as long as
-// the cache lacks it. behind: the cache lacks it for too long, as that of a part without
-// our mark does, and the part is to be read live. That is tried where the cluster seems to
-// answer; of another one nothing is certain.
+// current returns a cluster with the part that a write or live read showed, until the cache
+// has that too. behind: the cache has lacked it for longer than patience, and the part is to
+// be read live. (The cache never has a part without our label.) It is read only in clusters
+// that seem to answer; the others are not certain.
 func (c *Controller) current(o *object, cluster plan.Cluster) (now plan.Cluster, behind bool) {
 	known, ok := o.sights[cluster.Name]
 	if !ok {
@@ -57,7 +57,7 @@ func (c *Controller) current(o *object, cluster plan.Cluster) (now plan.Cluster,
 	return cluster, false
 }
 
-// isSeen says whether the cache shows what is known, or something later.
+// isSeen says whether the cache has the same version of the part, or a later one.
 func (s *sight) isSeen(cached *v1beta1.AdvDeployment) bool {
 	switch {
 	case s.part == nil:
@@ -70,9 +70,9 @@ func (s *sight) isSeen(cached *v1beta1.AdvDeployment) bool {
 	return cached.UID != s.part.UID || !cache.Newer(s.part.ResourceVersion, cached.ResourceVersion)
 }
 
-// readBehind reads the parts live that caches lack for too long, side by side: clusters that
-// do not answer delay the others by one request. They are left alone in this sync, and not
-// asked again for a while, since each request to them would take as long.
+// readBehind reads live, concurrently, the parts that caches have lacked for too long. Clusters
+// that do not answer delay the others by the timeout of one request. In this sync nothing else
+// is asked of them, and they are not read again for a while.
 func (c *Controller) readBehind(ctx context.Context, v *view, o *object, clusters []string) {
 	read := c.readAll(ctx, v.key, clusters)
 	now := c.Clock.Now()
@@ -94,13 +94,14 @@ func (c *Controller) readBehind(ctx context.Context, v *view, o *object, cluster
 	}
 }
 
-// reading is what a live read came to. No part and no error: there is none.
+// reading is the result of a live read. Neither a part nor an error: there is no part.
 type reading struct {
 	part *v1beta1.AdvDeployment
 	err  error
 }
 
-// readAll reads the parts of clusters live, side by side, in the order of the clusters.
+// readAll reads the parts of clusters live and concurrently. The results are in the order of
+// the clusters.
 func (c *Controller) readAll(ctx context.Context, key types.NamespacedName, clusters []string) []reading {
 	out := make([]reading, len(clusters))
 	var under parallel.Group

@@ -17,16 +17,15 @@ import (
 const (
 	// statusInterval is how far apart two status writes of one AppSet are at least.
 	statusInterval = 500 * time.Millisecond
-	// statusHold is how long a status is held back at least that only tells how far a
-	// change is.
+	// statusHold is how long a status that tells only of progress is held back at least.
 	statusHold = 10 * time.Second
 )
 
-// deferrablePhases are those in which a status may wait that only has other numbers.
+// deferrablePhases are those in which a status may wait if only its numbers differ.
 var deferrablePhases = []v1beta1.Phase{v1beta1.PhaseInstalling, v1beta1.PhaseUpdating, v1beta1.PhaseScaling, v1beta1.PhaseMigrating, v1beta1.PhaseDeleting}
 
-// putStatus writes the status if it says something else than the stored one, or returns
-// after how long to come again with the then current one.
+// putStatus writes the status if it differs from the stored one. If the write has to wait, it
+// returns for how long.
 func (c *Controller) putStatus(ctx context.Context, a *v1beta1.AppSet, o *object, p *plan.Plan) (time.Duration, error) {
 	next := p.Status
 	stored, phase := &a.Status.AggrStatus, next.AggrStatus.Status

@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	// sweepInterval is how often archives are looked for that nothing uses.
+	// sweepInterval is how often unused archives are looked for.
 	sweepInterval = 10 * time.Minute
-	// sweepAge is how old an archive has to be: it is stored before what uses it.
+	// sweepAge is how old an unused archive has to be: archives are stored before the parts that
+	// use them.
 	sweepAge = time.Hour
 )
 
@@ -36,7 +37,7 @@ func (c *Controller) sweepCharts(ctx context.Context) {
 	}
 }
 
-// sweep the hub and all clusters of which it is known what they have.
+// sweep deletes unused archives on the hub and in all clusters whose parts are known.
 func (c *Controller) sweep(ctx context.Context) error {
 	used := map[string]bool{}
 	here := map[string]map[string]bool{}
@@ -87,7 +88,7 @@ func (c *Controller) isOld(o metav1.Object) bool {
 	return c.Clock.Now().Sub(o.GetCreationTimestamp().Time) > sweepAge
 }
 
-// sweepHub drops what neither a part nor an AppSet has.
+// sweepHub deletes archives that neither a part nor an AppSet uses.
 func (c *Controller) sweepHub(ctx context.Context, used map[string]bool) error {
 	c.charts.mu.Lock()
 	defer c.charts.mu.Unlock()

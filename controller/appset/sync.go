@@ -31,11 +31,11 @@ type object struct {
 	sights map[string]sight
 	// overruled: see plan.Input.
 	overruled map[string][]string
-	// lost is what clusters did not keep of their parts, and when that was found.
+	// lost are the fields that clusters did not store, and when that was found.
 	lost map[string]loss
 }
 
-// found notes what a live read showed where a part with this UID was expected; nil: there
+// found notes the result of a live read where the cache had a part with this UID; nil: there
 // is no part.
 func (o *object) found(cluster string, expected types.UID, part *v1beta1.AdvDeployment, at time.Time) {
 	o.see(cluster, part, at)
@@ -60,7 +60,7 @@ func (o *object) see(cluster string, part *v1beta1.AdvDeployment, at time.Time) 
 	o.sights[cluster] = sight{part: part, at: at}
 }
 
-// sync takes one AppSet a step on.
+// sync plans for one AppSet, carries the plan out, and writes the status.
 func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) {
 	stored, exists, err := c.appSets.GetStore().GetByKey(k.String())
 	if err != nil {
@@ -83,10 +83,10 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 	}
 	p, err := c.converge(ctx, v, o)
 	c.tell(a, append(v.told, p.Events...))
-	switch { // the status would tell of half of it
+	switch { // no status: it would tell of an unfinished sync
 	case err != nil:
 		return loop.Result{}, err
-	case v.app == nil: // an event is on the way, unless the conflict was nobody's
+	case v.app == nil: // the event of the conflicting write enqueues it; the timer is for the case that there is none
 		return loop.Result{After: patience}, nil
 	}
 	if len(p.Actions) == 0 {
@@ -97,15 +97,14 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 	if failed(v.charts) {
 		again = loop.Soonest(again, chartRetry)
 	}
-	if len(o.sights) > 0 { // until the caches show it
+	if len(o.sights) > 0 { // look again until the caches have it
 		again = loop.Soonest(again, patience)
 	}
 	return loop.Result{After: again}, errors.Join(err, v.failure())
 }
 
-// bereaved looks after what is left under a name that no AppSet has: parts that were given
-// up go, and others are told of. That there is no AppSet is no evidence: the hub may have
-// been restored from an older backup.
+// bereaved handles a name without an AppSet. Parts that were given up are deleted. Other parts
+// are only told of: the AppSet may be missing because the hub was restored from an old backup.
 func (c *Controller) bereaved(ctx context.Context, k loop.Key) error {
 	o := c.objects.Get(k, "")
 	v := c.look(ctx, k, nil, o)
@@ -139,7 +138,8 @@ func (c *Controller) converge(ctx context.Context, v *view, o *object) (plan.Pla
 	}
 }
 
-// carryOut does what comes first in a plan, and says whether to plan again.
+// carryOut does the first of these that the plan has: write the AppSet, store revisions, act
+// in clusters. It says whether to plan again.
 func (c *Controller) carryOut(ctx context.Context, v *view, o *object, p *plan.Plan) (again bool, err error) {
 	switch {
 	case p.Own != nil:
@@ -173,15 +173,16 @@ func (c *Controller) carryOut(ctx context.Context, v *view, o *object, p *plan.P
 	return v.app != nil, err
 }
 
-// plan as many AppSets at a time as there are processors: more would not be faster, and each
-// of a large fleet takes megabytes while it lasts. Workers wait for clusters beside it.
+// plan runs as many plans at a time as there are processors. More would not be faster, and
+// each plan of a large fleet takes megabytes. There are more workers than that, because they
+// mostly wait for clusters.
 func (c *Controller) plan(in plan.Input) plan.Plan {
 	c.planning <- struct{}{}
 	defer func() { <-c.planning }()
 	return plan.Compute(in)
 }
 
-// failure of writes in this sync, which is tried again, and later each time.
+// failure is the error of a sync in which writes failed. It is retried with back-off.
 func (v *view) failure() error {
 	var errs []error
 	for _, cluster := range slices.Sorted(maps.Keys(v.failed)) {

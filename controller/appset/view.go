@@ -17,21 +17,21 @@ import (
 	plan "tkestack.io/tapp/plan/appset"
 )
 
-// view is what the planner sees of one AppSet, or of what is left of one. Its objects are
-// shared with the caches: nobody may write to them.
+// view is what the planner sees of one AppSet, or of the parts of one that is gone. Its
+// objects are shared with the caches: nobody may write to them.
 type view struct {
 	key types.NamespacedName
 	app *v1beta1.AppSet // nil: there is none
 
 	clusters map[string]plan.Cluster
 	graves   []plan.Tombstone
-	// charts are what the places of charts were resolved to.
+	// charts are the results of fetching charts, by place.
 	charts map[string]plan.Chart
 	// revisions of the AppSet, and confirmations of its gates.
 	revisions     []*appsv1.ControllerRevision
 	confirmations []*v1beta1.Confirmation
-	// refused says why a cluster did not take a write, and failed that one did not come
-	// through, in this sync.
+	// refused says why clusters refused a write in this sync, and failed why one did not get
+	// through.
 	refused map[string]plan.Refusal
 	failed  map[string]error
 	// unread are clusters whose part could not be read live.
@@ -40,7 +40,7 @@ type view struct {
 	told []plan.Event
 }
 
-// Versions of what the view shows of the hub.
+// Versions are the resourceVersions of the hub's objects in the view, by UID.
 func (v *view) Versions() map[types.UID]string {
 	if v.app == nil {
 		return nil
@@ -56,22 +56,22 @@ func (v *view) input(o *object, fleet string, now time.Time) plan.Input {
 	return in
 }
 
-// put shows what a cluster has now.
+// put sets the part that a cluster has now.
 func (v *view) put(cluster string, part *v1beta1.AdvDeployment) {
 	one := v.clusters[cluster]
 	one.Part = part
 	v.clusters[cluster] = one
 }
 
-// markStale takes what is known of a cluster for old: it could not be read.
+// markStale makes a cluster uncertain, because its part could not be read live.
 func (v *view) markStale(cluster string) {
 	one := v.clusters[cluster]
 	one.Certain = false
 	v.clusters[cluster] = one
 }
 
-// waited says whether a cluster did not answer in this sync. Another one is not waited for
-// then: a sync takes no longer than one request may.
+// waited says whether a cluster did not answer in this sync. Then the sync waits for no other
+// one, so that it takes no longer than the timeout of one request.
 func (v *view) waited() bool {
 	for _, err := range v.failed {
 		var answer apierrors.APIStatus
@@ -82,7 +82,7 @@ func (v *view) waited() bool {
 	return len(v.unread) > 0
 }
 
-// look makes the view of a name from the caches, and from what was written to clusters.
+// look makes a view from the caches, and from what was written to clusters lately.
 func (c *Controller) look(ctx context.Context, key types.NamespacedName, a *v1beta1.AppSet, o *object) *view {
 	v := &view{key: key, app: a, clusters: map[string]plan.Cluster{}, refused: map[string]plan.Refusal{}, failed: map[string]error{}, unread: map[string]bool{}}
 	parts := map[string]*v1beta1.AdvDeployment{}
@@ -105,7 +105,7 @@ func (c *Controller) look(ctx context.Context, key types.NamespacedName, a *v1be
 		concerned[name] = true
 	}
 	for _, m := range c.Fleet.Members() {
-		if len(v.graves) > 0 { // a cluster that is back may have another name
+		if len(v.graves) > 0 { // a cluster that returned may have another name
 			concerned[m.Name] = true
 		}
 	}
