@@ -3,6 +3,7 @@ package tapp
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,8 +26,10 @@ type object struct {
 	concurrency write.Concurrency
 	status      status.Throttle
 	problems    told
-	// nodesAfter is the node that was read last, where a sync cannot read all.
-	nodesAfter string
+	// nodesAfter is the node that was read last, where a sync cannot read all, and
+	// nodesBefore what the reads of such nodes said.
+	nodesAfter  string
+	nodesBefore map[string]plan.NodeState
 	// terminating is until when nothing is created, because the namespace is being deleted.
 	terminating time.Time
 }
@@ -114,12 +117,28 @@ func (c *Controller) compute(ctx context.Context, v *view, o *object) (plan.Plan
 	p := plan.Compute(in)
 	c.Metrics.planDuration.Observe(time.Since(began).Seconds())
 	if len(p.Evidence) == 0 {
+		o.nodesBefore = nil
 		return p, nil
 	}
 	nodes := p.Evidence[:min(len(p.Evidence), c.NodesPerSync)]
 	o.nodesAfter = nodes[len(nodes)-1]
 	var err error
 	in.Nodes, err = c.readNodes(ctx, nodes)
+	in.NodesBefore = o.remember(p.Evidence, in.Nodes)
 	in.Now = c.Clock.Now()
 	return plan.Compute(in), err
+}
+
+// remember what was read of nodes, as long as evidence about them is asked for, and returns
+// what is known from before.
+func (o *object) remember(asked []string, read map[string]plan.NodeState) map[string]plan.NodeState {
+	known := make(map[string]plan.NodeState, len(asked))
+	for _, name := range asked {
+		if state, ok := o.nodesBefore[name]; ok {
+			known[name] = state
+		}
+	}
+	maps.Copy(known, read)
+	o.nodesBefore = known
+	return known
 }

@@ -42,7 +42,7 @@ func Compute(in Input) Plan {
 	} else {
 		keepClaims(s, claims, all)
 	}
-	lost := followTerminating(s, c, in.Nodes, all)
+	lost := followTerminating(s, c, &in, all)
 	problems = slices.Concat(s.problems, problems)
 
 	status := (&summary{spec: s, clock: c, instances: all, growing: growing, lost: lost, problems: problems}).status(h.revision)

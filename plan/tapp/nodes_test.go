@@ -99,3 +99,18 @@ func TestHeldInTurns(t *testing.T) {
 		t.Errorf("all nodes are back: %s %s", c.Reason, c.Message)
 	}
 }
+
+// TestNothingGoesByEarlierReads: what an earlier read said is told where nothing goes by force
+// anyway, and nothing goes by it although the status has the same evidence.
+func TestNothingGoesByEarlierReads(t *testing.T) {
+	in := lostStory(t, 2)
+	in.NodesBefore = map[string]NodeState{"node-00": {}, "node-01": {}}
+	in.TApp.Status.Conditions = []metav1.Condition{{Type: tappv1.ConditionForceDeleted, Status: metav1.ConditionTrue, Message: "node node-00 does not exist any more; node node-01 does not exist any more"}}
+	wantOps(t, Compute(in))
+	in.TApp.Spec.ForceDeletePod = false
+	p := Compute(in)
+	wantOps(t, p)
+	if p.Instances[0].Reason != ReasonNodeLost || p.Instances[1].Reason != ReasonNodeLost || len(p.Evidence) != 2 {
+		t.Errorf("%+v, and nodes to read: %q", p.Instances, p.Evidence)
+	}
+}

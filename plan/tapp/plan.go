@@ -48,6 +48,8 @@ type Input struct {
 	// Nodes is evidence about the nodes that an earlier plan asked for in
 	// Plan.Evidence, by name.
 	Nodes map[string]NodeState
+	// NodesBefore is what earlier reads said, to tell of it: nothing goes by force by that.
+	NodesBefore map[string]NodeState
 	// NodesAfter is the last one of the nodes that were read most recently: the plan asks
 	// for those that follow.
 	NodesAfter string

@@ -35,7 +35,7 @@ type lostNodes struct {
 
 // followTerminating says what terminating pods wait for, finishes deletions that were
 // broken off, and deletes by force what a lost node keeps from going.
-func followTerminating(s *spec, c *clock, nodes map[string]NodeState, all []*instance) lostNodes {
+func followTerminating(s *spec, c *clock, in *Input, all []*instance) lostNodes {
 	var lost lostNodes
 	for _, i := range all {
 		if i.state != terminating {
@@ -51,7 +51,7 @@ func followTerminating(s *spec, c *clock, nodes map[string]NodeState, all []*ins
 		}
 		// A pod that Kubernetes is about to remove has no deletionTimestamp yet.
 		if i.pod.Spec.NodeName != "" && i.pod.DeletionTimestamp != nil {
-			s.followNode(c, i, nodes, &lost)
+			s.followNode(c, i, in, &lost)
 		}
 	}
 	return lost
@@ -60,7 +60,7 @@ func followTerminating(s *spec, c *clock, nodes map[string]NodeState, all []*ins
 // followNode deletes by force only where the TApp opted in, the pod is past its grace
 // period, and a live read of its node gives evidence. Of a TApp that did not opt in it
 // says what is known.
-func (s *spec) followNode(c *clock, i *instance, nodes map[string]NodeState, lost *lostNodes) {
+func (s *spec) followNode(c *clock, i *instance, in *Input, lost *lostNodes) {
 	opted, name := s.tapp.Spec.ForceDeletePod, i.pod.Spec.NodeName
 	if grace := i.pod.DeletionGracePeriodSeconds; grace != nil && *grace == 0 && len(i.pod.Finalizers) > 0 {
 		// No evidence could make it go: to delete it once more would change nothing.
@@ -77,14 +77,16 @@ func (s *spec) followNode(c *clock, i *instance, nodes map[string]NodeState, los
 		c.waitFor(left)
 		return
 	}
-	node, known := nodes[name]
+	node, known := in.Nodes[name]
 	if !known {
 		lost.unread.add(name)
 		c.waitFor(evidence.Interval)
-		if told := evidence.Holds(s.told(tappv1.ConditionStalled), name); !opted && told != "" {
-			lost.hold(i, told) // what is told holds until the node is read again
+		if node, known = in.NodesBefore[name]; opted || !known {
+			if told := evidence.Holds(s.told(tappv1.ConditionStalled), name); !opted && told != "" {
+				lost.hold(i, told) // what is told holds until the node is read again
+			}
+			return
 		}
-		return
 	}
 	switch words, left := node.Lost(name, c.now, s.policy.NodeLostAfter); {
 	case words == "":

@@ -128,6 +128,8 @@ var planner = []mutant{
 		"case len(m.lost.held) > 0:", "case len(m.lost.held) > 0 && late:"},
 	{"lost-forgotten-unread", "terminating.go", "what is told of a lost node is forgotten while nobody reads the node",
 		"!opted && told != \"\"", "opted && told != \"\""},
+	{"forced-by-earlier-reads", "terminating.go", "a pod is deleted by force by what an earlier sync read of its node",
+		"in.NodesBefore[name]; opted || !known {", "in.NodesBefore[name]; !known {"},
 	{"lost-told-of-another", "../evidence/held.go", "a node whose name begins alike counts as told of",
 		"found && strings.HasPrefix(words, of(node))", "found && strings.HasPrefix(words, strings.TrimSpace(of(node)))"},
 	{"force-too-soon", "../evidence/evidence.go", "a node is lost as soon as it is not ready",
