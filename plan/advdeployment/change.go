@@ -13,24 +13,25 @@ import (
 // templateNext is the entry of templatePool that instances get when it is their turn.
 const templateNext = "workload-next"
 
-// mostHeld is how many instances a TApp has at most of which each has its own turn: it
-// names each of them.
+// mostHeld is the largest TApp whose instances change one by one: spec.templates has an entry
+// for each of them. A larger one changes at once.
 const mostHeld = 10_000
 
-// change of a TApp from one content to another, instance by instance: those whose turn has
-// not come keep what they have, also when their pods are made anew.
+// change of a TApp from one content to another, instance by instance. Instances whose turn has
+// not come keep the old content, even if their pods are recreated meanwhile.
 //
 //	spec.template      what the others have
 //	spec.templatePool  the content that the TApp is to get, as templateNext
 //	spec.templates     the instances whose turn has come
 //
-// When all have changed, it is as if they had done so at once.
+// When all have changed, spec.template has the new content, and the other two are removed.
 type change struct {
-	// moved are the ids whose turn has come, in order.
+	// moved are the ids whose turn has come, in ascending order.
 	moved []int
 }
 
-// changeOf a podSet; nil: all of its instances may change, or have.
+// changeOf returns the change of a podSet; nil: its instances need no turns, or all have had
+// theirs.
 func (c *computation) changeOf(u *unit) *change {
 	if u.From == nil || u.From.Hash == u.Hash || u.From.Content.Template == nil || u.have == nil || u.child.Kind != TApp {
 		return nil
@@ -66,9 +67,11 @@ func (c *computation) grantOf(u *unit) int {
 type turns struct {
 	observed                    bool
 	desired, updated, available int
-	// moved ids, and those that wait: first those without a running pod.
+	// moved ids, and waiting ones. Those without a running pod come first: to change them
+	// costs nothing.
 	moved, waiting []int
-	// absent of those that wait have no pod, and broken ones have none that runs.
+	// absent is how many of the waiting ones have no pod, and broken how many have a pod that
+	// does not run.
 	absent, broken int
 }
 
@@ -98,7 +101,7 @@ func turnsOf(u *unit) *turns {
 		switch own := templates[name]; {
 		case own == templateNext:
 			t.moved = append(t.moved, id)
-		case own != "" || stopped: // the user's
+		case own != "" || stopped: // its template or status is the user's choice
 		case seen[name] == "Running":
 			well = append(well, id)
 		default:
@@ -113,8 +116,9 @@ func turnsOf(u *unit) *turns {
 	return t
 }
 
-// next instances whose turn comes: as many as may be out of service, and are not on their
-// way. What is out of service already costs nothing more.
+// next are the instances whose turn comes now: at most as many as the grant, less those that
+// are still changing. Running ones come only while fewer instances than the grant are
+// unavailable; for others that makes no difference.
 func (t *turns) next(grant int) []int {
 	room := grant - max(0, t.desired-t.updated-t.absent)
 	if !t.observed || grant <= 0 || room <= 0 {
@@ -125,7 +129,8 @@ func (t *turns) next(grant int) []int {
 	return t.waiting[:n]
 }
 
-// apply the change to the manifest of the TApp, which is as if all instances had changed.
+// apply puts the change into the manifest of the TApp, which was made with the new content for
+// all instances.
 func (ch *change) apply(u *unit, made map[string]any) {
 	spec, _ := made["spec"].(map[string]any)
 	spec["templatePool"] = map[string]any{templateNext: spec["template"]}
@@ -148,8 +153,8 @@ func (ch *change) apply(u *unit, made map[string]any) {
 	annotations[v1beta1.AnnotationFrom] = u.From.Hash
 }
 
-// changed instances of a TApp in change: those that have the content, of those whose turn
-// had come. All others follow what they have.
+// changed is how many instances of a TApp have the new content while a change is under way: of
+// the updated ones, those whose turn has come. The others are up to date with the old content.
 func changed(u *unit) int32 {
 	t := turnsOf(u)
 	return int32(max(0, len(t.moved)-max(0, t.desired-t.updated)))

@@ -56,7 +56,8 @@ func serviceOf(d *v1beta1.AdvDeployment, units []podset.Unit) string {
 	return d.Spec.ServiceName
 }
 
-// converge decides about all children.
+// converge decides about all children: the Service, those of podSets, and those that are left
+// over.
 func (c *computation) converge(units []podset.Unit) {
 	asked := map[Child]bool{}
 	service := serviceOf(c.d, units)
@@ -207,8 +208,8 @@ func (c *computation) foreign(child Child, owner *metav1.OwnerReference) {
 	})
 }
 
-// leaves decides about a child that is ours and not asked for. It goes when all others
-// are at rest: a podSet that was left out by mistake must not take its instances at once.
+// leaves decides about a child that is ours and not asked for. It is deleted when all others
+// are at rest, so that a podSet that was removed by mistake does not lose its instances at once.
 func (c *computation) leaves(child Child, atRest bool) {
 	o := c.children[child]
 	c.leftOver = append(c.leftOver, child)

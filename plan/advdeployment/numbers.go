@@ -14,7 +14,7 @@ type numbers struct {
 	desired int32
 	// current are all, and updated those that have the content that they are to have.
 	current, updated, ready, available int32
-	// observed says that the child's own controller has seen the child as it is.
+	// observed says that the child's controller has observed its present generation.
 	observed bool
 	// failures that the child's own controller tells of.
 	failures []failure
@@ -22,7 +22,7 @@ type numbers struct {
 
 type failure struct{ reason, message string }
 
-// numbersOf a podSet. Of a child that is not ours nothing counts.
+// numbersOf a podSet. A child that is not ours has none.
 func (c *computation) numbersOf(u *unit) numbers {
 	n := numbers{desired: u.Replicas}
 	if u.have == nil {

@@ -79,17 +79,16 @@ type Input struct {
 	// Children that carry the name of the AdvDeployment in the label LabelAdvDeployment,
 	// and those of any owner that have the name of a child, in any order.
 	Children []*unstructured.Unstructured
-	// Autoscaled are the children that a HorizontalPodAutoscaler names: the number of
-	// their replicas is its business.
+	// Autoscaled are the children that a HorizontalPodAutoscaler scales: their number of
+	// replicas is left to it.
 	Autoscaled map[Child]bool
-	// Overruled are the differences that a child had from what was applied to it right
-	// after that: admission of the cluster wants them, and applying again would not end.
+	// Overruled are the differences that a child still had right after it was applied: the
+	// cluster's admission makes them, and to apply again would never end.
 	Overruled map[Child][]string
-	// Refused says in the API server's words why it did not take an action on a child.
+	// Refused says in the API server's words why it refused an action on a child.
 	Refused map[Child]string
 	// Releases are what was observed of Helm releases: those that the AdvDeployment asks
-	// for, and those that have records of it. Compute says of each whose it is, and what
-	// it is to be.
+	// for, and those that have records of it. Compute fills in what is asked for.
 	Releases map[string]release.Input
 	// Revisions of an AdvDeployment that no AppSet made: those that have its UID in the
 	// label LabelAdvDeploymentUID.
@@ -112,12 +111,12 @@ type Plan struct {
 	Releases []ReleasePlan
 	// Status from what was observed, never from hoped-for effects.
 	Status v1beta1.AdvDeploymentStatus
-	// Moving is true while the children are on their way: a status that only tells of
-	// this will soon be another one, and may be held back.
+	// Moving is true while a change is in progress: a status that tells only of progress
+	// changes again soon, and may be deferred.
 	Moving bool
 	// Events to tell of what the status says for the first time.
 	Events []Event
-	// Wait is when to look again for a name that is taken; 0: wait for an event.
+	// Wait is after how long to look again whether a name is free; 0: wait for an event.
 	Wait time.Duration
 }
 
@@ -133,10 +132,10 @@ const (
 	Create Op = "Create"
 	// Apply applies the manifest to the very version that was observed.
 	Apply Op = "Apply"
-	// Adopt is Apply to a child that nobody controls. Only an AdvDeployment that exists
-	// and is not being deleted may do so, which has to be read live.
+	// Adopt is Apply to a child that nobody controls. Before it, a live read has to show that
+	// the AdvDeployment exists and is not being deleted.
 	Adopt Op = "Adopt"
-	// Correct patches what no apply takes away in the very version that was observed.
+	// Correct patches what an apply cannot remove, in the very version that was observed.
 	Correct Op = "Correct"
 	// Delete deletes the child with this UID, and its pods before it.
 	Delete Op = "Delete"
@@ -155,8 +154,8 @@ type Action struct {
 	Patch []byte
 	// Finalizers that the AdvDeployment is to have, of Finalize.
 	Finalizers []string
-	// Absent says that the action relies on the absence of children: it holds only on a
-	// view that was read live.
+	// Absent says that the action relies on the absence of children: it is carried out only
+	// if the view was read live.
 	Absent bool
 	// Why in one sentence.
 	Why string
@@ -235,8 +234,8 @@ type stall struct {
 	event           *Event
 }
 
-// finalize has the AdvDeployment wait for its children when it is deleted. True: that
-// comes first.
+// finalize adds the finalizer by which a deleted AdvDeployment waits for its children. True: it
+// is missing, and is written before anything else.
 func (c *computation) finalize() bool {
 	finalizers := slices.DeleteFunc(slices.Clone(c.d.Finalizers), func(f string) bool { return f == v1beta1.LegacyFinalizer })
 	if !slices.Contains(finalizers, v1beta1.Finalizer) {
@@ -253,8 +252,8 @@ func (c *computation) setFinalizers(finalizers []string, absent bool, why string
 	c.actions = append(c.actions, Action{Op: Finalize, UID: c.d.UID, Version: c.d.ResourceVersion, Finalizers: finalizers, Absent: absent, Why: why})
 }
 
-// leave takes an AdvDeployment apart that is being deleted. Where its deletion sets the
-// children free, the garbage collector does that.
+// leave deletes the children of an AdvDeployment that is being deleted, and then removes the
+// finalizer. If the deletion orphans the children, the garbage collector releases them.
 func (c *computation) leave() Plan {
 	status := *c.d.Status.DeepCopy()
 	if !slices.Contains(c.d.Finalizers, v1beta1.Finalizer) {

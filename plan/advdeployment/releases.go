@@ -16,14 +16,14 @@ import (
 	"tkestack.io/tapp/plan/release"
 )
 
-// pollInterval is when to look again at what no watch tells of.
+// pollInterval is after how long to look again at objects that no watch tells of.
 const pollInterval = 2 * time.Second
 
 // ReleasePlan is the next step for one Helm release.
 type ReleasePlan struct {
 	Name string
 	release.Plan
-	// Unit that it is for; nil: it is to go.
+	// Unit that it is for; nil: it is to be uninstalled.
 	Unit *podset.Unit
 }
 
@@ -72,7 +72,7 @@ func (c *computation) release(u *unit) {
 	}
 }
 
-// told notes what the plan of a release says.
+// told notes the problems, waits and events of a release's plan.
 func (c *computation) told(p *release.Plan) {
 	c.taken = c.taken || p.Taken
 	c.waits, c.notes = append(c.waits, p.Waits...), append(c.notes, p.Notes...)
@@ -81,7 +81,7 @@ func (c *computation) told(p *release.Plan) {
 	}
 }
 
-// leaveReleases has those go that nothing asks for any more, when all others are at rest.
+// leaveReleases uninstalls releases that nothing asks for any more, when all others are at rest.
 func (c *computation) leaveReleases(asked map[Child]bool, atRest bool) {
 	for _, name := range slices.Sorted(maps.Keys(c.in.Releases)) {
 		child := Child{Release, name}
@@ -97,7 +97,7 @@ func (c *computation) leaveReleases(asked map[Child]bool, atRest bool) {
 	}
 }
 
-// uninstall has all releases go, and says how many are left.
+// uninstall plans the end of all releases, and says how many are left.
 func (c *computation) uninstall() (left int) {
 	if slices.Contains(c.d.Finalizers, metav1.FinalizerOrphanDependents) {
 		return 0
@@ -136,7 +136,7 @@ func (c *computation) ownReleases() (out []string) {
 	return out
 }
 
-// poll has a plan looked at again where no watch tells of what it waits for.
+// poll sets Wait if a release waits for objects that no watch tells of.
 func (c *computation) poll(p *Plan) {
 	if p.Wait == 0 && slices.ContainsFunc(c.releases, func(r ReleasePlan) bool { return len(r.Polls) > 0 }) {
 		p.Wait = pollInterval

@@ -12,8 +12,8 @@ import (
 	"tkestack.io/tapp/plan/rollout"
 )
 
-// progression is how the contents of an AdvDeployment that no AppSet made get to its
-// podSets: as those of an AppSet get to its clusters, with one cluster that is always heard.
+// progression is the rollout of an AdvDeployment that no AppSet made. It follows the rules for
+// AppSets (plan/rollout), with one cluster that is always certain.
 type progression struct {
 	in       rollout.Input
 	decision rollout.Decision
@@ -24,21 +24,21 @@ type progression struct {
 	stable map[string]*podset.Unit
 	// frozen are the podSets whose children stay as they are: nobody knows their content.
 	frozen map[string]bool
-	// before are the units of the recorded rollout, if that is another one, and has the hashes
-	// of the contents that the instances have which have not begun to change.
+	// before are the units of the recorded rollout, if that has another target. has are the
+	// hashes of the contents of instances that have not begun to change.
 	before map[string]*podset.Unit
 	has    map[string]string
 	// verdicts by the name of the podSet.
 	verdicts map[string]*rollout.Verdict
 }
 
-// IsPart says whether an AppSet made an AdvDeployment, and decides how it changes.
+// IsPart says whether an AppSet made the AdvDeployment. Then the AppSet decides how it changes.
 func IsPart(d *v1beta1.AdvDeployment) bool {
 	return d.Labels[v1beta1.LabelAppSetUID] != "" || d.Annotations[v1beta1.AnnotationAppSet] != ""
 }
 
-// rolls says whether the podSets change as updateStrategy says. Charts do so at once, and
-// so does what somebody else holds back.
+// rolls says whether updateStrategy rolls out the podSets. Others change at once: those of an
+// AppSet, those of charts, and those whose revision somebody else has set.
 func (c *computation) rolls() bool {
 	deployType, _ := v1beta1.DeployTypeOf(&c.d.Spec.PodSpec)
 	if IsPart(c.d) || deployType == v1beta1.DeployHelm || len(c.d.Spec.Topology.PodSets) == 0 {
@@ -52,7 +52,7 @@ func (c *computation) rolls() bool {
 	return true
 }
 
-// roll decides which content each podSet has now, and gives the units that.
+// roll decides which content each podSet has now, and sets it in the units.
 func (c *computation) roll(units []podset.Unit) {
 	if !c.rolls() {
 		return
@@ -63,7 +63,7 @@ func (c *computation) roll(units []podset.Unit) {
 	for i := range units {
 		v := &d.Units[i]
 		p.verdicts[units[i].PodSet.Name] = v
-		p.shape(&units[i], &c.d.Spec.Topology.PodSets[i], v)
+		p.assign(&units[i], &c.d.Spec.Topology.PodSets[i], v)
 	}
 	if d.Store {
 		c.keep = p.ledger.Keep(d.Record)
@@ -81,7 +81,7 @@ func (c *computation) roll(units []podset.Unit) {
 	}
 }
 
-// goesOn says that the rollout does, where nothing else is told of it.
+// goesOn notes that the rollout is under way, if there is nothing else to wait for.
 func (c *computation) goesOn() {
 	if c.rolling != nil && len(c.waits)+len(c.stalls) == 0 && !c.isIn(rollout.Done) {
 		c.waits = append(c.waits, fmt.Sprintf("rollout %s goes on", c.rolling.decision.Record.ID))
@@ -180,7 +180,7 @@ func hashOf(u *podset.Unit) string {
 	return u.Hash
 }
 
-// noteProgress of a unit, as the stored status has it.
+// noteProgress sets when a unit last got on, from the stored status.
 func (p *progression) noteProgress(status *v1beta1.AdvDeploymentStatus, out *rollout.Unit) {
 	for i := range status.AggrStatus.PodSets {
 		stored := &status.AggrStatus.PodSets[i]
@@ -205,9 +205,9 @@ func grantOf(have *unstructured.Unstructured) (grant, ceiling *int32) {
 	return new(int32(a)), new(int32(b))
 }
 
-// shape a unit as it is decided: its content, and in its place what it may have out of
-// service, unless its owner wants less.
-func (p *progression) shape(u *podset.Unit, placed *v1beta1.PlacedPodSet, v *rollout.Verdict) {
+// assign gives a unit the content that was decided. The number of instances that it may have
+// out of service goes into its place in the topology, unless the user allows fewer.
+func (p *progression) assign(u *podset.Unit, placed *v1beta1.PlacedPodSet, v *rollout.Verdict) {
 	if v.Grant != nil && (placed.MaxUnavailable == nil || *v.Grant < *placed.MaxUnavailable) {
 		placed.MaxUnavailable = new(*v.Grant)
 	}
@@ -228,7 +228,8 @@ func (p *progression) shape(u *podset.Unit, placed *v1beta1.PlacedPodSet, v *rol
 	}
 }
 
-// grantText is the annotation of a child that is rolled out here; empty: it has no limit.
+// grantText is the annotation with the grant of a child that is rolled out here; empty: it has
+// no limit.
 func (c *computation) grantText(u *unit) string {
 	if c.rolling == nil {
 		return ""

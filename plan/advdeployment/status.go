@@ -30,7 +30,7 @@ const (
 	maxWait = 5 * time.Second
 )
 
-// conclude makes the plan's status of what was found out.
+// conclude makes the status and the plan from what the other steps noted.
 func (c *computation) conclude() Plan {
 	stored := c.in.AdvDeployment.Status
 	s := stored.DeepCopy()
@@ -134,9 +134,10 @@ func (u *unit) waitsFor() string {
 // done says whether a podSet is where it is to be.
 func (u *unit) done() bool { return u.upToDate && u.waitsFor() == "" }
 
-// isAtRest says whether a podSet gets no further for now, and all of its instances are
-// available: it is done, or is given none of the fleet's budget. What was left out is charged
-// to that until it is gone, and so must not wait for who waits for the budget.
+// isAtRest says whether all instances of a podSet are available, and it makes no further step
+// for now: it is done, or has a grant of 0. Children that nothing asks for are deleted then.
+// They do not wait for podSets with a grant of 0, because they are charged to the budget
+// themselves, and the two would wait for each other.
 func (u *unit) isAtRest() bool {
 	n, grant := u.numbers, u.placed.MaxUnavailable
 	held := u.upToDate && n.observed && grant != nil && *grant == 0
@@ -213,8 +214,8 @@ func (u *unit) ordinals() string {
 	return fmt.Sprintf("%d-%d", start, start+u.Replicas-1)
 }
 
-// versions that run: the unit's own once an instance has it, and those from before while
-// an instance may have them.
+// versions that run: the unit's own version once an instance has it, and earlier ones while an
+// instance may have them.
 func (u *unit) versions(before string) string {
 	n := u.numbers
 	var out []string
@@ -306,7 +307,7 @@ func (c *computation) setConditions(s *v1beta1.AdvDeploymentStatus) {
 	}
 }
 
-// stalled says what the AdvDeployment is stalled by.
+// stalled is the message of the condition Stalled.
 func (c *computation) stalled() string {
 	stalls := make([]string, 0, len(c.stalls))
 	for _, stall := range c.stalls {
@@ -331,7 +332,7 @@ func (c *computation) tell(p *Plan) {
 	}
 }
 
-// wait is longer the longer a name has been taken.
+// wait is as long as a name has been taken, between minWait and maxWait.
 func (c *computation) wait(s *v1beta1.AdvDeploymentStatus) time.Duration {
 	out := minWait
 	if stalled := meta.FindStatusCondition(s.Conditions, v1beta1.ConditionStalled); stalled != nil {
