@@ -8,6 +8,10 @@ import (
 
 // decimal is an exact number: digits × 10^exponent. digits has neither leading
 // nor trailing zeros, and is empty for zero.
+//
+// It is text, because math/big is slow for what users may write. With digits as a big.Int
+// "1e-1000000" took 570 ms in place of 2.5 µs, and the hash of the benchmark's template 132
+// allocations in place of 47. The code was 9 lines shorter.
 type decimal struct {
 	negative bool
 	digits   string

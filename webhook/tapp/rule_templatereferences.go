@@ -17,7 +17,7 @@ import (
 func judgeTemplateReferences(t *tappv1.TApp) field.ErrorList {
 	s, path := &t.Spec, field.NewPath("spec")
 	var errs field.ErrorList
-	names := sync.OnceValue(func() string { return templateNames(t) }) // once for all that are missing
+	names := sync.OnceValue(s.DescribeTemplates) // once for all that are missing
 	missing := func(at *field.Path, name string) {
 		if name == "" || hasTemplate(t, name) {
 			return
@@ -37,16 +37,6 @@ func judgeTemplateReferences(t *tappv1.TApp) field.ErrorList {
 		missing(path.Child("templates").Key(id), s.Templates[id])
 	}
 	return errs
-}
-
-// templateNames lists the templates that exist, for messages.
-func templateNames(t *tappv1.TApp) string {
-	const most = 5
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(t.Spec.TemplatePool)), func(n string) bool { return n == tappv1.DefaultTemplateName })
-	if len(names) > most {
-		names = append(names[:most], "...")
-	}
-	return "there are: " + strings.Join(append([]string{tappv1.DefaultTemplateName}, names...), ", ")
 }
 
 // sortedIDs are the keys of a map of instances: short numbers before long ones.
