@@ -125,6 +125,7 @@ func New(ctx context.Context, o Options) (*API, error) {
 	a.turns = newSlots(max(o.Limits.Requests, 4*o.Limits.RequestsPerSecond), 2*o.Limits.RequestsPerSecond, "requests")
 	a.limits = newLimits(o.Limits)
 	a.metrics = newMetrics(o.Registry, a)
+	a.topics.panicked = a.metrics.panics.Inc
 	a.handler = a.router()
 	return a, nil
 }

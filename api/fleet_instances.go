@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +17,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/process/parallel"
 )
 
 const (
@@ -107,10 +107,12 @@ func (a *API) gatherInstances(q *request, s *v1beta1.AppSet, names []string) *Fl
 	filter := q.instanceFilter()
 	var mu sync.Mutex
 	var silent []string
-	var asking errgroup.Group
-	asking.SetLimit(membersAtOnce)
+	var asking parallel.Group
+	places := make(chan struct{}, membersAtOnce)
 	for i, name := range names {
-		asking.Go(func() error {
+		places <- struct{}{}
+		asking.Do(func() {
+			defer func() { <-places }()
 			pods, err := a.podsOf(q, s, name)
 			told := ClusterAnswer{Cluster: name, Truncated: pods.more}
 			mu.Lock()
@@ -126,10 +128,9 @@ func (a *API) gatherInstances(q *request, s *v1beta1.AppSet, names []string) *Fl
 				}
 			}
 			out.Clusters[i] = told
-			return nil
 		})
 	}
-	_ = asking.Wait() // what failed is told with its cluster
+	asking.Wait()
 	slices.SortFunc(out.Items, func(a, b FleetInstance) int { return strings.Compare(a.key(), b.key()) })
 	out.Total = len(out.Items)
 	if len(silent) > 0 {

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"tkestack.io/tapp/process/parallel"
 )
 
 const (
@@ -81,7 +83,10 @@ func (a *API) writeLog(q *request, core corev1client.PodsGetter, pod *corev1.Pod
 		defer end()
 		stop := context.AfterFunc(a.feeds.ctx, cancel)
 		defer stop()
-		go a.recheckUntil(ctx, q, still, cancel)
+		var beside parallel.Group
+		defer beside.Wait()
+		defer cancel()
+		beside.Do(func() { a.recheckUntil(ctx, q, still, cancel) })
 	}
 	source, err := core.Pods(pod.Namespace).GetLogs(pod.Name, o).Stream(ctx)
 	if err != nil {

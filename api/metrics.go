@@ -13,6 +13,7 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	ended    *prometheus.CounterVec
+	panics   prometheus.Counter
 }
 
 func newMetrics(registry prometheus.Registerer, a *API) *metrics {
@@ -27,6 +28,8 @@ func newMetrics(registry prometheus.Registerer, a *API) *metrics {
 			Help: "How long requests to the HTTP API took, by route; streams are as long as they last.", Buckets: []float64{.005, .025, .1, .5, 2.5, 10, 60, 600}}, []string{"route"}),
 		ended: factory.NewCounterVec(prometheus.CounterOpts{Name: "tapp_http_streams_ended_total",
 			Help: "Streams of the HTTP API that the server ended, by reason: slow, denied, gone, ending."}, []string{"reason"}),
+		panics: factory.NewCounter(prometheus.CounterOpts{Name: "tapp_http_panics_total",
+			Help: "Panics of what the HTTP API computes beside requests: each is a bug, and the log has its stack."}),
 	}
 	factory.NewGaugeFunc(prometheus.GaugeOpts{Name: "tapp_http_streams", Help: "Streams of the HTTP API that are open."}, func() float64 { return float64(a.streams.count()) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{Name: "tapp_http_watches", Help: "Watches of the API server that the HTTP API shares among its callers."}, func() float64 { return float64(a.feeds.count()) })

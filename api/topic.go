@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -64,6 +65,8 @@ type topics struct {
 	run sync.WaitGroup
 	// turns bound how many topics are computed at a time.
 	turns chan struct{}
+	// panicked is told of each panic.
+	panicked func()
 }
 
 // acquire a topic by its name. The function that is returned releases it.
@@ -188,7 +191,7 @@ func (t *topic) update(ctx context.Context) time.Duration {
 	t.mu.Lock()
 	before := t.now
 	t.mu.Unlock()
-	now, again, err := t.compute(ctx, t, before)
+	now, again, err := t.computed(ctx, before)
 	health, trouble := t.trouble()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -215,6 +218,18 @@ func (t *topic) update(ctx context.Context) time.Duration {
 		t.next = make(chan struct{})
 	}
 	return again
+}
+
+// computed is compute with panics turned into errors: an object that triggers a bug is not
+// shown, and all others are.
+func (t *topic) computed(ctx context.Context, before *shown) (now *shown, again time.Duration, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			t.topics.panicked()
+			now, again, err = nil, 0, fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	return t.compute(ctx, t, before)
 }
 
 // trouble of the feeds: what is told of it, and as an error.

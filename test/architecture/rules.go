@@ -97,7 +97,7 @@ var rooms = []room{
 	{name: "api/page", only: []string{}},
 	{name: "plugin/...", may: []string{"api", "api/page", "plugin/...", "crd/...", "plan/...", "fleet/kubeconfig"}},
 	// The HTTP API reads, and asks about each caller. It knows no controller.
-	{name: "api", may: []string{"plan/...", "crd/...", "fleet/...", "certs", "process"}},
+	{name: "api", may: []string{"plan/...", "crd/...", "fleet/...", "certs", "process", "process/parallel"}},
 	// Certificates are cert-manager's business, and only this room talks to its packages.
 	{name: "certs/...", may: []string{"certs/...", "process"}, only: []string{
 		"github.com/cert-manager/cert-manager", "golang.org/x/sync", "github.com/urfave/cli/v2", "github.com/prometheus/client_golang",
