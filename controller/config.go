@@ -114,6 +114,9 @@ type ChartConfig struct {
 	// Fetch gets the archive of a chart from its place; nil: repositories and registries are
 	// asked.
 	Fetch func(ctx context.Context, url, version string) ([]byte, error)
+	// SweepAge is how old an archive has to be that is dropped since nothing uses it; 0: an
+	// hour.
+	SweepAge time.Duration
 }
 
 // Registry takes metrics, and hands them to who serves them.

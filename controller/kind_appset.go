@@ -81,6 +81,7 @@ func newAppSets(s setup) (kindController, error) {
 	}
 	controller, err := appset.New(appset.Options{
 		Fetch:      c.Charts.fetcher(),
+		SweepAge:   c.Charts.SweepAge,
 		Charts:     requests.core.Secrets(c.Charts.Namespace),
 		ChartHeads: heads.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(c.Charts.Namespace),
 		Clients:    requests.Clients, Watching: watches.Clients, Events: core,

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,7 +33,7 @@ const (
 // charts remembers which archive each place was fetched as. A place is fetched once, so that
 // all clusters get the same archive, even if somebody publishes the version again.
 type charts struct {
-	mu sync.Mutex
+	mu lock
 	// places and digests of the archives; nil: not listed yet.
 	places map[string]string
 	stored map[string]time.Time
@@ -42,6 +41,13 @@ type charts struct {
 	// kept is when each cluster was last seen to have an archive.
 	kept map[string]map[string]time.Time
 }
+
+// lock is a mutex that may be held while requests are under way. It is a channel, since
+// testing/synctest does not see that a goroutine waits for a sync.Mutex.
+type lock chan struct{}
+
+func (l lock) Lock()   { l <- struct{}{} }
+func (l lock) Unlock() { <-l }
 
 type failedChart struct {
 	why   string

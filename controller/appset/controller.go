@@ -31,6 +31,7 @@
 package appset
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"sync"
@@ -81,11 +82,12 @@ type Options struct {
 	Fleet   Fleet
 	FleetID func() string
 	// Charts stores the archives of charts on the hub, and ChartHeads lists them without
-	// the archives. Fetch gets one from its place; nil:
-	// none are fetched.
+	// the archives. Fetch gets one from its place; nil: none are fetched. SweepAge is how old
+	// one has to be that is dropped since nothing uses it; 0: an hour.
 	Charts     corev1client.SecretInterface
 	ChartHeads metadata.ResourceInterface
 	Fetch      func(ctx context.Context, url, version string) ([]byte, error)
+	SweepAge   time.Duration
 	// Namespace to look after; empty: all.
 	Namespace string
 	// Tombstones is the namespace of the ConfigMaps that tell of parts which were given up.
@@ -134,7 +136,8 @@ func New(o Options) (*Controller, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	c := &Controller{Options: o, planning: make(chan struct{}, runtime.GOMAXPROCS(0)), statusMetrics: newStatusMetrics(), statuses: status.NewWriter(o.Clock, statusInterval, statusHold)}
+	o.SweepAge = cmp.Or(o.SweepAge, defaultSweepAge)
+	c := &Controller{Options: o, planning: make(chan struct{}, runtime.GOMAXPROCS(0)), charts: charts{mu: make(lock, 1)}, statusMetrics: newStatusMetrics(), statuses: status.NewWriter(o.Clock, statusInterval, statusHold)}
 	c.recorder = events.NewRecorder(events.Options{Client: o.Events, Component: v1beta1.Component, Host: o.Host, Clock: o.Clock})
 	c.loop = &loop.Loop{
 		Name: "appset", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,

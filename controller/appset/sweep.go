@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
@@ -14,16 +15,16 @@ import (
 )
 
 const (
-	// sweepInterval is how often unused archives are looked for.
-	sweepInterval = 10 * time.Minute
-	// sweepAge is how old an unused archive has to be: archives are stored before the parts that
-	// use them.
-	sweepAge = time.Hour
+	// defaultSweepAge is how old an unused archive has to be: archives are stored before the
+	// parts that use them.
+	defaultSweepAge = time.Hour
+	// sweepsPerAge is how often in that time unused archives are looked for.
+	sweepsPerAge = 6
 )
 
 // sweepCharts drops archives of charts that nothing uses, until ctx ends.
 func (c *Controller) sweepCharts(ctx context.Context) {
-	ticks := c.Clock.NewTicker(sweepInterval)
+	ticks := c.Clock.NewTicker(c.SweepAge / sweepsPerAge)
 	defer ticks.Stop()
 	for {
 		select {
@@ -85,10 +86,11 @@ func (c *Controller) sweepCluster(ctx context.Context, cluster string, used map[
 }
 
 func (c *Controller) isOld(o metav1.Object) bool {
-	return c.Clock.Now().Sub(o.GetCreationTimestamp().Time) > sweepAge
+	return c.Clock.Now().Sub(o.GetCreationTimestamp().Time) > c.SweepAge
 }
 
-// sweepHub deletes archives that neither a part nor an AppSet uses.
+// sweepHub deletes archives that neither a part nor an AppSet uses, nor a revision of one: a
+// rollout that fails, or is undone, returns to a chart that no part has any more.
 func (c *Controller) sweepHub(ctx context.Context, used map[string]bool) error {
 	c.charts.mu.Lock()
 	defer c.charts.mu.Unlock()
@@ -104,6 +106,13 @@ func (c *Controller) sweepHub(ctx context.Context, used map[string]bool) error {
 			used[c.charts.places[place.Place()]] = true
 		}
 	}
+	for _, o := range c.revisions.GetStore().List() {
+		if history := podset.HistoryIn(o.(*appsv1.ControllerRevision)); history != nil {
+			for _, digest := range history.Digests() {
+				used[digest] = true
+			}
+		}
+	}
 	list, err := c.ChartHeads.List(ctx, metav1.ListOptions{LabelSelector: v1beta1.LabelChart + "," + v1beta1.LabelFleetID + "=" + c.FleetID()})
 	if err != nil {
 		return err
@@ -111,7 +120,7 @@ func (c *Controller) sweepHub(ctx context.Context, used map[string]bool) error {
 	for i := range list.Items {
 		s := &list.Items[i]
 		digest := podset.DigestIn(&corev1.LocalObjectReference{Name: s.Name})
-		if used[digest] || !c.isOld(s) || c.Clock.Now().Sub(c.charts.stored[digest]) < sweepAge {
+		if used[digest] || !c.isOld(s) || c.Clock.Now().Sub(c.charts.stored[digest]) < c.SweepAge {
 			continue
 		}
 		if err := c.Charts.Delete(ctx, s.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &s.UID}}); err != nil {

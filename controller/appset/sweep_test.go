@@ -46,7 +46,8 @@ func archiveOf(archive, fleet string, age time.Duration) *corev1.Secret {
 }
 
 // TestSweep: archives that nothing uses go after an hour, on the hub and in the clusters that
-// answer. One stays that the AppSet or a part has, that is young, or another fleet's.
+// answer. One stays that the AppSet or a part has, that is young, or another fleet's; on the
+// hub also one that a revision has, since a rollout that fails returns to it.
 func TestSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "one", "two", "silent")
@@ -59,12 +60,17 @@ func TestSweep(t *testing.T) {
 			PodSets: []v1beta1.PlacedPodSet{{PodSetSpec: v1beta1.PodSetSpec{Name: "web"}, Chart: &v1beta1.PlacedChart{SecretRef: &corev1.LocalObjectReference{Name: archiveOf("part", "", 0).Name}}}},
 		}}}
 		w.parts.add(key)
+		ledger, keep := podset.LedgerOf(w.app, nil), &podset.Keep{}
+		ledger.Add(keep, "u1-before", podset.History{Charts: map[string]string{"one/web": podset.DigestOf([]byte("before"))}})
+		if err := w.revisions.GetStore().Add(keep.Histories[0]); err != nil {
+			t.Fatal(err)
+		}
 
 		client := fake.NewClientset()
 		stored := client.CoreV1().Secrets("tapp-charts")
 		w.Charts, w.ChartHeads = stored, heads{secrets: stored}
 		old := 2 * time.Hour
-		for _, s := range []*corev1.Secret{archiveOf("spec", "hub-1", old), archiveOf("part", "hub-1", old), archiveOf("unused", "hub-1", old), archiveOf("young", "hub-1", 0), archiveOf("theirs", "hub-2", old)} {
+		for _, s := range []*corev1.Secret{archiveOf("spec", "hub-1", old), archiveOf("part", "hub-1", old), archiveOf("before", "hub-1", old), archiveOf("unused", "hub-1", old), archiveOf("young", "hub-1", 0), archiveOf("theirs", "hub-2", old)} {
 			if _, err := stored.Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -104,13 +110,13 @@ func TestSweep(t *testing.T) {
 		}
 		// A hub that was started now does not know yet for what an archive is stored.
 		sweep()
-		expect("at first", "part spec theirs unused young", "part young", "young", "part unused young")
-		time.Sleep(sweepAge + time.Minute)
+		expect("at first", "before part spec theirs unused young", "part young", "young", "part unused young")
+		time.Sleep(defaultSweepAge + time.Minute)
 		sweep()
-		expect("after an hour", "part spec theirs", "part", "", "part unused young")
+		expect("after an hour", "before part spec theirs", "part", "", "part unused young")
 		w.members["silent"].Fresh = true
 		w.members["one"].cached = nil
 		sweep()
-		expect("when it answers, and the part is gone", "spec theirs", "", "", "")
+		expect("when it answers, and the part is gone", "before spec theirs", "", "", "")
 	})
 }

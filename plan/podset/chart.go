@@ -74,3 +74,16 @@ func (u *Unit) Pin(digest string) error {
 	u.Hash = hash
 	return err
 }
+
+// Digests of the charts that a history has.
+func (h *History) Digests() (out []string) {
+	for _, digest := range h.Charts {
+		out = append(out, digest)
+	}
+	for _, content := range h.Retained {
+		if content.Chart != nil && content.Chart.Digest != "" {
+			out = append(out, content.Chart.Digest)
+		}
+	}
+	return out
+}

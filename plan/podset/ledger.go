@@ -80,12 +80,20 @@ func (l *Ledger) History(revision string) *History {
 		if r.Labels[v1beta1.LabelRevision] != revision {
 			continue
 		}
-		out := &History{}
-		if err := json.Unmarshal(r.Data.Raw, out); err == nil {
+		if out := HistoryIn(r); out != nil {
 			return out
 		}
 	}
 	return nil
+}
+
+// HistoryIn a stored revision; nil: it has none that can be read. That of a record is empty.
+func HistoryIn(r *appsv1.ControllerRevision) *History {
+	out := &History{}
+	if err := json.Unmarshal(r.Data.Raw, out); err != nil {
+		return nil
+	}
+	return out
 }
 
 // Keep the record of a rollout. Histories that it needs are added by Add.

@@ -66,6 +66,8 @@ var appSetShell = []mutant{
 		"if used[digest] || !c.isOld(&all[i]) ||", "if used[digest] ||"},
 	{"asked-for-archive-swept", "sweep.go", "the archive is dropped that an AppSet has, and no part yet",
 		"		for digest := range raw {\n			used[digest] = true\n", "		for digest := range raw {\n			used[digest] = len(raw) > 1\n"},
+	{"recorded-archive-swept", "sweep.go", "the archive is dropped that a rollout returns to, and no part has any more",
+		"range history.Digests() {", "range history.Digests()[:0] {"},
 	{"silent-is-swept", "sweep.go", "archives are dropped in a cluster of which nothing is known",
 		"		if !m.Fresh {\n			continue\n		}\n", ""},
 	{"gone-not-looked-at", "own.go", "a new leader whose caches are behind lets the AppSet go before its parts",

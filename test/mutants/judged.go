@@ -34,6 +34,7 @@ var oracles = []judged{
 	{"all-clusters-at-once", "F9", 1, 1, 60, ""},
 	{"halt-goes-on", "F10", 22, 64, 60, ""},
 	{"chart-asked-anew", "F11", 30, 64, 40, ""},
+	{"recorded-archive-swept", "F11", 30, 64, 120, ""},
 	{"records-first", "F12", 1, 1, 60, releaseSimulation},
 	{"install-is-not-pruned", "F12", 1, 1, 60, releaseSimulation},
 }

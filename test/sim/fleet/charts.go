@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -19,6 +21,8 @@ const (
 	chartURL = "demo/web"
 	// fetchTime is how long a repository takes to answer.
 	fetchTime = 2 * time.Second
+	// sweepAge of archives that nothing uses: a run lasts some minutes.
+	sweepAge = 30 * time.Second
 )
 
 var errNoChart = errors.New("the repository does not answer")
@@ -82,6 +86,18 @@ func (w *world) judgeCharts(c *cluster, after *v1beta1.AdvDeployment) error {
 	return nil
 }
 
+// judgeDropped is F11, too: the hub has the archives of what rollouts return to.
+func (w *world) judgeDropped(s *corev1.Secret) error {
+	digest := podset.DigestIn(&corev1.LocalObjectReference{Name: s.Name})
+	w.coverage["F11 judged of an archive that is dropped"]++
+	for _, r := range apiserver.All[*appsv1.ControllerRevision](w.hub.Store, apiserver.Revisions) {
+		if history := podset.HistoryIn(r); history != nil && slices.Contains(history.Digests(), digest) {
+			return fmt.Errorf("F11: the hub drops the archive %s, which revision %s has", digest, r.Name)
+		}
+	}
+	return nil
+}
+
 // chartSettled says what is wrong about the charts of a part where all is at rest.
 func (w *world) chartSettled(a *v1beta1.AppSet, c *cluster, part *v1beta1.AdvDeployment) error {
 	if !w.plan.Charted {
@@ -108,9 +124,15 @@ func (p *Plan) charts(rng *rand.Rand) {
 		for range 2 + rng.IntN(3) { // while it is on its way
 			p.strikes(at+20+rng.IntN(90), []string{republished, republished, chartsGone, cutThere, orderly, clockJump}[rng.IntN(6)], rng.IntN(40))
 		}
+		if rng.IntN(2) == 0 {
+			p.strikes(at+10+rng.IntN(60), []string{workerLate, podSetsLate, cutThere}[rng.IntN(3)], rng.IntN(40))
+		}
+	}
+	for step := 60; step < p.Horizon; step += 8 + rng.IntN(4) { // archives grow old
+		p.strikes(step, clockJump, 1)
 	}
 	for range rng.IntN(4) {
-		site := []string{"hub create secrets", "member create secrets", "member patch advdeployments", "hub patch controllerrevisions"}[rng.IntN(4)]
+		site := append(chartSites(), "member patch advdeployments", "hub patch controllerrevisions")[rng.IntN(6)]
 		p.Faults = append(p.Faults, Fault{Step: rng.IntN(p.Horizon), Kind: writeFaults()[rng.IntN(len(writeFaults()))], Site: site})
 	}
 	p.sort()

@@ -13,7 +13,7 @@ const mostWays = 40
 // TestCrashPoints has a process crash before and after each write that there is, whatever
 // the first seed is, with nothing else that goes wrong.
 func TestCrashPoints(t *testing.T) {
-	for _, site := range sites() {
+	for _, site := range append(sites(), chartSites()...) {
 		for _, crash := range []string{crashBefore, crashAfter} {
 			for seed := flags.Start; ; seed++ {
 				r := Run(t, Straight(seed, site, crash), false)

@@ -32,6 +32,9 @@ func (w *world) judge(c *cluster, change *apiserver.Change) error {
 		}
 	case c == w.hub && change.Resource == apiserver.Secrets:
 		w.remember(change)
+		if s := change.Object().(*corev1.Secret); r != nil && change.After == nil {
+			return w.judgeDropped(s)
+		}
 	case c == w.hub && change.Resource == appSets:
 		if a, ok := change.After.(*v1beta1.AppSet); ok && r == nil {
 			w.note(a)

@@ -53,6 +53,9 @@ func (w *world) start() error {
 	c.Fleet.ClusterNamespace = registry
 	c.Fleet.Network = r
 	c.Charts.Fetch = r.fetch
+	if w.plan.Charted {
+		c.Charts.SweepAge = sweepAge
+	}
 	if err := r.Start(c); err != nil {
 		return err
 	}

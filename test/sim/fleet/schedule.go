@@ -253,11 +253,16 @@ func (r *request) site() string {
 	return strings.Join([]string{where, r.Verb, what}, " ")
 }
 
-// sites of all writes that count.
+// sites of all writes that count, but for those of chartSites.
 func sites() []string {
 	return []string{"hub patch appsets", "hub patch appsets/status", "hub patch secrets", "hub create configmaps", "hub delete configmaps",
 		"hub create controllerrevisions", "hub patch controllerrevisions", "hub delete controllerrevisions",
 		"member patch advdeployments", "member delete advdeployments"}
+}
+
+// chartSites are those of writes that only AppSets with a chart need: archives.
+func chartSites() []string {
+	return []string{"hub create secrets", "hub delete secrets", "member create secrets", "member delete secrets"}
 }
 
 // write carries out a write with the fault that waits for one.
