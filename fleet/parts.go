@@ -20,8 +20,9 @@ type parts struct {
 	changed func(key types.NamespacedName)
 	// listedAnew is called after each list.
 	listedAnew func()
-	// sharer is all members'.
+	// sharer is all members', and near is what parts of this one have in common.
 	sharer *sharer
+	near   kin
 
 	mu      sync.RWMutex
 	objects map[types.NamespacedName]part
@@ -32,6 +33,8 @@ type parts struct {
 	listed  bool
 	// lists that were begun.
 	lists int
+	// gathered are the parts of a list under way that were slimmed already.
+	gathered map[*v1beta1.AdvDeployment]bool
 }
 
 type part struct {
@@ -117,13 +120,16 @@ func (p *parts) Replace(list []any, version string) error {
 		if !ok {
 			continue
 		}
-		p.slim(o)
+		if !p.gathered[o] {
+			p.slim(o)
+		}
 		key := keyOf(o)
 		p.objects[key] = part{object: o}
 		if had, ok := before[key]; !ok || had.object.UID != o.UID || had.object.ResourceVersion != o.ResourceVersion {
 			different = append(different, key)
 		}
 	}
+	p.gathered = nil
 	for key, had := range before {
 		// A list that began after a write, and is older, is of a store that was restored.
 		if had.written && had.lists == p.lists && cache.Newer(had.object.ResourceVersion, version) {
@@ -145,6 +151,12 @@ func (p *parts) Transformer() toolscache.TransformFunc {
 	return func(object any) (any, error) {
 		if o, ok := object.(*v1beta1.AdvDeployment); ok {
 			p.slim(o)
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if p.gathered == nil {
+				p.gathered = map[*v1beta1.AdvDeployment]bool{}
+			}
+			p.gathered[o] = true
 		}
 		return object, nil
 	}
@@ -165,6 +177,7 @@ func (p *parts) listing() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lists++
+	p.gathered = nil
 }
 
 func (p *parts) begun() int {
@@ -225,8 +238,8 @@ func (p *parts) truth() (asOf time.Time, listed bool) {
 	return p.asOf, p.listed
 }
 
-// slim has a part, which nobody else has yet, take less memory.
+// slim has a part, which nobody else has yet, take less memory. A second time it would write to what others have by then.
 func (p *parts) slim(o *v1beta1.AdvDeployment) {
 	_, _ = cache.Trim(o) // it fails never
-	p.sharer.share(o)
+	p.sharer.share(o, &p.near)
 }

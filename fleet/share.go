@@ -5,6 +5,7 @@ import (
 	"sync"
 	"weak"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -26,22 +27,29 @@ const (
 	sweepFirst = 1024
 )
 
-// share replaces pieces of a part, which nobody else has yet, by equal ones of a part of that name.
-func (s *sharer) share(o *v1beta1.AdvDeployment) {
+// kin are what parts of one cluster have in common. The sharer's lock guards it.
+type kin struct {
+	meta map[string]string // of a podSet there: it names the cluster
+}
+
+// share replaces pieces of a part, which nobody else has yet, by equal ones of a part of that name, or of its cluster. It
+// is called once for each part: what it leaves in it may be another part's, too, a moment later.
+func (s *sharer) share(o *v1beta1.AdvDeployment, near *kin) {
 	key := keyOf(o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	recent := s.latest[key]
 	kept := make([]weak.Pointer[v1beta1.AdvDeployment], 1, contents)
 	kept[0] = weak.Make(o)
-	whole := false
+	alike := false
 	for _, pointer := range recent {
 		other := pointer.Value()
-		if other == nil || other == o {
+		if other == nil {
 			continue
 		}
-		if !whole { // else there is nothing left to be found
-			if whole = shareParts(o, other); whole {
+		if !alike { // else there is nothing left to be found
+			if alike = shareSpec(&o.Spec, &other.Spec); alike {
+				shareDetails(o, other, near)
 				continue // o takes its place
 			}
 		}
@@ -72,29 +80,61 @@ func (s *sharer) sweep() {
 	s.sweepAt = max(sweepFirst, 2*len(s.latest))
 }
 
-// shareParts has mine use what is equal in theirs, and says whether the whole spec is.
-func shareParts(mine, theirs *v1beta1.AdvDeployment) (whole bool) {
-	once(&mine.TypeMeta, &theirs.TypeMeta)
-	mine.Namespace, mine.Name = theirs.Namespace, theirs.Name
-	once(&mine.Labels, &theirs.Labels)
-	once(&mine.Annotations, &theirs.Annotations)
-	once(&mine.Finalizers, &theirs.Finalizers)
-	once(&mine.Status.AggrStatus.PodSets, &theirs.Status.AggrStatus.PodSets)
-	once(&mine.Status.Conditions, &theirs.Status.Conditions)
-	if once(&mine.Spec, &theirs.Spec) {
-		return true
+// shareSpec has mine use the large pieces of theirs that are equal, and says whether all of them are.
+func shareSpec(mine, theirs *v1beta1.AdvDeploymentSpec) (alike bool) {
+	alike = once(&mine.PodSpec, &theirs.PodSpec)
+	if once(&mine.Revisions, &theirs.Revisions) {
+		return alike
 	}
-	once(&mine.Spec.Labels, &theirs.Spec.Labels)
-	once(&mine.Spec.PodSpec, &theirs.Spec.PodSpec)
-	once(&mine.Spec.Topology, &theirs.Spec.Topology)
-	for i := range mine.Spec.Revisions {
-		for k := range theirs.Spec.Revisions {
-			if once(&mine.Spec.Revisions[i], &theirs.Spec.Revisions[k]) {
+	for i := range mine.Revisions {
+		found := false
+		for k := range theirs.Revisions {
+			if found = once(&mine.Revisions[i], &theirs.Revisions[k]); found {
 				break
 			}
 		}
+		alike = alike && found
 	}
-	return false
+	return alike
+}
+
+// shareDetails has mine use the small pieces of a part that is much like it. There are many of them.
+func shareDetails(mine, theirs *v1beta1.AdvDeployment, near *kin) {
+	once(&mine.TypeMeta, &theirs.TypeMeta)
+	mine.Namespace, mine.Name = theirs.Namespace, theirs.Name
+	texts(&mine.Labels, &theirs.Labels)
+	texts(&mine.Annotations, &theirs.Annotations)
+	once(&mine.Finalizers, &theirs.Finalizers)
+	texts(&mine.Spec.Labels, &theirs.Spec.Labels)
+	elements(&mine.Spec.Topology.PodSets, &theirs.Spec.Topology.PodSets, func(mine, theirs *v1beta1.PlacedPodSet) {
+		once(&mine.Name, &theirs.Name)
+		once(&mine.Version, &theirs.Version)
+		once(&mine.Image, &theirs.Image)
+		once(&mine.Replicas, &theirs.Replicas)
+		once(&mine.Revision, &theirs.Revision)
+		once(&mine.From, &theirs.From)
+		once(&mine.MaxUnavailable, &theirs.MaxUnavailable)
+		once(&mine.Ceiling, &theirs.Ceiling)
+		if !once(&mine.Meta, &theirs.Meta) && !once(&mine.Meta, &near.meta) {
+			near.meta = mine.Meta
+		}
+	})
+	once(&mine.Status.AggrStatus.Status, &theirs.Status.AggrStatus.Status)
+	once(&mine.Status.AggrStatus.Version, &theirs.Status.AggrStatus.Version)
+	elements(&mine.Status.AggrStatus.PodSets, &theirs.Status.AggrStatus.PodSets, func(mine, theirs *v1beta1.PodSetStatus) {
+		once(&mine.Name, &theirs.Name)
+		once(&mine.Version, &theirs.Version)
+		once(&mine.Ready, &theirs.Ready)
+		once(&mine.Update, &theirs.Update)
+		once(&mine.Current, &theirs.Current)
+		once(&mine.Budget, &theirs.Budget)
+	})
+	elements(&mine.Status.Conditions, &theirs.Status.Conditions, func(mine, theirs *metav1.Condition) {
+		once(&mine.Type, &theirs.Type)
+		once(&mine.Status, &theirs.Status)
+		once(&mine.Reason, &theirs.Reason)
+		once(&mine.Message, &theirs.Message)
+	})
 }
 
 // once has mine be theirs if they are equal to the last detail.
@@ -104,4 +144,30 @@ func once[T any](mine, theirs *T) bool {
 	}
 	*mine = *theirs
 	return true
+}
+
+// elements are once as a list, or else one by one.
+func elements[T any](mine, theirs *[]T, each func(mine, theirs *T)) {
+	if once(mine, theirs) {
+		return
+	}
+	for i := range min(len(*mine), len(*theirs)) {
+		each(&(*mine)[i], &(*theirs)[i])
+	}
+}
+
+// texts are once as a map, or else their keys and equal values are.
+func texts(mine, theirs *map[string]string) {
+	if once(mine, theirs) {
+		return
+	}
+	for key, value := range *theirs {
+		if own, both := (*mine)[key]; both {
+			if own != value {
+				value = own
+			}
+			delete(*mine, key) // it would stay the key
+			(*mine)[key] = value
+		}
+	}
 }

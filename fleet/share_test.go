@@ -1,16 +1,21 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/clock"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -47,7 +52,7 @@ func TestShare(t *testing.T) {
 			s := &sharer{}
 			for i, p := range c.parts {
 				was := p.DeepCopy()
-				s.share(p)
+				s.share(p, &kin{})
 				if !reflect.DeepEqual(p, was) {
 					t.Errorf("part %d was changed to %+v", i, p)
 				}
@@ -76,24 +81,78 @@ func TestShare(t *testing.T) {
 func TestShareForgets(t *testing.T) {
 	s := &sharer{}
 	for i := range sweepFirst - 1 {
-		s.share(partOf(fmt.Sprint("gone-", i), "one", "a"))
+		s.share(partOf(fmt.Sprint("gone-", i), "one", "a"), &kin{})
 	}
 	runtime.GC()
 	stays := partOf("stays", "one", "a")
-	s.share(stays)
+	s.share(stays, &kin{})
 	if len(s.latest) != 1 || s.sweepAt != sweepFirst {
 		t.Errorf("%d names are kept, and are looked through at %d", len(s.latest), s.sweepAt)
 	}
 	runtime.KeepAlive(stays)
 }
 
-// TestSharedIsNotWritten: members whose parts share pieces list them at a time. The race detector,
-// with which the unit tests run, tells of a write to what is shared.
+// TestShareDetails: parts of different clusters share what is equal in their small pieces, and parts of one cluster what names it.
+func TestShareDetails(t *testing.T) {
+	detailed := func(name, cluster string) *v1beta1.AdvDeployment {
+		o := partOf(name, cluster, "a")
+		o.Annotations = map[string]string{strings.Clone("same"): strings.Clone("value"), strings.Clone("other"): name + cluster, "own-" + cluster: cluster}
+		o.Spec.Topology.PodSets[0].Replicas = new(intstr.FromInt32(2))
+		o.Status.AggrStatus.PodSets = []v1beta1.PodSetStatus{{Name: "a", Revision: cluster, Update: new(int32(2))}}
+		o.Status.Conditions = []metav1.Condition{{Type: "Ready", Message: cluster, Reason: strings.Clone("Synced")}}
+		return o
+	}
+	s, one, two := &sharer{}, &kin{}, &kin{}
+	first, second := detailed("web", "one"), detailed("web", "two")
+	third, fourth := detailed("db", "one"), detailed("db", "two")
+	for _, c := range []struct {
+		part *v1beta1.AdvDeployment
+		near *kin
+	}{{first, one}, {second, two}, {third, one}, {fourth, two}} {
+		was := c.part.DeepCopy()
+		s.share(c.part, c.near)
+		if !reflect.DeepEqual(c.part, was) {
+			t.Errorf("a part was changed to %+v", c.part)
+		}
+	}
+	strung := func(o *v1beta1.AdvDeployment) (out []*byte) {
+		for key, value := range o.Annotations {
+			switch key {
+			case "same":
+				out = append(out, unsafe.StringData(key), unsafe.StringData(value))
+			case "other":
+				out = append(out, unsafe.StringData(key))
+			}
+		}
+		out = append(out, unsafe.StringData(o.Status.Conditions[0].Reason))
+		slices.SortFunc(out, func(a, b *byte) int { return cmp.Compare(uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(b))) })
+		return out
+	}
+	if !slices.Equal(strung(first), strung(second)) {
+		t.Error("equal strings are there twice")
+	}
+	if a, b := first.Spec.Topology.PodSets[0].Replicas, second.Spec.Topology.PodSets[0].Replicas; a != b {
+		t.Error("equal numbers of instances are there twice")
+	}
+	if a, b := first.Status.AggrStatus.PodSets[0].Update, second.Status.AggrStatus.PodSets[0].Update; a != b {
+		t.Error("equal numbers of a status are there twice")
+	}
+	meta := func(o *v1beta1.AdvDeployment) uintptr {
+		return reflect.ValueOf(o.Spec.Topology.PodSets[0].Meta).Pointer()
+	}
+	if meta(second) != meta(fourth) {
+		t.Error("what names a cluster is there twice")
+	}
+	runtime.KeepAlive([]any{first, second, third, fourth})
+}
+
+// TestSharedIsNotWritten: members whose parts share pieces list them at a time, and others read them. The race
+// detector, with which the unit tests run, tells of a write to what is shared.
 func TestSharedIsNotWritten(t *testing.T) {
 	shared, lists := &sharer{}, map[*parts][]any{}
 	for i := range 4 {
-		o := partOf("web", fmt.Sprint("member-", i), "a", "r1")
-		o.Annotations = map[string]string{v1beta1.AnnotationAppSet: "shop/web", corev1.LastAppliedConfigAnnotation: "{}"}
+		o := partOf("web", fmt.Sprint("members-", i/2), "a", "r1") // two share all, and the other two some of it
+		o.Annotations = map[string]string{v1beta1.AnnotationAppSet: "shop/web", corev1.LastAppliedConfigAnnotation: "{}", "pair": fmt.Sprint(i / 2)}
 		p := newParts(clock.RealClock{}, shared, func(types.NamespacedName) {}, func() {})
 		if _, err := p.Transformer()(o); err != nil { // as a reflector does while it gathers a list
 			t.Fatal(err)
@@ -103,6 +162,11 @@ func TestSharedIsNotWritten(t *testing.T) {
 	var all sync.WaitGroup
 	for p, list := range lists {
 		all.Go(func() {
+			if o, ok := list[0].(*v1beta1.AdvDeployment); ok {
+				o.DeepCopy()
+			}
+		})
+		all.Go(func() {
 			if err := p.Replace(list, "1"); err != nil {
 				t.Error(err)
 			}
@@ -110,7 +174,8 @@ func TestSharedIsNotWritten(t *testing.T) {
 	}
 	all.Wait()
 	for p := range lists {
-		if got := p.all()[0].Annotations; !reflect.DeepEqual(got, map[string]string{v1beta1.AnnotationAppSet: "shop/web"}) {
+		got := p.all()[0].Annotations
+		if got[v1beta1.AnnotationAppSet] != "shop/web" || len(got) != 2 {
 			t.Errorf("annotations are %v", got)
 		}
 	}
