@@ -80,7 +80,7 @@ func since(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func (c *computation) compare() {
 	for _, s := range c.sites {
 		if s.spec != nil && s.ours {
-			s.differences = differences(c.marks(s), s.spec, s.Part)
+			s.differences = c.compared.differences(c.marks(s), s.spec, s.Part)
 			s.asWanted = len(s.differences) == 0 || slices.Equal(s.differences, c.in.Overruled[s.Name])
 		}
 	}

@@ -64,13 +64,27 @@ func Differences(wanted map[string]any, part *v1beta1.AdvDeployment) []string {
 	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(wanted, made) // the manifest was made of one
 	delete(made.Annotations, v1beta1.AnnotationApplied)
 	delete(made.Annotations, v1beta1.AnnotationAppSetGeneration)
-	return differences(marks{made.Labels, made.Annotations}, &made.Spec, part)
+	return (&compared{}).differences(marks{made.Labels, made.Annotations}, &made.Spec, part)
+}
+
+// compared are the last two podSpecs that were compared, and were the same. Most parts of an AppSet have one podSpec in memory.
+type compared struct{ want, have *v1beta1.PodSpec }
+
+func (c *compared) same(want, have *v1beta1.PodSpec) bool {
+	if c.want != nil && reflect.DeepEqual(c.want, want) && reflect.DeepEqual(c.have, have) { // to compare a thing with itself is cheap
+		return true
+	}
+	if !equality.Semantic.DeepEqual(want, have) {
+		return false
+	}
+	c.want, c.have = want, have
+	return true
 }
 
 // differences lists where a part differs from what the AppSet asks for: in our marks, and
 // anywhere in the spec, except for fields that admission completes. Most parts do not
 // differ, which comparing Go types finds out cheaply.
-func differences(ours marks, spec *v1beta1.AdvDeploymentSpec, part *v1beta1.AdvDeployment) []string {
+func (c *compared) differences(ours marks, spec *v1beta1.AdvDeploymentSpec, part *v1beta1.AdvDeployment) []string {
 	out := missing("labels", ours.labels, part.Labels)
 	out = append(out, missing("annotations", ours.annotations, part.Annotations)...)
 	if part.Annotations[v1beta1.AnnotationAppSetGeneration] == "" {
@@ -81,8 +95,12 @@ func differences(ours marks, spec *v1beta1.AdvDeploymentSpec, part *v1beta1.AdvD
 	want, have := &v1beta1.AdvDeployment{Spec: *spec}, &v1beta1.AdvDeployment{Spec: part.Spec}
 	v1beta1.DefaultAdvDeployment(want)
 	v1beta1.DefaultAdvDeployment(have)
-	if equality.Semantic.DeepEqual(&want.Spec, &have.Spec) {
-		return out
+	if c.same(&spec.PodSpec, &part.Spec.PodSpec) {
+		want.Spec.PodSpec, have.Spec.PodSpec = v1beta1.PodSpec{}, v1beta1.PodSpec{}
+		if equality.Semantic.DeepEqual(&want.Spec, &have.Spec) {
+			return out
+		}
+		want.Spec.PodSpec, have.Spec.PodSpec = spec.PodSpec, part.Spec.PodSpec
 	}
 	return append(out, different("spec", manifest.Plain(&want.Spec), manifest.Plain(&have.Spec))...)
 }

@@ -85,6 +85,7 @@ type computation struct {
 	waits    []string
 	taken    bool
 
+	compared compared
 	// common is what the manifests of all parts share: as Go types and as JSON.
 	common struct {
 		spec  *v1beta1.PodSpec

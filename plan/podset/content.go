@@ -45,11 +45,11 @@ func (c *Content) hash() (string, error) {
 		TemplateHash string `json:"templateHash,omitempty"`
 	}{Content: *c}
 	if c.Template != nil {
-		hashes, err := template.Hash(c.Template)
+		hash, err := template.HashWhole(c.Template)
 		if err != nil {
 			return "", err
 		}
-		bare.Template, bare.TemplateHash = nil, hashes.Template
+		bare.Template, bare.TemplateHash = nil, hash
 	}
 	text, err := json.Marshal(bare)
 	if err != nil {

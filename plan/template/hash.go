@@ -43,9 +43,22 @@ func Hash(t *corev1.PodTemplateSpec) (Hashes, error) {
 	if t == nil {
 		return HashRaw(nil)
 	}
+	return hashesOf(canonicalTemplate(fromTypes(bareOf(t))))
+}
+
+// HashWhole is the hash of the whole template alone, which costs less than Hash. The template must not be nil.
+func HashWhole(t *corev1.PodTemplateSpec) (string, error) {
+	whole, err := canonicalJSON("PodTemplateSpec", fromTypes(bareOf(t)))
+	if err != nil {
+		return "", fmt.Errorf("hash a pod template: %w", err)
+	}
+	return hashOf(whole), nil
+}
+
+func bareOf(t *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	bare := *t
 	bare.Labels = tappv1.WithoutHashLabels(t.Labels)
-	return hashesOf(canonicalTemplate(fromTypes(&bare)))
+	return &bare
 }
 
 // HashRaw computes the hashes of a template as it is stored: JSON decoded into

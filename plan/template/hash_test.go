@@ -158,6 +158,9 @@ func TestHashProperties(t *testing.T) {
 		if typed, err := Hash(template); err != nil || typed != hashes {
 			t.Errorf("%v, through the types %v, %v\n%s", hashes, typed, err, text(t, tree))
 		}
+		if whole, err := HashWhole(template); err != nil || whole != hashes.Template {
+			t.Errorf("%v, and of the whole alone %s, %v\n%s", hashes, whole, err, text(t, tree))
+		}
 		shape, err := shapeOfTree(tree)
 		if typed, typedErr := shapeHash(template); err != nil || typedErr != nil || typed != shape {
 			t.Errorf("shape %s, %v, through the types %s, %v\n%s", shape, err, typed, typedErr, text(t, tree))
