@@ -3,11 +3,13 @@ package bases_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -181,6 +183,38 @@ func TestRejected(t *testing.T) {
 				t.Errorf("rejected with %v, want %q", err, test.why)
 			}
 		})
+	}
+}
+
+// TestBounds: what instances and templates are named in has as many entries as the constants
+// say, and no more.
+func TestBounds(t *testing.T) {
+	many := func(entries int, value any) map[string]any {
+		out := make(map[string]any, entries)
+		for n := range entries {
+			out[strconv.Itoa(n)] = value
+		}
+		return out
+	}
+	pod := withSpec(t, "")["spec"].(map[string]any)["template"]
+	for field, test := range map[string]struct {
+		most  int
+		value any
+	}{
+		"templates":    {tappv1.MaxEntries, "a"},
+		"statuses":     {tappv1.MaxEntries, "Killed"},
+		"templatePool": {tappv1.MaxTemplates, pod},
+	} {
+		object := withSpec(t, "")
+		spec := object["spec"].(map[string]any)
+		spec[field] = many(test.most, test.value)
+		if err := server(t).write(t.Context(), object, nil); err != nil {
+			t.Errorf("%d entries of %s: %v", test.most, field, err)
+		}
+		spec[field] = many(test.most+1, test.value)
+		if err, want := server(t).write(t.Context(), object, nil), fmt.Sprintf("spec.%s: Too many: %d: must have at most %d items", field, test.most+1, test.most); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d entries of %s: %v, want %q", test.most+1, field, err, want)
+		}
 	}
 }
 
