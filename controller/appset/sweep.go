@@ -31,7 +31,7 @@ func (c *Controller) sweepCharts(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticks.C():
-			if err := c.sweep(ctx); err != nil && ctx.Err() == nil {
+			if err := c.loop.Contain(func() error { return c.sweep(ctx) }); err != nil && ctx.Err() == nil {
 				klog.FromContext(ctx).Error(err, "Archives of charts that nothing uses could not be dropped")
 			}
 		}

@@ -189,16 +189,25 @@ func (l *Loop) paced(f func(*pace)) {
 	f(&l.pace)
 }
 
-// call is Sync with panics turned into errors: a bug that one object triggers
-// must not take the others down.
+// call is Sync with panics turned into errors.
 func (l *Loop) call(ctx context.Context, key Key) (result Result, err error) {
+	err = l.Contain(func() (err error) {
+		result, err = l.Sync(ctx, key)
+		return err
+	})
+	return result, err
+}
+
+// Contain calls f, and turns a panic into an error: a bug that one object triggers must not
+// take the others down. What works for single objects beside the syncs is called so, too.
+func (l *Loop) Contain(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			l.Metrics.panicked(l.Name)
-			result, err = Result{}, fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
-	return l.Sync(ctx, key)
+	return f()
 }
 
 // Soonest of the durations after which a sync wants to be called again, of which 0

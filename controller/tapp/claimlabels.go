@@ -42,11 +42,13 @@ func (c *Controller) labelClaims(ctx context.Context) {
 			break
 		}
 		for i := range list.Items {
-			labelled, err := c.labelClaim(ctx, &list.Items[i])
-			errs = append(errs, err)
-			if labelled {
-				found++
-			}
+			errs = append(errs, c.loop.Contain(func() error {
+				labelled, err := c.labelClaim(ctx, &list.Items[i])
+				if labelled {
+					found++
+				}
+				return err
+			}))
 		}
 		if options.Continue = list.Continue; options.Continue == "" {
 			break

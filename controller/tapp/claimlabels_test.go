@@ -14,7 +14,8 @@ import (
 )
 
 // Of the claims without the label those are labelled that are an instance's of the
-// TApp that owns them. One that cannot be labelled keeps none of the others from it.
+// TApp that owns them. One that cannot be labelled keeps none of the others from it, nor does
+// one that triggers a bug.
 func TestLabelClaims(t *testing.T) {
 	claim := func(name, kind, owner string) corev1.PersistentVolumeClaim {
 		c := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)}}
@@ -30,7 +31,7 @@ func TestLabelClaims(t *testing.T) {
 			claim("data-web-0", "TApp", "uid-web"), claim("data-web-1", "TApp", "uid-of-an-earlier-one"), claim("data-web-2", "StatefulSet", "uid-web"),
 			claim("data-web-3", "", ""), claim("data-web-04", "TApp", "uid-web"), claim("other-web-5", "TApp", "uid-web"), dying,
 		}},
-		{Items: []corev1.PersistentVolumeClaim{claim("data-web-6", "TApp", "uid-web"), claim("data-web-7", "TApp", "uid-web")}},
+		{Items: []corev1.PersistentVolumeClaim{claim("data-web-5", "TApp", "uid-web"), claim("data-web-6", "TApp", "uid-web"), claim("data-web-7", "TApp", "uid-web")}},
 	}
 	s := &stub{answer: func(method, path, _ string) (int, any) {
 		switch {
@@ -40,6 +41,8 @@ func TestLabelClaims(t *testing.T) {
 			return 200, page
 		case strings.HasSuffix(path, "-0"):
 			return apiError(500, metav1.StatusReasonInternalError, "etcd")
+		case strings.HasSuffix(path, "-5"):
+			panic("on purpose")
 		case strings.HasSuffix(path, "-6"):
 			return apiError(404, metav1.StatusReasonNotFound, "gone")
 		}
@@ -60,7 +63,7 @@ func TestLabelClaims(t *testing.T) {
 		return "PATCH " + path + "data-web-" + id + ` {"metadata":{"uid":"uid-data-web-` + id + `","labels":{"` + tappv1.LabelInstanceID + `":"` + id + `"}}}`
 	}
 	const list = "GET /api/v1/persistentvolumeclaims"
-	if want := []string{list, patch("0"), list + "?continue=more", patch("6"), patch("7")}; !slices.Equal(s.asked(), want) {
+	if want := []string{list, patch("0"), list + "?continue=more", patch("5"), patch("6"), patch("7")}; !slices.Equal(s.asked(), want) {
 		t.Errorf("asked %q, want %q", s.asked(), want)
 	}
 }
