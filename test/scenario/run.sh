@@ -92,10 +92,12 @@ member_dies() {
 	sleep 25 # by then it is to be noticed
 	note="said: $(saying); of the dead member: $(saying_of member2)"
 	alive member2
-	again
-	within reached v2
+	within reached_again v2
 	note+="; once it was back all had the new version"
 }
+# reached_again is reached by a rollout that goes on whenever it has stopped: as long as the
+# member has not answered for a while it stops again.
+reached_again() { reached "$1" || { again && false; }; }
 
 member_joins() {
 	deploy v1 member1 member2
