@@ -8,7 +8,8 @@
 //	              review.go (TokenReview and SubjectAccessReview) and local.go (loopback)
 //	feed.go       shared watches of the API server, kept while somebody asks
 //	topic.go      what is shown of them, computed once for all who look
-//	stream.go     server-sent events
+//	request.go    a request: its caller, rights and parameters; answer.go answers it
+//	stream.go     streams of what changes; sender.go writes server-sent events
 //	tapps.go ...  one kind each
 //	server.go     `tapp api`: TLS, limits, command
 //

@@ -10,8 +10,8 @@
 //	own.go         writes the AppSet's own metadata, and what it asks for before
 //	keep.go        the ControllerRevisions with the record of a rollout, and what was stable
 //	tombstones.go  the ConfigMaps that tell of parts which were given up
-//	charts.go      the archives of charts, on the hub and in clusters; sweep.go drops those
-//	               that nothing uses
+//	charts.go      the archives of charts on the hub; keptcharts.go those in clusters;
+//	               sweep.go drops those that nothing uses
 //	status.go      writes the status, and holds back what will soon be another one
 //
 // What it does to the API of the hub, and needs permission for:

@@ -4,11 +4,11 @@ package main
 // children with: the simulation of Apps has the field ownership of the API server.
 var (
 	children = []mutant{
-		{"app-adopts-uncorrected", "plan.go", "a child that was left behind, and that an apply cannot put right, is applied to for ever",
+		{"app-adopts-uncorrected", "compute.go", "a child that was left behind, and that an apply cannot put right, is applied to for ever",
 			"patch != nil && c.isRefused(wanted) {", "patch != nil && c.isRefused(wanted) && have.GetUID() == \"\" {"},
-		{"app-keeps-old-names", "plan.go", "a child whose name the App has given up stays",
+		{"app-keeps-old-names", "compute.go", "a child whose name the App has given up stays",
 			"	case upToDate:\n", "	case upToDate && o.GetUID() == \"\":\n"},
-		{"app-takes-any", "plan.go", "a child that another App controls is taken for this one's",
+		{"app-takes-any", "compute.go", "a child that another App controls is taken for this one's",
 			"return owner != nil && owner.UID == c.app.UID", "return owner != nil && owner.Kind == appv1.Kind"},
 		{"app-unset-stays", "manifest.go", "a variable without a value is left to whoever sets it",
 			`variable["value"] = ""`, `variable["name"] = variable["name"]`},
