@@ -33,7 +33,7 @@ func aliases() []Route {
 	}
 }
 
-// one refuses all clusters where the route is about one pod.
+// one refuses the name for all clusters in a route about one pod.
 func one(handle func(*API, *request) error) func(*API, *request) error {
 	return func(a *API, q *request) error {
 		if q.cluster == allClusters {
@@ -70,7 +70,7 @@ func (a *API) aliasClusters(q *request) error {
 	return notFound("no AppSet that you may see is in a cluster %q", q.cluster)
 }
 
-// ofQuery takes the names of the AppSet from the query where the path has them not.
+// ofQuery takes the name of the AppSet from the query if it is not in the path.
 func (q *request) ofQuery() error {
 	query := q.r.URL.Query()
 	q.namespace = cmp.Or(q.namespace, query.Get("namespace"), "default")

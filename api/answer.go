@@ -19,7 +19,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// write a document. Who has it already gets 304.
+// write a document, or 304 if the caller has it already.
 func (q *request) write(tag string, body []byte) error {
 	h := q.w.Header()
 	h.Set("Content-Type", "application/json")
@@ -42,7 +42,7 @@ func (q *request) write(tag string, body []byte) error {
 		if err != nil {
 			return err
 		}
-		_, _ = z.Write(body) // whoever asked has gone if this fails
+		_, _ = z.Write(body) // an error means that the caller has gone
 		return z.Close()
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
@@ -63,7 +63,7 @@ func acceptsGzip(r *http.Request) bool {
 	return false
 }
 
-// writeValue is write for what has no topic.
+// writeValue writes a value that no topic computes; its ETag is its hash.
 func (q *request) writeValue(value any) error {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -102,8 +102,8 @@ func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// statusOf an error. What is no answer of an API server is told in the log, and not to the
-// caller.
+// statusOf an error. Errors that are no answers of an API server go to the log, and the
+// caller gets no details.
 func statusOf(err error) metav1.Status {
 	known := apierrors.APIStatus(nil)
 	if !errors.As(err, &known) {
@@ -161,7 +161,7 @@ func wordsOf(err error) string {
 	return shorten(err.Error())
 }
 
-// counting remembers what was answered.
+// counting remembers the code of the answer.
 type counting struct {
 	http.ResponseWriter
 	code  int

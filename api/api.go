@@ -15,7 +15,7 @@ import (
 
 // Options of an API. Those that do not say otherwise are required.
 type Options struct {
-	// Config is how the API server is asked for what is shown.
+	// Config reaches the API server.
 	Config *rest.Config
 	// Authenticator and Authorizer decide about each request.
 	Authenticator Authenticator
@@ -46,18 +46,18 @@ type Limits struct {
 	Requests int
 	// FailuresPerMinute is how many wrong tokens an address may send before it has to wait.
 	FailuresPerMinute int
-	// Recheck is how often it is asked again whether the caller of a stream still may.
+	// Recheck is how often the rights of a stream's caller are checked again.
 	Recheck time.Duration
-	// Keep is how long it is remembered that a caller is known and may; what is refused is
-	// remembered for 10 seconds at most.
+	// Keep is how long granted authentications and authorizations are remembered. Refusals
+	// are remembered for 10 seconds at most.
 	Keep time.Duration
-	// Write is how long a reader may take for what is sent to it at a time, and Request how
-	// long an answer may take that is no stream.
+	// Write is how long a reader may take for one piece that is sent to it. Request is how
+	// long an answer may take that is not a stream.
 	Write, Request time.Duration
-	// Pulse is how often the API server is asked for a sign while something is watched, and how
-	// long it may take to answer.
+	// Pulse is how often the API server is asked whether it answers while something is watched,
+	// and how long it may take.
 	Pulse time.Duration
-	// Linger is how long what is watched stays in memory after the last one looked.
+	// Linger is how long a watch goes on after its last reader has gone.
 	Linger time.Duration
 }
 

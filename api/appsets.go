@@ -31,8 +31,7 @@ func (a *API) listAppSets(q *request) error {
 	}})
 }
 
-// summarizeAppSet makes a line of the list, of what the controller has written into the
-// status.
+// summarizeAppSet makes an item of the list from the status.
 func summarizeAppSet(s *v1beta1.AppSet) AppSet {
 	sum := &s.Status.AggrStatus
 	out := AppSet{
@@ -88,7 +87,7 @@ func (s *AppSet) judge(stored *v1beta1.AppSet) {
 	}
 }
 
-// isQuiet: nobody has to look after a cluster in this state.
+// isQuiet says whether a cluster in this state needs no human.
 func isQuiet(state v1beta1.ClusterState) bool {
 	return slices.Contains([]v1beta1.ClusterState{"", v1beta1.ClusterReady, v1beta1.ClusterSuspect, v1beta1.ClusterMaintaining}, state)
 }
@@ -251,7 +250,7 @@ func (a *API) storedAppSets(q *request) ([]any, visibility, error) {
 	return store.List(), v, nil
 }
 
-// gather what the statuses say of each cluster; of several, the latest sight counts.
+// gather what the statuses say of each cluster. If several do, the latest observation counts.
 func gather(objects []any, v visibility) []Cluster {
 	byName := map[string]*Cluster{}
 	for _, object := range objects {

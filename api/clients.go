@@ -98,7 +98,7 @@ func (a *API) source(key feedKey) (source, error) {
 	return s, nil
 }
 
-// trim drops what is not shown: the bookkeeping of apply, often half of the bytes.
+// trim drops the bookkeeping of apply, which is not shown and often half of the bytes.
 func trim(object any) (any, error) {
 	m, err := meta.Accessor(object)
 	if err != nil {
@@ -130,7 +130,7 @@ func stem(name string) (string, bool) {
 	return name[:at], ok
 }
 
-// keepPolicy is how long the published policy is taken for current.
+// keepPolicy is for how long the published policy is not read again.
 const keepPolicy = time.Minute
 
 // policies is the policy of the controller, as far as it is known.

@@ -73,7 +73,7 @@ type feeds struct {
 	run sync.WaitGroup
 }
 
-// acquire a feed, and have it tell a topic of changes. The topic releases it.
+// acquire a feed, which then tells the topic of changes. The topic releases it.
 func (f *feeds) acquire(key feedKey, user *topic) (*feed, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -176,7 +176,7 @@ func (f *feeds) begin(key feedKey) (*feed, error) {
 		defer stop()
 		one.informer.RunWithContext(ctx)
 	})
-	f.run.Go(func() { // an empty list changes nothing, and is known nevertheless
+	f.run.Go(func() { // an empty list causes no event, but has been read
 		if toolscache.WaitForCacheSync(ctx.Done(), one.informer.HasSynced) {
 			one.tellAll()
 		}
@@ -184,7 +184,7 @@ func (f *feeds) begin(key feedKey) (*feed, error) {
 	return one, nil
 }
 
-// note what came of a list or a watch.
+// note the result of a list or a watch.
 func (f *feed) note(err error) {
 	f.mu.Lock()
 	before := f.failed
@@ -207,7 +207,7 @@ func (f *feed) note(err error) {
 	}
 }
 
-// trouble is what keeps the feed from being current, and since when; nil: nothing.
+// trouble is why the feed is not current, and since when; nil: it is current.
 func (f *feed) trouble() (since time.Time, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -234,7 +234,7 @@ func (f *feed) tellAll() {
 	}
 }
 
-// feelPulse of the API server until the feeds end.
+// feelPulse asks whether the API server answers, until the feeds end.
 func (f *feeds) feelPulse() {
 	f.pulse.run(f.ctx, func() bool { return f.count() > 0 }, func() {
 		f.mu.Lock()

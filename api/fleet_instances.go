@@ -35,7 +35,7 @@ const (
 	labelHelmRelease = "app.kubernetes.io/instance"
 )
 
-// podReads are reads of pods in members, which are shared and kept for moments.
+// podReads are reads of pods in members. Callers share them, and they are kept for keepPods.
 type podReads struct {
 	flights singleflight.Group
 	kept    *cache.LRUExpireCache
@@ -49,8 +49,8 @@ type memberPods struct {
 	more  bool
 }
 
-// listFleetInstances lists the pods of an AppSet in all its clusters. Those that do not answer are
-// told, and fail nothing.
+// listFleetInstances lists the pods of an AppSet in all its clusters. The answer names the
+// clusters that do not answer.
 func (a *API) listFleetInstances(q *request) error {
 	if err := q.checkQuery(); err != nil {
 		return err
@@ -163,7 +163,7 @@ func (a *API) podsOf(q *request, s *v1beta1.AppSet, cluster string) (memberPods,
 			return pods, nil
 		}
 	}
-	// Who comes while it is asked shares the answer, so that it is not the first caller's to give up.
+	// Later callers share the answer, so the read goes on if the first caller gives up.
 	ctx := context.WithoutCancel(q.ctx())
 	got, err, _ := a.podReads.flights.Do(key, func() (any, error) {
 		ctx, cancel := context.WithTimeout(ctx, memberTimeout)
@@ -248,5 +248,5 @@ func (q *request) writeFleetInstances(all *FleetInstanceList) error {
 	return q.writeValue(FleetInstanceList{List: page, Clusters: all.Clusters})
 }
 
-// errAll: what is about one pod needs the name of one cluster.
+// errAll refuses the name for all clusters in a route about one pod.
 var errAll = apierrors.NewBadRequest("name one cluster: all is for lists")

@@ -28,16 +28,17 @@ var ownerKinds = map[string]schema.GroupVersionResource{
 // annotationRelease is on what a chart's release made.
 const annotationRelease = "meta.helm.sh/release-name"
 
-// belonging is whose a pod of a member is: the part, and its podSet. The zero value is nobody's.
+// belonging is the part and the podSet that a pod of a member belongs to. The zero value is
+// none.
 type belonging struct {
 	part   *v1beta1.AdvDeployment
 	podSet string
 }
 
-// owners follows pods of one member to their AdvDeployments, by UIDs: names and labels can be had by
-// anybody. What a chart made has no owner, and is known by the marks of its release on the
-// Deployment, StatefulSet or DaemonSet: those who can write these can have pods of their own shown as
-// the release's.
+// owners follows pods of one member to their AdvDeployments, by UIDs, since anybody can give a pod
+// such a name or label. Objects of a chart have no owner. They are recognized by the marks of the
+// release on the Deployment, StatefulSet or DaemonSet. So users who may write those marks can make
+// their own pods appear as the release's.
 type owners struct {
 	reader *fleet.Reader
 	known  map[types.UID]belonging
@@ -100,7 +101,7 @@ func (o *owners) released(owner metav1.Object) belonging {
 	return belonging{part, release}
 }
 
-// appSetOf a part: its namespace, name and UID on the hub; empty names: it is nobody's.
+// appSetOf a part: its namespace, name and UID on the hub; empty names: it belongs to none.
 func appSetOf(part *v1beta1.AdvDeployment) (namespace, name string, uid types.UID) {
 	namespace, name, _ = strings.Cut(part.Annotations[v1beta1.AnnotationAppSet], "/")
 	return namespace, name, types.UID(part.Labels[v1beta1.LabelAppSetUID])

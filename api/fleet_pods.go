@@ -19,7 +19,7 @@ import (
 const memberTimeout = 5 * time.Second
 
 // The subresources of AppSets that callers need rights to for pods and for logs in the clusters.
-// There are none that the API server has: rights to them are for this server alone.
+// The API server has no such subresources: only this server asks for the rights.
 const (
 	subresourceInstances = "instances"
 	subresourceLog       = "log"
@@ -66,8 +66,8 @@ func (a *API) memberPod(q *request, subresource string) (*fleet.Reader, *corev1.
 	return reader, pod, of, nil
 }
 
-// mayOfPart returns an error unless the caller may get the AppSet that a part is of, and its
-// subresource if one is named. That he may not even get the AppSet looks as if there were none.
+// mayOfPart returns an error unless the caller may get the AppSet of a part, and its subresource
+// if one is named. A caller who may not get the AppSet is told that it does not exist.
 func (a *API) mayOfPart(q *request, part *v1beta1.AdvDeployment, subresource string) error {
 	namespace, name, uid := appSetOf(part)
 	none := notFound("the part is not of an AppSet that you may get")
@@ -96,8 +96,8 @@ func (a *API) mayOfPart(q *request, part *v1beta1.AdvDeployment, subresource str
 	return a.may(q, what)
 }
 
-// memberError tells that a cluster could not be asked. Its own statuses are not passed on: they are
-// about the hub's account there, and not about the caller.
+// memberError tells that a cluster could not be asked. Statuses of the cluster are not passed on:
+// they are about the hub's account there, not about the caller.
 func memberError(cluster string, err error) error {
 	text := "cluster " + cluster + " could not be asked: " + wordsOf(err)
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -13,7 +13,7 @@ import (
 // keptLimiters bounds how many callers and addresses are remembered.
 const keptLimiters = 4096
 
-// limits are what callers may ask in a time.
+// limits are the rates of requests and of failures.
 type limits struct {
 	callers  *lru.Cache // of a caller's key
 	failures *lru.Cache // of an address
@@ -56,7 +56,7 @@ func (l *limits) mayFail(address string) bool { return l.failuresOf(address).Tok
 // failed counts a wrong token.
 func (l *limits) failed(address string) { l.failuresOf(address).Allow() }
 
-// slots are how much may be open at a time, of all callers and of one.
+// slots bound how many requests or streams are open at a time, of all callers and of one.
 type slots struct {
 	all, perUser int
 	what         string // that is open

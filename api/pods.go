@@ -32,7 +32,7 @@ func (a *API) ownedPod(q *request, subresource string) (*corev1.Pod, string, err
 	return pod, owner, a.may(q, access)
 }
 
-// errNobodys is the answer for pods that are none of ours.
+// errNobodys is the answer for pods that belong to no TApp or App.
 func errNobodys(pod string) error {
 	err := apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, pod)
 	err.ErrStatus.Message = fmt.Sprintf("pods %q is not of a TApp or an App", pod)
@@ -110,7 +110,7 @@ func (a *API) listPodEvents(q *request) error {
 	return a.writeEvents(q, a.clients.core, pod.UID)
 }
 
-// podOf tells of a pod what is of use, and not its environment, where secrets are.
+// podOf describes a pod, without its environment variables, which may be secret.
 func podOf(pod *corev1.Pod, owner string) Pod {
 	out := Pod{Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID), Created: pod.CreationTimestamp, Deleting: pod.DeletionTimestamp != nil,
 		Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, IP: pod.Status.PodIP, Owner: owner, Labels: pod.Labels, Containers: []Container{}}

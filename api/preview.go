@@ -148,7 +148,7 @@ func merge(before metav1.Object, object map[string]any, kind string, after metav
 	return nil
 }
 
-// last is what was applied last, without its metadata but labels and annotations.
+// last is what was applied last. Of its metadata only labels and annotations are kept.
 func last(annotation string) []byte {
 	var object map[string]any
 	if json.Unmarshal([]byte(annotation), &object) != nil {
@@ -168,7 +168,7 @@ func last(annotation string) []byte {
 	return text
 }
 
-// foresee plans for a TApp as it would be, with the pods that there are.
+// foresee plans for the TApp as the manifest would make it, with its present pods.
 func (a *API) foresee(q *request, t *tappv1.TApp) (*view.Observed, error) {
 	topic, release, err := a.tappTopic(q, "tapp", func(o *view.Observed, before *shown) (*shown, error) {
 		d, err := detail(o)

@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// pulse says whether the API server answers. A watch does not: one of a server that hangs is as
-// silent as one of a server where nothing changes, until HTTP/2 gives the connection up, which
-// takes most of a minute.
+// pulse says whether the API server answers. A watch cannot say so: it is silent while nothing
+// changes, and just as silent while the server hangs, until HTTP/2 gives the connection up after
+// most of a minute.
 type pulse struct {
 	// ask the API server for anything.
 	ask func(context.Context) error
@@ -19,14 +19,14 @@ type pulse struct {
 	every time.Duration
 
 	mu sync.Mutex
-	// failed is what came of the last question, and answered when the last one was put that
+	// failed is the error of the last request, and answered when the last request began that
 	// was answered.
 	failed   error
 	answered time.Time
 }
 
-// run asks until ctx ends, while anything is watched, and tells when the answers cease and come
-// again.
+// run asks until ctx ends, while anything is watched. It tells when the server ceases to answer,
+// and when it answers again.
 func (p *pulse) run(ctx context.Context, watched func() bool, changed func()) {
 	every := time.NewTicker(p.every)
 	defer every.Stop()
@@ -42,7 +42,7 @@ func (p *pulse) run(ctx context.Context, watched func() bool, changed func()) {
 	}
 }
 
-// beat asks once. It returns whether that is another answer than before.
+// beat asks once. It returns whether the server began or ceased to answer.
 func (p *pulse) beat(ctx context.Context) bool {
 	began := time.Now()
 	asked, cancel := context.WithTimeout(ctx, p.every)
@@ -52,7 +52,7 @@ func (p *pulse) beat(ctx context.Context) bool {
 		return false
 	}
 	if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown && !apierrors.IsServiceUnavailable(err) {
-		err = nil // that it may not is an answer, too
+		err = nil // a refusal is an answer, too
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -37,8 +37,8 @@ type request struct {
 
 func (q *request) ctx() context.Context { return q.r.Context() }
 
-// serve makes the handler of a route: who asks, what of it is too much, and what is told
-// of it afterwards.
+// serve makes the handler of a route: it authenticates the caller, keeps limits, answers, and
+// logs the request.
 func (a *API) serve(route Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -80,8 +80,8 @@ func (a *API) answer(q *request) error {
 	return q.route.handle(a, q)
 }
 
-// admit finds out who asks, and whether he does so too often. Callers whom nobody knows yet have
-// turns, too: they would pile up while the API server hangs, which is asked who they are.
+// admit authenticates the caller and checks the limits. It takes a turn before that: the API server
+// is asked who the caller is, and requests would pile up while it hangs.
 func (a *API) admit(q *request) error {
 	from := address(q.r)
 	if !a.limits.mayFail(from) {
