@@ -64,6 +64,7 @@ func TestFetchedOnce(t *testing.T) {
 
 	r.archive = "published anew"
 	w.catchUp()
+	w.must()
 	w.lead()
 	w.Charts, w.ChartHeads, w.Fetch = stored, heads{secrets: stored}, r.fetch
 	w.must()

@@ -34,6 +34,7 @@ func TestChildrenOfAllTypes(t *testing.T) {
 			w.expect("first", w.step(), []string{"Finalize"})
 			w.expect("second", w.step(), []string{`Create Service "a-svc"`, "Create " + child.String()})
 			w.expect("status", w.d.Status.AggrStatus.Status, v1beta1.PhaseInstalling)
+			w.expect("nothing is there", w.d.Status.AggrStatus.PodSets[0].Message, "it does not exist yet")
 			w.step()
 			w.expect("not observed before its children are", w.d.Status.ObservedGeneration, int64(-1))
 			w.expect("nobody looked yet", w.condition(v1beta1.ConditionReconciling), fmt.Sprintf("True Progressing: %s: the controller of %ss has not looked at it yet", child, child.Kind))

@@ -4,6 +4,8 @@ package main
 var advDeploymentPlans = []mutant{
 	{"lost-node-halts-alone", "rollout.go", "the rollout of an AdvDeployment halts at once where a node is lost",
 		"if podset.IsFault(f.reason) {", "if f.reason != \"\" {"},
+	{"missing-says-nothing", "status.go", "a podSet whose objects do not exist says nothing of it",
+		"		return \"it does not exist yet\"\n", "		return \"\"\n"},
 	{"lost-node-goes-first", "status.go", "a lost node hides what is a fault",
 		"return podset.FaultsFirst(a.reason, b.reason)", "return podset.FaultsFirst(b.reason, a.reason)"},
 	{"foreign-child-taken", "children.go", "an object of somebody else is applied to",

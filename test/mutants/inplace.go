@@ -29,7 +29,7 @@ var inPlace = []mutant{
 	{"mark-is-nothing", "original.go", "the mark of an update of tkestack/tapp says nothing",
 		"return IsMarkedByOriginal(pod) || !GateOpen(pod) && IsOriginals(pod)", "return !GateOpen(pod) && IsOriginals(pod)"},
 	{"original-never-done", "original.go", "a container that runs the wanted image by its full name never ends an update of tkestack/tapp",
-		" || template.RunsImage(status, c.Image)) {", ") {"},
+		" && (status.Image == c.Image || template.RunsImage(status, c.Image)) {", " && false {"},
 	{"resize-sets-back", "resize.go", "a resize sets back the resources that admission gave another container",
 		"case !r.follows.Has(field) || to == nil", "case to == nil"},
 	{"refusal-about-all", "resize.go", "a refused resize is followed by one that sets back what admission gave the pod",

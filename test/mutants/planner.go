@@ -145,7 +145,7 @@ var planner = []mutant{
 	{"retained-claims-deleted", "claims.go", "claims go although whenScaled is Retain",
 		" && s.tapp.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled == tappv1.DeletePersistentVolumeClaim", ""},
 	{"killed-claims-deleted", "claims.go", "claims of an instance that was killed when it was scaled down are deleted",
-		"return listed && !killed && s.claimsFollow()", "return listed && (!killed || s.replicas >= 0) && s.claimsFollow()"},
+		"return listed && !killed && s.claimsFollow()", "return listed && (!killed || listed) && s.claimsFollow()"},
 	{"claim-of-namesake-mounted", "claims.go", "a pod is created that mounts a claim which goes with another controller",
 		"owner != nil && owner.UID != l.tapp.UID {\n				i.wait(", "owner != nil && owner.UID == \"\" {\n				i.wait("},
 	{"finalizer-forgets-failures", "ends.go", "a pod with a finalizer goes before the status has the failures of its instance",

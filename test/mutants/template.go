@@ -16,8 +16,6 @@ var templates = []mutant{
 		"if !found || len(digits) != hashDigits {", "if !found {\n		return hash != \"\"\n	}\n	if len(digits) != hashDigits {"},
 	{"explicit-policy-ignored", "containers.go", "a template that says how to pull latest is not applied in place",
 		"if want.ImagePullPolicy == \"\" && has", "if has"},
-	{"pinned-is-latest", "image.go", "an image with a digest counts as latest",
-		"if name == \"\" || strings.Contains(name, \"@\") {", "if name == \"\" {"},
 	{"record-ignored", "record.go", "an image that the template did not change is changed",
 		"	if last, known := r.Images[want.Name]; known {", "	if last, known := r.Images[want.Name]; known && last == \"\" {"},
 	{"no-record-is-known", "resources.go", "the resources of a pod without a record of them count as unchanged",
