@@ -38,7 +38,7 @@ func operations() map[plan.Op]operation {
 		plan.OpUpdateClaim:   {updateClaim, "update the claims of", "updated the claims of", "SuccessfulUpdate", "FailedUpdate"},
 		plan.OpDeleteClaim:   {deleteClaim, "delete the claims of", "deleted the claims of", "SuccessfulDelete", "FailedDelete"},
 		plan.OpDelete:        {deletePod, "delete the pods of", "deleted the pods of", "SuccessfulDelete", "FailedDelete"},
-		plan.OpForceDelete:   {forceDelete, "force-delete the pods of", "force-deleted the pods of", "SuccessfulDelete", "FailedDelete"},
+		plan.OpForceDelete:   {forceDelete, "delete by force the pods of", "deleted by force the pods of", "SuccessfulDelete", "FailedDelete"},
 		plan.OpDrain:         {patchStatus, "drain", "", "", "FailedUpdate"},
 		plan.OpUpdateInPlace: {patch, "update in place", "updated in place", "SuccessfulUpdate", "FailedUpdate"},
 		plan.OpResize:        {resize, "resize", "resized", "SuccessfulUpdate", "FailedUpdate"},
