@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/condition"
 	"tkestack.io/tapp/plan/message"
 	"tkestack.io/tapp/plan/rollout"
 )
@@ -49,42 +49,21 @@ func (c *computation) phase(s, stored *v1beta1.AdvDeploymentStatus) v1beta1.Phas
 }
 
 func (c *computation) setConditions(s *v1beta1.AdvDeploymentStatus) {
-	set := func(kind string, status bool, reason, text string) {
-		condition := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message.Bound(text),
-			ObservedGeneration: c.d.Generation, LastTransitionTime: metav1.NewTime(c.in.Now.Truncate(time.Second))}
-		if status {
-			condition.Status = metav1.ConditionTrue
-		}
-		meta.SetStatusCondition(&s.Conditions, condition)
-	}
-	well := message.Join(append([]string{Synced}, c.notes...), "; ")
-	waits := message.Join(c.waits, "; ")
-	stalled, reason := c.stalled(), v1beta1.ReasonSynced
-	if len(c.stalls) > 0 {
-		reason = c.stalls[0].reason
-	}
-	progress := v1beta1.ReasonProgressing
+	w := condition.Writer{Conditions: &s.Conditions, Generation: c.d.Generation, Now: c.in.Now.Truncate(time.Second)}
+	work := condition.Work{Waits: message.Join(c.waits, "; "), Progress: v1beta1.ReasonProgressing, Stalled: c.stalled()}
 	if c.d.DeletionTimestamp != nil {
-		progress = v1beta1.ReasonDeleting
+		work.Progress = v1beta1.ReasonDeleting
 	}
 	switch {
 	case len(c.stalls) > 0:
-		set(v1beta1.ConditionReady, false, reason, stalled)
+		work.Reason = c.stalls[0].reason
+		w.Set(v1beta1.ConditionReady, metav1.ConditionFalse, work.Reason, work.Stalled)
 	case len(c.waits) > 0 || c.d.DeletionTimestamp != nil:
-		set(v1beta1.ConditionReady, false, progress, waits)
+		w.Set(v1beta1.ConditionReady, metav1.ConditionFalse, work.Progress, work.Waits)
 	default:
-		set(v1beta1.ConditionReady, true, v1beta1.ReasonSynced, well)
+		w.Set(v1beta1.ConditionReady, metav1.ConditionTrue, v1beta1.ReasonSynced, message.Join(append([]string{Synced}, c.notes...), "; "))
 	}
-	if len(c.waits) > 0 && len(c.stalls) == 0 { // kstatus: what is stalled is not reconciling
-		set(v1beta1.ConditionReconciling, true, progress, waits)
-	} else {
-		set(v1beta1.ConditionReconciling, false, reason, "nothing is on its way")
-	}
-	if len(c.stalls) > 0 {
-		set(v1beta1.ConditionStalled, true, reason, stalled)
-	} else {
-		set(v1beta1.ConditionStalled, false, v1beta1.ReasonSynced, "nothing is in the way")
-	}
+	w.SetWork(work)
 }
 
 // stalled is the message of the condition Stalled.
@@ -98,10 +77,7 @@ func (c *computation) stalled() string {
 
 // tell makes events of what the stored status does not say yet.
 func (c *computation) tell(p *Plan) {
-	told := ""
-	if before := meta.FindStatusCondition(c.in.AdvDeployment.Status.Conditions, v1beta1.ConditionStalled); before != nil && before.Status == metav1.ConditionTrue {
-		told = before.Message
-	}
+	told := condition.Stalled(c.in.AdvDeployment.Status.Conditions)
 	if told == c.stalled() {
 		return
 	}
@@ -110,13 +86,4 @@ func (c *computation) tell(p *Plan) {
 			p.Events = append(p.Events, *s.event)
 		}
 	}
-}
-
-// wait is as long as a name has been taken, between minWait and maxWait.
-func (c *computation) wait(s *v1beta1.AdvDeploymentStatus) time.Duration {
-	out := minWait
-	if stalled := meta.FindStatusCondition(s.Conditions, v1beta1.ConditionStalled); stalled != nil {
-		out = min(max(out, c.in.Now.Sub(stalled.LastTransitionTime.Time)), maxWait)
-	}
-	return out
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/condition"
 	"tkestack.io/tapp/plan/message"
 	"tkestack.io/tapp/plan/podset"
 	"tkestack.io/tapp/plan/rollout"
@@ -21,13 +22,6 @@ const Synced = "AdvDeployment synced successfully"
 
 // maxPodSetMessage is how long the message of one podSet may be, in bytes, by the CRD.
 const maxPodSetMessage = 256
-
-// Names that are taken are looked at again after as long as they have been taken, within
-// these bounds.
-const (
-	minWait = time.Second
-	maxWait = 5 * time.Second
-)
 
 // conclude makes the status and the plan from what the other steps noted.
 func (c *computation) conclude() Plan {
@@ -57,7 +51,7 @@ func (c *computation) conclude() Plan {
 	p.Status = *s
 	c.tell(&p)
 	if c.taken {
-		p.Wait = c.wait(s)
+		p.Wait = condition.Wait(s.Conditions, c.in.Now)
 	}
 	if c.rolling != nil && c.rolling.decision.Wait > 0 && (p.Wait == 0 || c.rolling.decision.Wait < p.Wait) {
 		p.Wait = c.rolling.decision.Wait

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,13 +12,6 @@ import (
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	"tkestack.io/tapp/plan/manifest"
 	"tkestack.io/tapp/plan/message"
-)
-
-// Names that are taken are looked at again after as long as they have been taken,
-// within these bounds.
-const (
-	minWait = time.Second
-	maxWait = 5 * time.Second
 )
 
 // Compute decides the next step for one App. It never mutates its input; equal

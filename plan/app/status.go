@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appv1 "tkestack.io/tapp/crd/app/v1"
+	"tkestack.io/tapp/plan/condition"
 	"tkestack.io/tapp/plan/message"
 )
 
@@ -53,7 +52,7 @@ func (c *computation) conclude() Plan {
 	c.setConditions(&p.Status)
 	c.tell(&p)
 	if c.taken {
-		p.Wait = c.wait(&p.Status)
+		p.Wait = condition.Wait(p.Status.Conditions, c.in.Now)
 	}
 	return p
 }
@@ -83,39 +82,18 @@ func (c *computation) rollout(d *appsv1.Deployment) {
 }
 
 func (c *computation) setConditions(s *appv1.AppStatus) {
-	set := func(kind string, status bool, reason, text string) {
-		condition := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message.Bound(text),
-			ObservedGeneration: c.app.Generation, LastTransitionTime: metav1.NewTime(c.in.Now)}
-		if status {
-			condition.Status = metav1.ConditionTrue
-		}
-		meta.SetStatusCondition(&s.Conditions, condition)
-	}
-	well := message.Join(append([]string{Synced}, c.notes...), "; ")
-	waits := message.Join(c.waits, "; ")
-	stalled, stalledReason := c.stalled(), appv1.ReasonSynced
-	if len(c.stalls) > 0 {
-		stalledReason = c.stalls[0].reason
-	}
-
+	w := condition.Writer{Conditions: &s.Conditions, Generation: c.app.Generation, Now: c.in.Now}
+	work := condition.Work{Waits: message.Join(c.waits, "; "), Progress: ReasonProgressing, Stalled: c.stalled()}
 	switch {
 	case len(c.stalls) > 0:
-		set(appv1.ConditionReady, false, stalledReason, stalled)
+		work.Reason = c.stalls[0].reason
+		w.Set(appv1.ConditionReady, metav1.ConditionFalse, work.Reason, work.Stalled)
 	case len(c.waits) > 0:
-		set(appv1.ConditionReady, false, ReasonProgressing, waits)
+		w.Set(appv1.ConditionReady, metav1.ConditionFalse, work.Progress, work.Waits)
 	default:
-		set(appv1.ConditionReady, true, appv1.ReasonSynced, well)
+		w.Set(appv1.ConditionReady, metav1.ConditionTrue, appv1.ReasonSynced, message.Join(append([]string{Synced}, c.notes...), "; "))
 	}
-	if len(c.waits) > 0 && len(c.stalls) == 0 { // kstatus: what is stalled is not reconciling
-		set(appv1.ConditionReconciling, true, ReasonProgressing, waits)
-	} else {
-		set(appv1.ConditionReconciling, false, stalledReason, "nothing is on its way")
-	}
-	if len(c.stalls) > 0 {
-		set(appv1.ConditionStalled, true, stalledReason, stalled)
-	} else {
-		set(appv1.ConditionStalled, false, appv1.ReasonSynced, "nothing is in the way")
-	}
+	w.SetWork(work)
 }
 
 // stalled says what the App is stalled by.
@@ -130,10 +108,7 @@ func (c *computation) stalled() string {
 // tell makes events of what the stored status does not say yet. One that says as much as
 // it has room for says it all.
 func (c *computation) tell(p *Plan) {
-	told := ""
-	if before := meta.FindStatusCondition(c.in.App.Status.Conditions, appv1.ConditionStalled); before != nil && before.Status == metav1.ConditionTrue {
-		told = before.Message
-	}
+	told := condition.Stalled(c.in.App.Status.Conditions)
 	if told == c.stalled() {
 		return
 	}
@@ -142,13 +117,4 @@ func (c *computation) tell(p *Plan) {
 			p.Events = append(p.Events, *s.event)
 		}
 	}
-}
-
-// wait is longer the longer a name has been taken.
-func (c *computation) wait(s *appv1.AppStatus) time.Duration {
-	out := minWait
-	if stalled := meta.FindStatusCondition(s.Conditions, appv1.ConditionStalled); stalled != nil {
-		out = min(max(out, c.in.Now.Sub(stalled.LastTransitionTime.Time)), maxWait)
-	}
-	return out
 }

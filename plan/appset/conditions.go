@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/condition"
 	"tkestack.io/tapp/plan/message"
 	"tkestack.io/tapp/plan/podset"
 	"tkestack.io/tapp/plan/rollout"
@@ -87,59 +88,46 @@ func (s *site) isChanging() bool {
 }
 
 func (c *computation) setConditions(s *v1beta1.AppSetStatus, done bool) {
-	set := func(kind string, status metav1.ConditionStatus, reason, text string) {
-		meta.SetStatusCondition(&s.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message.Bound(text),
-			ObservedGeneration: c.app.Generation, LastTransitionTime: metav1.NewTime(c.in.Now)})
-	}
-	waits, stalled, reason := message.Join(c.waits, "; "), c.stalled(), v1beta1.ReasonSynced
-	silent := c.silent()
-	progressing := v1beta1.ReasonProgressing
+	w := condition.Writer{Conditions: &s.Conditions, Generation: c.app.Generation, Now: c.in.Now}
+	work := condition.Work{Waits: message.Join(c.waits, "; "), Progress: v1beta1.ReasonProgressing, Stalled: c.stalled()}
 	if c.deleting() {
-		progressing = v1beta1.ReasonDeleting
+		work.Progress = v1beta1.ReasonDeleting
 	}
+	silent := c.silent()
 	switch {
 	case len(c.stalls) > 0:
-		reason = c.stalls[0].reason
-		set(v1beta1.ConditionReady, metav1.ConditionFalse, reason, stalled)
+		work.Reason = c.stalls[0].reason
+		w.Set(v1beta1.ConditionReady, metav1.ConditionFalse, work.Reason, work.Stalled)
 	case len(silent) > 0:
-		set(v1beta1.ConditionReady, metav1.ConditionUnknown, ReasonUnreachable, waits)
+		w.Set(v1beta1.ConditionReady, metav1.ConditionUnknown, ReasonUnreachable, work.Waits)
 	case len(c.waits) > 0 || !done:
-		set(v1beta1.ConditionReady, metav1.ConditionFalse, progressing, waits)
+		w.Set(v1beta1.ConditionReady, metav1.ConditionFalse, work.Progress, work.Waits)
 	default:
 		well := []string{"all instances are available"}
 		for _, n := range c.notes {
 			well = append(well, n.Field+": "+n.Why)
 		}
-		set(v1beta1.ConditionReady, metav1.ConditionTrue, v1beta1.ReasonSynced, message.Join(well, "; "))
+		w.Set(v1beta1.ConditionReady, metav1.ConditionTrue, v1beta1.ReasonSynced, message.Join(well, "; "))
 	}
-	if len(c.waits) > 0 && len(c.stalls) == 0 { // kstatus: what is stalled is not reconciling
-		set(v1beta1.ConditionReconciling, metav1.ConditionTrue, progressing, waits)
-	} else {
-		set(v1beta1.ConditionReconciling, metav1.ConditionFalse, reason, "nothing is on its way")
-	}
-	if len(c.stalls) > 0 {
-		set(v1beta1.ConditionStalled, metav1.ConditionTrue, reason, stalled)
-	} else {
-		set(v1beta1.ConditionStalled, metav1.ConditionFalse, v1beta1.ReasonSynced, "nothing is in the way")
-	}
-	c.setAwaiting(set)
+	w.SetWork(work)
+	c.setAwaiting(w)
 	if len(silent) > 0 {
-		set(v1beta1.ConditionClustersReachable, metav1.ConditionFalse, ReasonUnreachable, "not heard: "+message.Join(silent, ", "))
+		w.Set(v1beta1.ConditionClustersReachable, metav1.ConditionFalse, ReasonUnreachable, "not heard: "+message.Join(silent, ", "))
 	} else {
-		set(v1beta1.ConditionClustersReachable, metav1.ConditionTrue, ReasonReachable, "all clusters are heard")
+		w.Set(v1beta1.ConditionClustersReachable, metav1.ConditionTrue, ReasonReachable, "all clusters are heard")
 	}
 }
 
 // setAwaiting says whether a gate waits. An AppSet that never had one has no such condition.
-func (c *computation) setAwaiting(set func(kind string, status metav1.ConditionStatus, reason, text string)) {
+func (c *computation) setAwaiting(w condition.Writer) {
 	before := meta.FindStatusCondition(c.app.Status.Conditions, v1beta1.ConditionAwaitingConfirmation)
 	switch {
 	case c.isIn(rollout.Waiting):
 		d := &c.rolling.decision
 		stage := &d.Stages[d.Current]
-		set(v1beta1.ConditionAwaitingConfirmation, metav1.ConditionTrue, ReasonGate, fmt.Sprintf("%s: rollout %s, stage %s, token %s", d.Why, d.Record.ID, stage.Name, stage.Token))
+		w.Set(v1beta1.ConditionAwaitingConfirmation, metav1.ConditionTrue, ReasonGate, fmt.Sprintf("%s: rollout %s, stage %s, token %s", d.Why, d.Record.ID, stage.Name, stage.Token))
 	case before != nil:
-		set(v1beta1.ConditionAwaitingConfirmation, metav1.ConditionFalse, v1beta1.ReasonSynced, "no gate waits")
+		w.Set(v1beta1.ConditionAwaitingConfirmation, metav1.ConditionFalse, v1beta1.ReasonSynced, "no gate waits")
 	}
 }
 
@@ -163,10 +151,7 @@ func (c *computation) stalled() string {
 
 // tell makes events of what the stored status does not say yet.
 func (c *computation) tell(p *Plan) {
-	told := ""
-	if before := meta.FindStatusCondition(c.app.Status.Conditions, v1beta1.ConditionStalled); before != nil && before.Status == metav1.ConditionTrue {
-		told = before.Message
-	}
+	told := condition.Stalled(c.app.Status.Conditions)
 	if told == c.stalled() {
 		return
 	}

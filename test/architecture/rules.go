@@ -39,6 +39,7 @@ var rooms = []room{
 	{name: "plan/template", may: []string{"crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference"}},
 	// How long what a status says may be.
 	{name: "plan/message", only: []string{}},
+	{name: "plan/condition", may: []string{"plan/message"}, only: []string{"k8s.io/apimachinery"}},
 	{name: "plan/inplace", may: []string{"plan/message", "plan/template", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/growth", may: []string{"plan/message"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/evidence", only: []string{"k8s.io/apimachinery"}},
@@ -49,11 +50,11 @@ var rooms = []room{
 	{name: "plan/rollout", only: []string{"k8s.io/apimachinery"}},
 	{name: "plan/manifest", only: []string{"k8s.io/apimachinery"}},
 	{name: "plan/release", may: []string{"plan/podset", "plan/manifest", "plan/message", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/fluxcd/cli-utils/pkg/kstatus/status"}},
-	{name: "plan/advdeployment", may: []string{"plan/rollout", "plan/podset", "plan/release", "plan/manifest", "plan/message", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
-	{name: "plan/appset", may: []string{"plan/rollout", "plan/manifest", "plan/message", "plan/podset", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/advdeployment", may: []string{"plan/condition", "plan/rollout", "plan/podset", "plan/release", "plan/manifest", "plan/message", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/appset", may: []string{"plan/condition", "plan/rollout", "plan/manifest", "plan/message", "plan/podset", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	// Composes the planners, to tell of a change beforehand.
 	{name: "plan/foresight", may: []string{"plan/advdeployment", "plan/podset", "plan/rollout", "plan/tapp", "crd/tapp/v1", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
-	{name: "plan/app", may: []string{"plan/manifest", "plan/message", "crd/app/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/app", may: []string{"plan/condition", "plan/manifest", "plan/message", "crd/app/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 
 	// The kinds never import each other, nor the controller.
 	{name: "controller", may: []string{"controller/loop", "controller/tapp", "controller/app", "controller/advdeployment", "controller/appset", "controller/release", "controller/events", "fleet", "fleet/kubeconfig", "helm", "helm/source", "crd/...", "process"}},
