@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -12,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"tkestack.io/tapp/process/parallel"
 )
 
 const (
@@ -223,13 +224,11 @@ func (t *topic) update(ctx context.Context) time.Duration {
 // computed is compute with panics turned into errors: an object that triggers a bug is not
 // shown, and all others are.
 func (t *topic) computed(ctx context.Context, before *shown) (now *shown, again time.Duration, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			t.topics.panicked()
-			now, again, err = nil, 0, fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
-		}
-	}()
-	return t.compute(ctx, t, before)
+	err = parallel.Contain(t.topics.panicked, func() (err error) {
+		now, again, err = t.compute(ctx, t, before)
+		return err
+	})
+	return now, again, err
 }
 
 // trouble of the feeds: what is told of it, and as an error.

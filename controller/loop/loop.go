@@ -5,8 +5,6 @@ package loop
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +13,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"tkestack.io/tapp/process/parallel"
 )
 
 // Key names the object that a sync is about.
@@ -198,16 +198,10 @@ func (l *Loop) call(ctx context.Context, key Key) (result Result, err error) {
 	return result, err
 }
 
-// Contain calls f, and turns a panic into an error: a bug that one object triggers must not
-// take the others down. What works for single objects beside the syncs is called so, too.
-func (l *Loop) Contain(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			l.Metrics.panicked(l.Name)
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
-		}
-	}()
-	return f()
+// Contain calls f, and turns a panic into an error, which is counted. What works for single
+// objects beside the syncs is called so, too.
+func (l *Loop) Contain(f func() error) error {
+	return parallel.Contain(func() { l.Metrics.panicked(l.Name) }, f)
 }
 
 // Soonest of the durations after which a sync wants to be called again, of which 0

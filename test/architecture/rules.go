@@ -58,7 +58,7 @@ var rooms = []room{
 
 	// The kinds never import each other, nor the controller.
 	{name: "controller", may: []string{"controller/loop", "controller/tapp", "controller/app", "controller/advdeployment", "controller/appset", "controller/release", "controller/events", "fleet", "fleet/kubeconfig", "helm", "helm/source", "crd/...", "process"}},
-	{name: "controller/loop"},
+	{name: "controller/loop", may: []string{"process/parallel"}},
 	// What their shells share: it knows no kind.
 	{name: "controller/cache"},
 	{name: "controller/write", may: []string{"process/parallel"}},

@@ -160,7 +160,7 @@ var queue = []mutant{
 	{"under-way-forgotten", "order.go", "a sync that could not look has its key wait like one that has not begun",
 		"	case AtRest:\n", "	default:\n"},
 	{"panics-spread", "loop.go", "a panic takes the program down",
-		"if r := recover(); r != nil {", "if r := any(nil); r != nil {"},
+		"return parallel.Contain(func() { l.Metrics.panicked(l.Name) }, f)", "_ = parallel.Contain; return f()"},
 }
 
 // admission are the mutants of webhook/tapp.
