@@ -33,8 +33,6 @@ type parts struct {
 	listed  bool
 	// lists that were begun.
 	lists int
-	// gathered are the parts of a list under way that were slimmed already.
-	gathered map[*v1beta1.AdvDeployment]bool
 }
 
 type part struct {
@@ -120,16 +118,13 @@ func (p *parts) Replace(list []any, version string) error {
 		if !ok {
 			continue
 		}
-		if !p.gathered[o] {
-			p.slim(o)
-		}
+		p.slim(o)
 		key := keyOf(o)
 		p.objects[key] = part{object: o}
 		if had, ok := before[key]; !ok || had.object.UID != o.UID || had.object.ResourceVersion != o.ResourceVersion {
 			different = append(different, key)
 		}
 	}
-	p.gathered = nil
 	for key, had := range before {
 		// A list that began after a write, and is older, is of a store that was restored.
 		if had.written && had.lists == p.lists && cache.Newer(had.object.ResourceVersion, version) {
@@ -151,12 +146,6 @@ func (p *parts) Transformer() toolscache.TransformFunc {
 	return func(object any) (any, error) {
 		if o, ok := object.(*v1beta1.AdvDeployment); ok {
 			p.slim(o)
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			if p.gathered == nil {
-				p.gathered = map[*v1beta1.AdvDeployment]bool{}
-			}
-			p.gathered[o] = true
 		}
 		return object, nil
 	}
@@ -177,7 +166,6 @@ func (p *parts) listing() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lists++
-	p.gathered = nil
 }
 
 func (p *parts) begun() int {
@@ -238,8 +226,10 @@ func (p *parts) truth() (asOf time.Time, listed bool) {
 	return p.asOf, p.listed
 }
 
-// slim has a part, which nobody else has yet, take less memory. A second time it would write to what others have by then.
+// slim has a part, which nobody else has yet, take less memory; once, since what it holds is
+// other parts' too by then.
 func (p *parts) slim(o *v1beta1.AdvDeployment) {
-	_, _ = cache.Trim(o) // it fails never
-	p.sharer.share(o, &p.near)
+	if cache.TrimOnce(o) {
+		p.sharer.share(o, &p.near)
+	}
 }

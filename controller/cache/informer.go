@@ -90,3 +90,16 @@ func Trim(object any) (any, error) {
 	}
 	return object, nil
 }
+
+// TrimOnce trims an object, and says whether it was not trimmed so before: client-go hands on
+// each object of a list twice. By the second time the object may share what it holds with
+// others that are cached, and must not be written to. An empty list of managed fields marks an
+// object that was trimmed: what an API server sends has either none or some.
+func TrimOnce(o metav1.Object) bool {
+	if fields := o.GetManagedFields(); fields != nil && len(fields) == 0 {
+		return false
+	}
+	_, _ = Trim(o) // it fails never
+	o.SetManagedFields([]metav1.ManagedFieldsEntry{})
+	return true
+}

@@ -25,6 +25,20 @@ func TestTrim(t *testing.T) {
 	}
 }
 
+// TestTrimOnce: an object is trimmed and written to the first time alone, whatever it had.
+func TestTrimOnce(t *testing.T) {
+	for name, fields := range map[string][]metav1.ManagedFieldsEntry{"fields": {{Manager: "kubectl"}}, "none": nil} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, ManagedFields: fields, Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: "{}"}}}
+		if !TrimOnce(pod) || len(pod.ManagedFields)+len(pod.Annotations) > 0 {
+			t.Errorf("%s: the first time comes to %v", name, pod)
+		}
+		pod.Annotations[corev1.LastAppliedConfigAnnotation] = "another object's by now"
+		if TrimOnce(pod) || len(pod.Annotations) == 0 {
+			t.Errorf("%s: the second time comes to %v", name, pod)
+		}
+	}
+}
+
 func TestByLabel(t *testing.T) {
 	index := ByLabel("of")
 	pod := func(labels map[string]string) *corev1.Pod {

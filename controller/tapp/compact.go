@@ -53,21 +53,15 @@ func newCompactor() *compactor {
 	return &compactor{models: map[modelKey]*corev1.Pod{}, words: map[string]string{}}
 }
 
-// compact is cache.Trim for pods, of which there are the most by far. client-go calls it
-// twice with each pod of a list. By the second call the pod may share its containers with
-// pods that are cached, so nothing is written to it.
+// compact is cache.Trim for pods, of which there are the most by far.
 func (c *compactor) compact(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
-	if ok && isCompact(pod) {
+	if !ok {
+		return cache.Trim(object)
+	}
+	if !cache.TrimOnce(pod) {
 		return pod, nil
 	}
-	if _, err := cache.Trim(object); err != nil {
-		return nil, err
-	}
-	if !ok {
-		return object, nil
-	}
-	markCompact(pod)
 	trimStatus(&pod.Status)
 	if template.IsOurs(pod.Labels[tappv1.LabelTemplateHash]) {
 		trimServiceAccount(&pod.Spec) // others are compared field by field
@@ -88,12 +82,6 @@ func (c *compactor) compact(object any) (any, error) {
 	c.models[key] = pod
 	return pod, nil
 }
-
-// An empty list of managed fields marks a pod that was compacted: what the API server
-// sends has either none or some.
-func markCompact(pod *corev1.Pod) { pod.ManagedFields = []metav1.ManagedFieldsEntry{} }
-
-func isCompact(pod *corev1.Pod) bool { return pod.ManagedFields != nil && len(pod.ManagedFields) == 0 }
 
 // trimServiceAccount drops the volume that the API server adds for the token of a
 // service account: its name is made up, so that no two pods had the same containers.

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -37,7 +38,7 @@ func TestCompact(t *testing.T) {
 	pods := []*corev1.Pod{fullPod("a-0", "1Gi"), fullPod("a-1", "1Gi"), fullPod("a-2", "2Gi")}
 	for _, p := range pods {
 		before := p.DeepCopy()
-		markCompact(before)
+		before.ManagedFields = []metav1.ManagedFieldsEntry{} // it is trimmed
 		if _, err := c.compact(p); err != nil || !reflect.DeepEqual(p, before) {
 			t.Errorf("got %+v and error %v, want it to say what it said", p, err)
 		}
@@ -101,7 +102,7 @@ func TestCompactSpec(t *testing.T) {
 			t.Errorf("the containers of %s are not shared", name)
 		}
 		want := storedPod(id, hashes[id%2])
-		markCompact(want)
+		want.ManagedFields = []metav1.ManagedFieldsEntry{} // it is trimmed
 		want.Spec.Volumes = want.Spec.Volumes[:1]
 		want.Spec.Containers[0].VolumeMounts = want.Spec.Containers[0].VolumeMounts[:1]
 		want.Spec.Containers[1].VolumeMounts = nil
