@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,10 +16,17 @@ import (
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 func (d *direct) KeepChart(ctx context.Context, chart *corev1.Secret) error {
+	kept, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": chart.Labels, "annotations": chart.Annotations}})
+	if err != nil {
+		return err
+	}
 	return d.over(ctx, func(ctx context.Context, s *session) error {
-		_, err := s.connection.requests.secrets.Secrets(d.member.fleet.ChartNamespace).Create(ctx, chart, metav1.CreateOptions{FieldManager: v1beta1.Component})
-		if apierrors.IsAlreadyExists(err) {
-			return nil // under this name there are no other bytes
+		requests, namespace := s.connection.requests, d.member.fleet.ChartNamespace
+		// Under this name there are no other bytes. The patch makes another version of the
+		// Secret: a deletion that was decided on before comes too late.
+		_, err := requests.heads.Resource(secrets).Namespace(namespace).Patch(ctx, chart.Name, types.MergePatchType, kept, metav1.PatchOptions{FieldManager: v1beta1.Component})
+		if apierrors.IsNotFound(err) {
+			_, err = requests.secrets.Secrets(namespace).Create(ctx, chart, metav1.CreateOptions{FieldManager: v1beta1.Component})
 		}
 		return err
 	})
@@ -36,9 +44,10 @@ func (d *direct) Charts(ctx context.Context) (out []metav1.PartialObjectMetadata
 	return out, err
 }
 
-func (d *direct) DropChart(ctx context.Context, name string, uid types.UID) error {
+func (d *direct) DropChart(ctx context.Context, chart *metav1.PartialObjectMetadata) error {
+	seen := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &chart.UID, ResourceVersion: &chart.ResourceVersion}}
 	return d.over(ctx, func(ctx context.Context, s *session) error {
-		err := s.connection.requests.secrets.Secrets(d.member.fleet.ChartNamespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+		err := s.connection.requests.secrets.Secrets(d.member.fleet.ChartNamespace).Delete(ctx, chart.Name, seen)
 		if apierrors.IsNotFound(err) {
 			return nil
 		}

@@ -226,7 +226,7 @@ func (s *server) resource(w http.ResponseWriter, r *http.Request, path []string,
 			}
 			return strings.HasPrefix(key, path[0]+"/"+namespace) && selector.Matches(set)
 		}
-		if r.Method == http.MethodPost && kind == "Lease" {
+		if r.Method == http.MethodPost && (kind == "Lease" || kind == "Secret") {
 			s.create(w, r, path[0]+"/"+namespace+"/", kind, apiVersion)
 			return
 		}
@@ -274,14 +274,11 @@ func (s *server) resource(w http.ResponseWriter, r *http.Request, path []string,
 		s.store(key, body)
 		s.answer(w, s.typed(key, kind, apiVersion))
 	case http.MethodDelete:
-		uid := ""
-		if p, ok := body["preconditions"].(object); ok {
-			uid, _ = p["uid"].(string)
-		}
-		switch {
+		p, _ := body["preconditions"].(object)
+		switch meta, _ := have["metadata"].(object); {
 		case !exists:
 			s.fail(w, 404)
-		case uid != have["metadata"].(object)["uid"]:
+		case p["uid"] != meta["uid"], p["resourceVersion"] != nil && p["resourceVersion"] != meta["resourceVersion"]:
 			s.fail(w, 409)
 		default:
 			s.store(key, nil)

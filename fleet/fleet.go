@@ -23,7 +23,7 @@
 //	advdeployments              get list watch create patch delete
 //	namespaces (kube-system)    get
 //	leases (tapp-fleet in kube-system)  get update; create where there is none
-//	secrets (one namespace)     list create delete
+//	secrets (one namespace)     list create patch delete
 //	/readyz, /livez             get
 package fleet
 
@@ -83,11 +83,13 @@ type Carrier interface {
 	Patch(ctx context.Context, namespace, name string, patch []byte) (*v1beta1.AdvDeployment, error)
 	// Delete an AdvDeployment with this UID, in the foreground.
 	Delete(ctx context.Context, namespace, name string, uid types.UID) error
-	// KeepChart makes sure that the member has the archive of a chart: an immutable Secret.
+	// KeepChart makes sure that the member has the archive of a chart, an immutable Secret, and
+	// that its labels and annotations are these.
 	KeepChart(ctx context.Context, chart *corev1.Secret) error
-	// Charts that the member keeps for this fleet, and DropChart deletes one of them.
+	// Charts that the member keeps for this fleet. DropChart deletes one of them, unless it has
+	// been kept anew since it was listed, which is a conflict.
 	Charts(ctx context.Context) ([]metav1.PartialObjectMetadata, error)
-	DropChart(ctx context.Context, name string, uid types.UID) error
+	DropChart(ctx context.Context, chart *metav1.PartialObjectMetadata) error
 	// Observe reads an AdvDeployment live.
 	Observe(ctx context.Context, namespace, name string) (*v1beta1.AdvDeployment, error)
 }

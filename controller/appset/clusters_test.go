@@ -35,6 +35,7 @@ type cluster struct {
 	after        func() // a patch
 	wrote        []string
 	charts       map[string]*corev1.Secret
+	listed       func() // when its charts were listed
 }
 
 func newClusters(names ...string) *clusters {
@@ -168,23 +169,32 @@ func (m *cluster) Delete(_ context.Context, _, name string, uid types.UID) error
 func (m *cluster) KeepChart(_ context.Context, chart *corev1.Secret) error {
 	m.fleet.mu.Lock()
 	defer m.fleet.mu.Unlock()
+	m.fleet.version++
+	chart = chart.DeepCopy()
+	chart.ResourceVersion = fmt.Sprint(m.fleet.version)
 	m.charts[chart.Name] = chart
 	return nil
 }
 
 func (m *cluster) Charts(context.Context) (out []metav1.PartialObjectMetadata, err error) {
 	m.fleet.mu.Lock()
-	defer m.fleet.mu.Unlock()
 	for _, chart := range m.charts {
 		out = append(out, metav1.PartialObjectMetadata{ObjectMeta: chart.ObjectMeta})
+	}
+	m.fleet.mu.Unlock()
+	if m.listed != nil {
+		m.listed()
 	}
 	return out, nil
 }
 
-func (m *cluster) DropChart(_ context.Context, name string, _ types.UID) error {
+func (m *cluster) DropChart(_ context.Context, chart *metav1.PartialObjectMetadata) error {
 	m.fleet.mu.Lock()
 	defer m.fleet.mu.Unlock()
-	delete(m.charts, name)
+	if m.charts[chart.Name].ResourceVersion != chart.ResourceVersion {
+		return apierrors.NewConflict(corev1.Resource("secrets"), chart.Name, fmt.Errorf("another one"))
+	}
+	delete(m.charts, chart.Name)
 	return nil
 }
 

@@ -27,7 +27,7 @@
 // and of the clusters:
 //
 //	advdeployments.workload.dmall.com  get list watch create patch delete
-//	secrets (one namespace)            list create delete
+//	secrets (one namespace)            list create patch delete
 package appset
 
 import (

@@ -63,11 +63,13 @@ type Carrier interface {
 	// Patch by a JSON patch.
 	Patch(ctx context.Context, namespace, name string, patch []byte) (*v1beta1.AdvDeployment, error)
 	Delete(ctx context.Context, namespace, name string, uid types.UID) error
-	// KeepChart makes sure that the cluster has the archive of a chart.
+	// KeepChart makes sure that the cluster has the archive of a chart, an immutable Secret, and
+	// that its labels and annotations are these.
 	KeepChart(ctx context.Context, chart *corev1.Secret) error
-	// Charts that the cluster keeps for this fleet, and DropChart deletes one of them.
+	// Charts that the cluster keeps for this fleet. DropChart deletes one of them, unless it has
+	// been kept anew since it was listed, which is a conflict.
 	Charts(ctx context.Context) ([]metav1.PartialObjectMetadata, error)
-	DropChart(ctx context.Context, name string, uid types.UID) error
+	DropChart(ctx context.Context, chart *metav1.PartialObjectMetadata) error
 	// Observe reads live.
 	Observe(ctx context.Context, namespace, name string) (*v1beta1.AdvDeployment, error)
 }

@@ -38,7 +38,9 @@ func (c *Controller) keepCharts(ctx context.Context, carrier Carrier, a *plan.Ac
 		if err != nil {
 			return fmt.Errorf("reading the archive of a chart: %w", err)
 		}
-		if err := carrier.KeepChart(ctx, c.secretOf(digest, stored.Data[v1beta1.KeyChart], nil)); err != nil {
+		archive := c.secretOf(digest, stored.Data[v1beta1.KeyChart], nil)
+		archive.Annotations = map[string]string{v1beta1.AnnotationChartKept: c.Clock.Now().UTC().Format(time.RFC3339)}
+		if err := carrier.KeepChart(ctx, archive); err != nil {
 			return fmt.Errorf("writing the archive of a chart: %w", err)
 		}
 		c.charts.keep(a.Cluster, digest, c.Clock.Now())

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
@@ -78,15 +79,20 @@ func (c *Controller) sweepCluster(ctx context.Context, cluster string, used map[
 		if used[digest] || !c.isOld(&all[i]) || c.charts.has(cluster, digest, c.Clock.Now()) {
 			continue
 		}
-		if err := carrier.DropChart(ctx, all[i].Name, all[i].UID); err != nil {
+		if err := carrier.DropChart(ctx, &all[i]); err != nil && !apierrors.IsConflict(err) { // a conflict: it is used again
 			return err
 		}
 	}
 	return nil
 }
 
+// isOld says that an archive was neither stored nor kept for another part lately.
 func (c *Controller) isOld(o metav1.Object) bool {
-	return c.Clock.Now().Sub(o.GetCreationTimestamp().Time) > c.SweepAge
+	since := o.GetCreationTimestamp().Time
+	if kept, err := time.Parse(time.RFC3339, o.GetAnnotations()[v1beta1.AnnotationChartKept]); err == nil {
+		since = kept
+	}
+	return c.Clock.Now().Sub(since) > c.SweepAge
 }
 
 // sweepHub deletes archives that neither a part nor an AppSet uses, nor a revision of one: a

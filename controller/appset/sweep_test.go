@@ -10,11 +10,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	plan "tkestack.io/tapp/plan/appset"
 	"tkestack.io/tapp/plan/podset"
 )
 
@@ -118,5 +120,51 @@ func TestSweep(t *testing.T) {
 		w.members["one"].cached = nil
 		sweep()
 		expect("when it answers, and the part is gone", "before spec theirs", "", "", "")
+	})
+}
+
+// TestSweepMeets: an archive that nothing uses any more stays if a part is about to be
+// written that needs it, whether a sync has kept it before the sweep looks or after that, and
+// in whichever process.
+func TestSweepMeets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "one")
+		one := w.members["one"]
+		old, another := archiveOf("again", "hub-1", 2*time.Hour), archiveOf("unused", "hub-1", 2*time.Hour)
+		w.Charts = fake.NewClientset(old).CoreV1().Secrets("tapp-charts")
+		placed := &v1beta1.AdvDeployment{Spec: v1beta1.AdvDeploymentSpec{Topology: v1beta1.Topology{
+			PodSets: []v1beta1.PlacedPodSet{{PodSetSpec: v1beta1.PodSetSpec{Name: "web"}, Chart: &v1beta1.PlacedChart{SecretRef: &corev1.LocalObjectReference{Name: old.Name}}}},
+		}}}
+		manifest, err := runtime.DefaultUnstructuredConverter.ToUnstructured(placed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keep := func() {
+			if err := w.keepCharts(t.Context(), one, &plan.Action{Cluster: "one", Manifest: manifest}); err != nil {
+				t.Error(err)
+			}
+		}
+		forget := func() { w.charts.kept = nil } // as in another process
+		for _, x := range []struct {
+			name           string
+			before, listed func()
+		}{
+			{"it is kept before the sweep looks", func() { keep(); forget() }, nil},
+			{"it is kept while the sweep looks", func() {}, func() { keep(); forget() }},
+		} {
+			one.charts = map[string]*corev1.Secret{old.Name: old, another.Name: another}
+			forget()
+			x.before()
+			one.listed = x.listed
+			if err := w.sweepCluster(t.Context(), "one", nil); err != nil {
+				t.Errorf("%s: %v", x.name, err)
+			}
+			if one.charts[old.Name] == nil {
+				t.Errorf("%s: the archive is gone", x.name)
+			}
+			if one.charts[another.Name] != nil {
+				t.Errorf("%s: the archive stays that nothing uses", x.name)
+			}
+		}
 	})
 }

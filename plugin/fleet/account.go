@@ -95,7 +95,7 @@ func admitCharts(ctx context.Context, member *session) error {
 		return fmt.Errorf("making the namespace of charts: %w", err)
 	}
 	rbac := member.rbac
-	role := rbacv1ac.Role(accountName, namespace).WithRules(rbacv1ac.PolicyRule().WithAPIGroups("").WithResources("secrets").WithVerbs("list", "create", "delete"))
+	role := rbacv1ac.Role(accountName, namespace).WithRules(rbacv1ac.PolicyRule().WithAPIGroups("").WithResources("secrets").WithVerbs("list", "create", "patch", "delete"))
 	if _, err := rbac.Roles(namespace).Apply(ctx, role, options); err != nil {
 		return fmt.Errorf("making the hub's role for charts: %w", err)
 	}

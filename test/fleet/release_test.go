@@ -220,12 +220,13 @@ func TestReleaseOfFleet(t *testing.T) {
 		}
 		r.shows(m, "one", "get", "configmap", "web-config", "--output=jsonpath={.data.word}")
 	}
-	// The accounts may drop archives that nothing uses, which is done after an hour.
+	// The accounts may note that an archive is used, and drop those that nothing uses, which
+	// is done after an hour.
 	for _, may := range []struct {
 		in      *site
 		account string
 	}{{r.hub, tapp}, {members[0], "system:serviceaccount:" + releaseSpace + ":tapp-fleet"}} {
-		for _, verb := range []string{"list", "delete"} {
+		for _, verb := range []string{"list", "patch", "delete"} {
 			r.shows(may.in, "yes", "auth", "can-i", verb, "secrets", "--namespace=tapp-charts", "--as="+may.account)
 		}
 	}

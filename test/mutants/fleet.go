@@ -24,6 +24,8 @@ var clusters = []mutant{
 		"err == nil && response.StatusCode >= http.StatusMultipleChoices", "err == nil && response.StatusCode > http.StatusBadRequest"},
 	{"delete-any-part", "carrier.go", "a delete hits whatever has the name",
 		"			Preconditions: &metav1.Preconditions{UID: &uid}, Prop", "			Prop"},
+	{"kept-archive-deleted", "charts.go", "an archive is deleted that was kept for another part meanwhile",
+		", ResourceVersion: &chart.ResourceVersion}", "}"},
 	{"apply-unconditional", "carrier.go", "an apply that is to create changes what exists",
 		"	metadata[\"resourceVersion\"] = noVersion\n", ""},
 	{"lease-ignored", "lease.go", "another hub's Lease is taken from it",

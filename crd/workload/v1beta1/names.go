@@ -184,6 +184,9 @@ const (
 	// AnnotationChartSources are the places that the archive came from, as a JSON list of
 	// URL and version.
 	AnnotationChartSources = GroupName + "/chart-sources"
+	// AnnotationChartKept is when a hub last made sure that a member has the archive, by the
+	// hub's clock (RFC 3339). Unused archives go an hour after that.
+	AnnotationChartKept = GroupName + "/chart-kept"
 )
 
 // LabelTombstone is on the ConfigMaps of the hub that tell of parts which were given up.

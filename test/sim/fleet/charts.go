@@ -132,7 +132,7 @@ func (p *Plan) charts(rng *rand.Rand) {
 		p.strikes(step, clockJump, 1)
 	}
 	for range rng.IntN(4) {
-		site := append(chartSites(), "member patch advdeployments", "hub patch controllerrevisions")[rng.IntN(6)]
+		site := append(chartSites(), "member patch advdeployments", "hub patch controllerrevisions")[rng.IntN(7)]
 		p.Faults = append(p.Faults, Fault{Step: rng.IntN(p.Horizon), Kind: writeFaults()[rng.IntN(len(writeFaults()))], Site: site})
 	}
 	p.sort()

@@ -13,6 +13,7 @@ func ways() map[string]Plan {
 		"hub create secrets":             charted,
 		"hub delete secrets":             swept,
 		"member create secrets":          charted,
+		"member patch secrets":           {Charted: true, Edits: []Edit{{Step: 150, App: app, Kind: "scale"}}, Faults: []Fault{{Step: 140, Kind: orderly}}},
 		"member delete secrets":          swept,
 		"hub create configmaps":          {Edits: []Edit{{Step: 150, App: app, Kind: "abandon"}, {Step: 200, App: app, Kind: "delete"}}, Faults: []Fault{{Step: 140, Kind: down, A: 96}}},
 		"hub delete configmaps":          {Edits: []Edit{{Step: 150, App: app, Kind: "abandon"}, {Step: 200, App: app, Kind: "delete"}}, Faults: []Fault{{Step: 140, Kind: down, A: 96}}},

@@ -262,7 +262,7 @@ func sites() []string {
 
 // chartSites are those of writes that only AppSets with a chart need: archives.
 func chartSites() []string {
-	return []string{"hub create secrets", "hub delete secrets", "member create secrets", "member delete secrets"}
+	return []string{"hub create secrets", "hub delete secrets", "member create secrets", "member patch secrets", "member delete secrets"}
 }
 
 // write carries out a write with the fault that waits for one.
