@@ -7,7 +7,7 @@
 //	sources.go       watches them
 //	members.go       one member for each name; added, changed and dropped at run time
 //	member.go        what is known of one, from its session or remembered
-//	session.go       one connection to a member: probes, identity, cache
+//	session.go       one connection to a member: identity, cache; probe.go probes it
 //	lease.go         which hub may write to a member
 //	parts.go         the cache of AdvDeployments, and up to when it is true
 //	carrier.go       writes

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
-	"io"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -206,13 +204,6 @@ func (m *member) connect(config *rest.Config) (*session, error) {
 		s.run(ctx)
 	})
 	return s, nil
-}
-
-// intervalOf the probes of a member.
-func intervalOf(name string) time.Duration {
-	h := fnv.New64a()
-	_, _ = io.WriteString(h, name)
-	return probeEvery - time.Duration(h.Sum64()%uint64(probeSpread))
 }
 
 // partChanged tells of a part, unless another session serves.

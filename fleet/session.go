@@ -26,11 +26,6 @@ import (
 )
 
 const (
-	probeEvery   = 5 * time.Second
-	probeTimeout = 3 * time.Second
-	// probeSpread keeps the probes of many members apart: each has an interval of its own.
-	// None is longer than probeEvery, so that three failures fit into the time to Offline.
-	probeSpread = 500 * time.Millisecond
 	// reflectorBackoff between lists that fail. The probes say when a member is away.
 	backoffFirst = 500 * time.Millisecond
 	backoffMax   = 5 * time.Second
@@ -95,63 +90,6 @@ func (s *session) run(ctx context.Context) {
 		s.owner.changed(s)
 		s.rest(ctx, began.Add(s.every))
 	}
-}
-
-// rest until the next probe, which is due then, and let the state change in between when time
-// alone does. Probes that take long do not make for fewer of them.
-func (s *session) rest(ctx context.Context, due time.Time) {
-	probe := s.clock.After(max(due.Sub(s.clock.Now()), s.every/5))
-	for {
-		s.mu.Lock()
-		next := s.machine.Next(s.clock.Now())
-		s.mu.Unlock()
-		var tick <-chan time.Time
-		if !next.IsZero() {
-			tick = s.clock.After(max(next.Sub(s.clock.Now()), time.Millisecond))
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-probe:
-			return
-		case <-tick:
-			s.mu.Lock()
-			s.machine.Tick(s.clock.Now())
-			s.mu.Unlock()
-			s.owner.changed(s)
-		}
-	}
-}
-
-func (s *session) probe(ctx context.Context) {
-	began := s.clock.Now()
-	limited, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	core := s.connection.requests.core.RESTClient()
-	err := core.Get().AbsPath("/readyz").MaxRetries(0).Do(limited).Error()
-	if errors.Is(err, errMistaken) {
-		err = nil // somebody is well there
-	}
-	result := judge(err)
-	if apierrors.IsNotFound(err) {
-		result.Reason, result.Message = ReasonNoServer, "what answers there is no API server"
-	}
-	if result.Outcome == health.Silent && ctx.Err() == nil {
-		if core.Get().AbsPath("/livez").MaxRetries(0).Do(limited).Error() == nil {
-			result.Message = "its API server is alive, but not ready: " + result.Message
-		}
-		// A connection that leads nowhere is not used again.
-		if s.silent() {
-			s.connection.requests.gate.close()
-		}
-		s.connection.requests.gate.closeIdle()
-	}
-	if ctx.Err() != nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.machine.Probed(began, s.clock.Now(), result)
 }
 
 // keepLease renews the Lease of a member that answers. Why it cannot be had is told by the

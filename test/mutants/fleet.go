@@ -2,7 +2,7 @@ package main
 
 // clusters are the mutants of fleet: what is believed of a member, and what is written.
 var clusters = []mutant{
-	{"as-of-probe", "session.go", "a probe that is answered counts as evidence that the cache is current",
+	{"as-of-probe", "probe.go", "a probe that is answered counts as evidence that the cache is current",
 		"	s.machine.Probed(began, s.clock.Now(), result)\n", "	s.machine.Probed(began, s.clock.Now(), result)\n	s.parts.asOf = s.clock.Now()\n"},
 	{"identity-ignored", "session.go", "whoever answers is the member",
 		"	return s.found != \"\" && want != \"\" && s.found != want\n", "	return s.found != \"\" && want != \"\" && s.found == \"\"\n"},
