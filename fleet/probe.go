@@ -10,10 +10,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"tkestack.io/tapp/fleet/health"
+	"tkestack.io/tapp/process/parallel"
 )
 
 const (
-	probeEvery   = 5 * time.Second
+	probeEvery   = 4 * time.Second
 	probeTimeout = 3 * time.Second
 	// probeSpread keeps the probes of many members apart: each has an interval of its own.
 	// None is longer than probeEvery, so that three failures fit into the time to Offline.
@@ -27,10 +28,27 @@ func intervalOf(name string) time.Duration {
 	return probeEvery - time.Duration(h.Sum64()%uint64(probeSpread))
 }
 
-// rest until the next probe, which is due then, and let the state change in between when time
-// alone does. Probes that take long do not make for fewer of them.
+// whileProbing lets the state change while a probe runs: that of a silent member takes until
+// its timeout.
+func (s *session) whileProbing(ctx context.Context) {
+	var probe parallel.Group
+	done := make(chan struct{})
+	probe.Do(func() {
+		defer close(done)
+		s.probe(ctx)
+	})
+	pass(ctx, s, done)
+	probe.Wait()
+}
+
+// rest until the next probe, which is due then. Probes that take long do not make for fewer of
+// them.
 func (s *session) rest(ctx context.Context, due time.Time) {
-	probe := s.clock.After(max(due.Sub(s.clock.Now()), s.every/5))
+	pass(ctx, s, s.clock.After(max(due.Sub(s.clock.Now()), s.every/5)))
+}
+
+// pass lets the state change when time alone changes it, until something is received.
+func pass[T any](ctx context.Context, s *session, until <-chan T) {
 	for {
 		s.mu.Lock()
 		next := s.machine.Next(s.clock.Now())
@@ -42,7 +60,7 @@ func (s *session) rest(ctx context.Context, due time.Time) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-probe:
+		case <-until:
 			return
 		case <-tick:
 			s.mu.Lock()

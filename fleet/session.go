@@ -81,7 +81,7 @@ func (s *session) run(ctx context.Context) {
 	defer s.stopWatching()
 	for ctx.Err() == nil {
 		began := s.clock.Now()
-		s.probe(ctx)
+		s.whileProbing(ctx)
 		if ctx.Err() != nil {
 			return
 		}

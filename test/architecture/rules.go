@@ -72,7 +72,7 @@ var rooms = []room{
 	{name: "controller/appset", may: []string{"plan/appset", "plan/podset", "plan/release", "plan/template", "controller/revisions", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/workload/v1beta1", "crd/client", "process/parallel"}},
 
 	// Clusters: it carries AdvDeployments, and knows no controller and no planner.
-	{name: "fleet", may: []string{"fleet/...", "controller/cache", "controller/events", "crd/client", "crd/workload/v1beta1"}},
+	{name: "fleet", may: []string{"fleet/...", "controller/cache", "controller/events", "crd/client", "crd/workload/v1beta1", "process/parallel"}},
 	// Pure: what is made of a kubeconfig, and of what probes said.
 	{name: "fleet/kubeconfig", only: []string{"k8s.io/client-go"}},
 	{name: "fleet/health", only: []string{}},
