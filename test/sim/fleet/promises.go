@@ -9,6 +9,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -259,15 +260,22 @@ func (w *world) startsFailed(c *cluster, part *v1beta1.AdvDeployment, s *set) {
 	w.fail(fmt.Errorf("F10: an instance of %s in %s that is well is given %s, which failed %s ago", s.name, c.name, s.follows.image, w.now().Sub(p.halted)))
 }
 
+// replaced says that the part was written for a cluster that the operator has accepted another
+// one for: what still runs there is the operator's to end.
+func (w *world) replaced(c *cluster, part *v1beta1.AdvDeployment) bool {
+	s, ok := apiserver.Find[*corev1.Secret](w.hub.Store, apiserver.Secrets, apiserver.KeyOf(registry, titleOf(c, part)))
+	return ok && s.Labels[v1beta1.LabelReplacesUID] == string(c.uid)
+}
+
 // twice is F5: no id of a podSet that clusters share is in two of them.
 func (w *world) twice(c *cluster, part *v1beta1.AdvDeployment, s *set, id int32) {
-	if !s.follows.shared {
+	if !s.follows.shared || w.replaced(c, part) {
 		return
 	}
 	w.coverage["F5 judged"]++
 	for _, name := range w.names {
 		one, ok := apiserver.Find[*v1beta1.AdvDeployment](w.members[name].Store, parts, apiserver.Key(part))
-		if name == c.name || !ok || w.runs[one.UID] == nil || w.runs[one.UID].podSets[shared] == nil {
+		if name == c.name || !ok || w.runs[one.UID] == nil || w.runs[one.UID].podSets[shared] == nil || w.replaced(w.members[name], one) {
 			continue
 		}
 		if slices.ContainsFunc(w.runs[one.UID].podSets[shared].instances, func(i instance) bool { return i.id == id }) {
