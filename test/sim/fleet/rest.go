@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/test/sim/apiserver"
@@ -144,7 +145,7 @@ func (w *world) settled(a *v1beta1.AppSet) error {
 			switch ran := w.runs[p.UID]; {
 			case has.Name != s.Name || int32(has.Replicas.IntValue()) != want:
 				return fmt.Errorf("cluster %s: podSet %s is to have %d instances, and the part says %s of %s", c.Name, s.Name, want, has.Name, has.Replicas.String())
-			case s.Ordinals != nil && (has.Ordinals == nil || *has.Ordinals != *s.Ordinals):
+			case s.Ordinals != nil && ptr.Deref(has.Ordinals, v1beta1.Ordinals{}) != *s.Ordinals: // none begin at 0, too
 				return fmt.Errorf("cluster %s: the ids of podSet %s begin at %d, and the part says %v", c.Name, s.Name, s.Ordinals.Start, has.Ordinals)
 			case ran == nil || ran.podSets[s.Name] == nil || !ran.podSets[s.Name].isDone() || ran.podSets[s.Name].follows.replicas != want:
 				return fmt.Errorf("cluster %s: podSet %s does not have %d instances", c.Name, s.Name, want)
