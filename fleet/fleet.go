@@ -133,6 +133,9 @@ type Options struct {
 	// Leading says whether this process may write to the hub; nil: always.
 	Leading func() bool
 	Metrics *Metrics
+	// Contain calls f, which works for one member, and returns a panic as an error; nil:
+	// nobody counts them.
+	Contain func(f func() error) error
 	// Checks lists the clusters; it may be nil.
 	Checks Checks
 	// Network reaches members; nil: the real one.

@@ -56,11 +56,7 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 		g.mu.Lock()
 		asked := g.asked
 		g.mu.Unlock()
-		if err := g.using.Acquire(r.Context(), 1); err != nil {
-			return nil, err
-		}
-		response, err := g.send(r)
-		g.using.Release(1)
+		response, err := g.begin(r)
 		if !errors.Is(err, errUnverified) || try == verifyTries {
 			return response, err
 		}
@@ -76,6 +72,15 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 			r.Body = body
 		}
 	}
+}
+
+// begin a request, unless somebody asks who answers.
+func (g *gate) begin(r *http.Request) (*http.Response, error) {
+	if err := g.using.Acquire(r.Context(), 1); err != nil {
+		return nil, err
+	}
+	defer g.using.Release(1)
+	return g.send(r)
 }
 
 func (g *gate) send(r *http.Request) (*http.Response, error) {
@@ -102,17 +107,21 @@ func (g *gate) ask(ctx context.Context, since int) error {
 	g.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, asking{}, true), requestTimeout)
 	defer cancel()
+	known := false // also if asking panics
+	defer func() {
+		g.mu.Lock()
+		g.open = false
+		g.asked++
+		if known {
+			g.good = g.asked
+		}
+		g.mu.Unlock()
+		if !known {
+			g.close()
+		}
+	}()
 	err := g.verify(ctx)
-	g.mu.Lock()
-	g.open = false
-	g.asked++
-	if err == nil {
-		g.good = g.asked
-	}
-	g.mu.Unlock()
-	if err != nil {
-		g.close()
-	}
+	known = err == nil
 	return err
 }
 

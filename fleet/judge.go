@@ -22,6 +22,8 @@ const (
 	ReasonNoAPI        = "NoAdvDeployments"
 	ReasonNoServer     = "NoAPIServer"
 	ReasonNotKept      = "IdentityNotKept"
+	// ReasonInternal says that a bug ended what was done for the member.
+	ReasonInternal = "InternalError"
 )
 
 const maxMessage = 256

@@ -182,7 +182,7 @@ func (m *member) end() {
 func (m *member) connect(config *rest.Config) (*session, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = m.fleet.UserAgent
-	s := &session{owner: m, clock: m.fleet.Clock, timeout: m.fleet.probeTimeout, every: intervalOf(m.name), selector: m.fleet.Selector}
+	s := &session{owner: m, clock: m.fleet.Clock, timeout: m.fleet.probeTimeout, every: intervalOf(m.name), selector: m.fleet.Selector, contain: m.fleet.Contain}
 	var err error
 	over := m.fleet.Network
 	if over == nil {

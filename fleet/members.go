@@ -14,6 +14,7 @@ import (
 
 	"tkestack.io/tapp/controller/events"
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/process/parallel"
 )
 
 // New makes a fleet that knows nothing until Run is called.
@@ -29,6 +30,9 @@ func New(o Options) (*Fleet, error) {
 	}
 	if o.SelfCluster != "" && o.SelfConfig == nil {
 		return nil, errors.New("the hub is to be a member, and how to reach it is not known")
+	}
+	if o.Contain == nil {
+		o.Contain = func(f func() error) error { return parallel.Contain(func() {}, f) }
 	}
 	f := &Fleet{Options: o, members: map[string]*member{}, probeTimeout: probeTimeout, gauges: newGauges()}
 	var err error

@@ -55,6 +55,7 @@ type session struct {
 	timeout    time.Duration // of a probe
 	every      time.Duration // a probe
 	selector   string
+	contain    func(f func() error) error
 	connection *connection
 	parts      *parts
 	// lease of the member; nil: none is asked for. leading says whether to keep it.
@@ -81,15 +82,32 @@ func (s *session) run(ctx context.Context) {
 	defer s.stopWatching()
 	for ctx.Err() == nil {
 		began := s.clock.Now()
-		s.whileProbing(ctx)
+		err := s.contain(func() error {
+			s.whileProbing(ctx)
+			if ctx.Err() == nil {
+				s.keepLease(ctx) // it may tell that the store went back
+				s.direct(ctx, &watching)
+			}
+			return nil
+		})
 		if ctx.Err() != nil {
 			return
 		}
-		s.keepLease(ctx) // it may tell that the store went back
-		s.direct(ctx, &watching)
+		if err != nil {
+			s.broken(ctx, err)
+		}
 		s.owner.changed(s)
 		s.rest(ctx, began.Add(s.every))
 	}
+}
+
+// broken notes that a bug ended what was done for the member. It is tried again.
+func (s *session) broken(ctx context.Context, err error) {
+	klog.FromContext(ctx).Error(err, "A bug: the work for a cluster ended")
+	s.stopWatching()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.machine.Listed(s.clock.Now(), health.Result{Outcome: health.Refused, Reason: ReasonInternal, Message: "this controller failed there, see its log: that is a bug"})
 }
 
 // keepLease renews the Lease of a member that answers. Why it cannot be had is told by the
@@ -192,7 +210,14 @@ func (s *session) watch(ctx context.Context, now time.Time, watching *sync.WaitG
 	})
 	watching.Go(func() {
 		defer cancel()
-		reflector.RunWithContext(ctx)
+		err := s.contain(func() error {
+			reflector.RunWithContext(ctx)
+			return nil
+		})
+		if err != nil {
+			s.broken(ctx, err)
+			s.owner.changed(s)
+		}
 	})
 }
 

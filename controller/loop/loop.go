@@ -13,8 +13,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-
-	"tkestack.io/tapp/process/parallel"
 )
 
 // Key names the object that a sync is about.
@@ -201,7 +199,7 @@ func (l *Loop) call(ctx context.Context, key Key) (result Result, err error) {
 // Contain calls f, and turns a panic into an error, which is counted. What works for single
 // objects beside the syncs is called so, too.
 func (l *Loop) Contain(f func() error) error {
-	return parallel.Contain(func() { l.Metrics.panicked(l.Name) }, f)
+	return l.Metrics.Contain(l.Name, f)
 }
 
 // Soonest of the durations after which a sync wants to be called again, of which 0

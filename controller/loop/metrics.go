@@ -6,6 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"k8s.io/client-go/util/workqueue"
+
+	"tkestack.io/tapp/process/parallel"
 )
 
 // Metrics of all loops of a process; its nil does nothing. It implements the
@@ -58,10 +60,13 @@ func (m *Metrics) synced(name string, took time.Duration, err error) {
 	}
 }
 
-func (m *Metrics) panicked(name string) {
-	if m != nil {
-		m.panics.WithLabelValues(name).Inc()
-	}
+// Contain calls f, and turns a panic into an error, which is counted under the name.
+func (m *Metrics) Contain(name string, f func() error) error {
+	return parallel.Contain(func() {
+		if m != nil {
+			m.panics.WithLabelValues(name).Inc()
+		}
+	}, f)
 }
 
 // NewDepthMetric implements workqueue.MetricsProvider, as the others below do.

@@ -160,7 +160,7 @@ var queue = []mutant{
 	{"under-way-forgotten", "order.go", "a sync that could not look has its key wait like one that has not begun",
 		"	case AtRest:\n", "	default:\n"},
 	{"panics-spread", "loop.go", "a panic takes the program down",
-		"return parallel.Contain(func() { l.Metrics.panicked(l.Name) }, f)", "_ = parallel.Contain; return f()"},
+		"return l.Metrics.Contain(l.Name, f)", "return f()"},
 }
 
 // admission are the mutants of webhook/tapp.
