@@ -31,8 +31,10 @@ type parts struct {
 	version string
 	asOf    time.Time
 	listed  bool
-	// lists that were begun.
+	// lists that were begun, and when the last one was: what it says is true of then, however
+	// long it takes.
 	lists int
+	since time.Time
 }
 
 type part struct {
@@ -111,7 +113,7 @@ func (p *parts) Replace(list []any, version string) error {
 	p.mu.Lock()
 	before := p.objects
 	p.objects = make(map[types.NamespacedName]part, len(list))
-	p.version, p.asOf, p.listed = version, p.clock.Now(), true
+	p.version, p.asOf, p.listed = version, p.since, true
 	var different []types.NamespacedName
 	for _, object := range list {
 		o, ok := object.(*v1beta1.AdvDeployment)
@@ -166,6 +168,7 @@ func (p *parts) listing() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lists++
+	p.since = p.clock.Now()
 }
 
 func (p *parts) begun() int {

@@ -2,10 +2,12 @@ package fleet
 
 import (
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 )
@@ -64,5 +66,28 @@ func TestWroteOnce(t *testing.T) {
 	p.wrote(answer, p.begun())
 	if have := p.get(keyOf(answer)); have != answer || len(answer.ManagedFields) > 0 {
 		t.Errorf("the cache has %p, and the answer is %p with %v", have, answer, answer.ManagedFields)
+	}
+}
+
+// TestListIsOfItsBeginning: what a list says was true when it began, however late its answer is
+// taken in, as by a process that was frozen meanwhile.
+func TestListIsOfItsBeginning(t *testing.T) {
+	now := clocktesting.NewFakeClock(time.Now())
+	p := newParts(now, &sharer{}, func(types.NamespacedName) {}, func() {})
+	began := now.Now()
+	p.listing()
+	now.Step(time.Hour)
+	if err := p.Replace(nil, "103"); err != nil {
+		t.Fatal(err)
+	}
+	if asOf, listed := p.truth(); !asOf.Equal(began) || !listed {
+		t.Errorf("listed: %t, as of %s, want %s", listed, asOf, began)
+	}
+	now.Step(time.Minute)
+	if err := p.Bookmark("104"); err != nil {
+		t.Fatal(err)
+	}
+	if asOf, _ := p.truth(); !asOf.Equal(now.Now()) {
+		t.Errorf("as of %s after a bookmark, want %s", asOf, now.Now())
 	}
 }

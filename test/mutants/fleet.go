@@ -24,6 +24,8 @@ var clusters = []mutant{
 		"contain: m.fleet.Contain}", "contain: func(f func() error) error { return f() }}"},
 	{"gate-stays-shut", "gate.go", "a member is never reached again after a panic in a request",
 		"	defer g.using.Release(1)\n	return g.send(r)\n", "	response, err := g.send(r)\n	g.using.Release(1)\n	return response, err\n"},
+	{"list-is-of-its-end", "parts.go", "what a list says counts as true when it is taken in, not when it began",
+		"version, p.since, true", "version, p.clock.Now(), true"},
 	{"redirects-followed", "gate.go", "credentials go where a server sends them",
 		"err == nil && response.StatusCode >= http.StatusMultipleChoices", "err == nil && response.StatusCode > http.StatusBadRequest"},
 	{"delete-any-part", "carrier.go", "a delete hits whatever has the name",
