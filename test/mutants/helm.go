@@ -23,7 +23,7 @@ var helmRecords = []mutant{
 // helmEngine are the mutants of helm/engine: the child process.
 var helmEngine = []mutant{
 	{"memory-unbounded", "confine_linux.go", "a chart may have all memory",
-		"	if err := limit(syscall.RLIMIT_DATA, uint64(memory)); err != nil {\n		return err\n	}\n", ""},
+		"	value = min(value, now.Max)\n", "	value = now.Max\n"},
 	{"overrides-below-users", "values.go", "the user's values win over the podSet's replicas",
 		"return loader.MergeMaps(out, known(r.chart.Values, r.request.Overrides)), nil", "return loader.MergeMaps(known(r.chart.Values, r.request.Overrides), out), nil"},
 	{"unknown-keys-set", "values.go", "values are set that the chart has no key for",

@@ -5,7 +5,7 @@ var kubectl = []mutant{
 	{"made-up-revision", "revisions.go", "undo runs what somebody wrote into a revision",
 		"	if !strings.HasSuffix(r.Name, \"-\"+hash) {", "	if hash == \"\" {"},
 	{"messages-steer-terminals", "table.go", "escape sequences in messages reach the terminal",
-		"return r != '\\t' && !unicode.IsPrint(r)", "return r != '\\t' && r < ' ' && r != '\\x1b'"},
+		"return r != '\\t' && !unicode.IsPrint(r)", "return r != '\\t' && unicode.IsControl(r) && r != '\\x1b'"},
 	{"plugin-policy-ignored", "policy.go", "the published policy is not used",
 		"return policy{Policy: p}", "return policy{Policy: plan.Policy{DeletePodAfterAppFinish: true, NodeLostAfter: p.NodeLostAfter}}"},
 	{"plugin-note-always", "policy.go", "the note is printed where the policy does not matter",

@@ -196,7 +196,7 @@ var admission = []mutant{
 	{"claims-may-shrink", "rule_claims.go", "a claim template may shrink, and not grow",
 		"size.Cmp(oldSize) < 0", "size.Cmp(oldSize) > 0"},
 	{"names-sorted-for-each", "rule_templatereferences.go", "the names of the pool are sorted anew for each reference that is missing",
-		"(\" + names() + \")\"", "(\" + names()[:0] + templateNames(t) + \")\""},
+		"sync.OnceValue(s.DescribeTemplates)", "s.DescribeTemplates; _ = sync.OnceValue[string]"},
 	{"late-is-denied", "validate.go", "a review whose time is over goes on",
 		"	denied, err := c.rules.Judge(ctx, c.now, c.was, &warnings)\n", "	denied, err := c.rules.Judge(context.WithoutCancel(ctx), c.now, c.was, &warnings)\n"},
 	{"all-tried", "dryrun.go", "every template of a review is tried, however many there are",
