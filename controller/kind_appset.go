@@ -55,10 +55,10 @@ func newAppSets(s setup) (kindController, error) {
 	known := &clusters{id: c.Fleet.ID, leases: !c.Fleet.NoMemberLease, namespaces: requests.core}
 	known.Options = fleet.Options{
 		HubClient: requests.core, HubWatches: watches.core, Namespace: namespace,
-		Events:      events.NewRecorder(events.Options{Client: core, Component: v1beta1.Component, Host: s.host, Clock: c.Clock}),
+		Events:      events.NewRecorder(events.Options{Client: core, Component: v1beta1.Component, Host: s.host, Clock: c.Clock, Contain: s.queue.Container("events")}),
 		SelfCluster: c.Fleet.SelfCluster, SelfConfig: s.api.requests, UserAgent: s.api.requests.UserAgent,
 		ChartNamespace: c.Charts.Namespace,
-		AllowLocal:     c.Fleet.AllowLocal, Leading: known.leading.Load, Contain: func(f func() error) error { return s.queue.Contain("clusters", f) }, Metrics: fleet.NewMetrics(c.Registry), Clock: c.Clock, Network: c.Fleet.Network,
+		AllowLocal:     c.Fleet.AllowLocal, Leading: known.leading.Load, Contain: s.queue.Container("clusters"), Metrics: fleet.NewMetrics(c.Registry), Clock: c.Clock, Network: c.Fleet.Network,
 	}
 	if file := c.Fleet.ProvidersFile; file != "" {
 		if known.Providers, err = readProviders(file); err != nil {

@@ -53,7 +53,7 @@ func newTApps(s setup) (kindController, error) {
 		return nil, err
 	}
 	return &tapps{Controller: controller, publisher: policyPublisher{
-		core: requests.core, namespace: c.ownNamespace(), policy: tappv1.PublishedPolicy{
+		core: requests.core, namespace: c.ownNamespace(), contain: s.queue.Container("policy"), policy: tappv1.PublishedPolicy{
 			DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: metav1.Duration{Duration: c.NodeLostAfter},
 		},
 	}}, nil

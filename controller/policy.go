@@ -21,6 +21,8 @@ type policyPublisher struct {
 	// namespace of the ConfigMap; empty: nobody is told.
 	namespace string
 	policy    tappv1.PublishedPolicy
+	// contain returns a panic as an error.
+	contain func(f func() error) error
 }
 
 // publish writes the ConfigMap, which takes the right to patch it, and to create it where
@@ -31,7 +33,7 @@ func (p *policyPublisher) publish(ctx context.Context) {
 		logger.V(1).Info("The policy is not published: this runs in no pod, and no namespace of a Lease is given")
 		return
 	}
-	if err := onceReachable(ctx, p.write); err != nil && ctx.Err() == nil {
+	if err := p.contain(func() error { return onceReachable(ctx, p.write) }); err != nil && ctx.Err() == nil {
 		logger.V(1).Info("The policy is not published", "configMap", p.namespace+"/"+tappv1.PolicyConfigMap, "reason", err.Error())
 	}
 }

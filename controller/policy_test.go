@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 
+	"tkestack.io/tapp/controller/loop"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
@@ -34,6 +35,7 @@ func TestPolicy(t *testing.T) {
 		"published":           {namespace: "tapp-system", code: 200, written: true},
 		"once it is back":     {namespace: "tapp-system", away: time.Minute, code: 200, written: true, log: "The API server is away; trying again"},
 		"not allowed":         {namespace: "tapp-system", code: 403, body: forbidden, written: true, log: "The policy is not published"},
+		"a bug":               {namespace: "tapp-system", code: 200, body: "panic", written: true, log: "panic: on purpose"},
 		"no namespace known":  {log: "The policy is not published: this runs in no pod"},
 		"nobody can be asked": {namespace: "tapp-system", away: 1000 * time.Hour, log: "The API server is away; trying again"},
 	} {
@@ -52,6 +54,9 @@ func TestPolicy(t *testing.T) {
 						t.Errorf("request %s", path)
 					}
 					written, _ = io.ReadAll(r.Body)
+					if c.body == "panic" {
+						panic("on purpose")
+					}
 					if c.body != "" {
 						return c.code, c.body
 					}
@@ -60,7 +65,7 @@ func TestPolicy(t *testing.T) {
 				logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.Verbosity(1), ktesting.BufferLogs(true)))
 				ctx, cancel := context.WithTimeout(klog.NewContext(t.Context(), logger), time.Hour)
 				defer cancel()
-				p := policyPublisher{core: core, namespace: c.namespace, policy: tappv1.PublishedPolicy{
+				p := policyPublisher{core: core, namespace: c.namespace, contain: (*loop.Metrics)(nil).Container("policy"), policy: tappv1.PublishedPolicy{
 					DeletePodAfterAppFinish: true, NodeLostAfter: metav1.Duration{Duration: 5 * time.Minute}}}
 				p.publish(ctx)
 				if log := logger.GetSink().(ktesting.Underlier).GetBuffer().String(); !strings.Contains(log, c.log) || c.log == "" && log != "" {

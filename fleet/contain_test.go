@@ -60,3 +60,27 @@ func TestPanicOfAMember(t *testing.T) {
 		})
 	}
 }
+
+// buggyChecks panic where the first cluster is added, as often as it says.
+type buggyChecks struct{ left atomic.Int32 }
+
+func (b *buggyChecks) AddListedCheck(name string, _ func() error) {
+	if name == "cluster bad" && b.left.Add(-1) >= 0 {
+		panic("on purpose")
+	}
+}
+func (*buggyChecks) RemoveListedCheck(string) {}
+
+// TestPanicOfARegistration: a bug that one registration brings to light keeps no other from
+// being followed, and it is tried again.
+func TestPanicOfARegistration(t *testing.T) {
+	bad, well, hub := newServer(t, "1"), newServer(t, "2"), newServer(t, "hub")
+	hub.put("secrets/clusters/bad", secret("bad", bad.kubeconfig("x")))
+	hub.put("secrets/clusters/well", secret("well", well.kubeconfig("x")))
+	var buggy buggyChecks
+	buggy.left.Store(20) // more often than registrations change of themselves
+	r := newRig(t, hub, func(o *Options) { o.Checks = &buggy })
+	r.untilMoving("the other is ready", r.state("well", v1beta1.ClusterReady, ""))
+	r.untilMoving("it is tried until it is followed", func() bool { return buggy.left.Load() < 0 })
+	r.untilMoving("it is ready", r.state("bad", v1beta1.ClusterReady, ""))
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -58,16 +59,20 @@ func (f *Fleet) Run(ctx context.Context) {
 		return
 	}
 	for ctx.Err() == nil {
-		f.register(ctx)
+		var again <-chan time.Time
+		if !f.register(ctx) {
+			again = f.Clock.After(probeEvery)
+		}
 		select {
 		case <-ctx.Done():
 		case <-f.sources.dirty:
+		case <-again:
 		}
 	}
 }
 
-// register brings the members to what the registrations say.
-func (f *Fleet) register(ctx context.Context) {
+// register brings the members to what the registrations say, and says whether it did so for all.
+func (f *Fleet) register(ctx context.Context) bool {
 	all := f.sources.read()
 	all = append(all, f.sources.readProfiles(f.Providers, f.AllowLocal)...)
 	if f.SelfCluster != "" {
@@ -87,14 +92,19 @@ func (f *Fleet) register(ctx context.Context) {
 	}
 	f.mu.Unlock()
 	slices.SortFunc(members, func(a, b *member) int { return strings.Compare(a.name, b.name) })
+	done := true
 	for _, m := range members {
-		f.update(ctx, m, regs[m.name])
+		if err := f.Contain(func() error { f.update(ctx, m, regs[m.name]); return nil }); err != nil {
+			klog.FromContext(ctx).Error(err, "A bug: a registration is not followed; trying again", "cluster", m.name)
+			done = false
+		}
 	}
 	f.mu.Lock()
 	if f.registered.IsZero() {
 		f.registered = f.Clock.Now()
 	}
 	f.mu.Unlock()
+	return done
 }
 
 func (f *Fleet) update(ctx context.Context, m *member, reg *registration) {

@@ -120,7 +120,7 @@ func New(o Options) (*Controller, error) {
 		Options: o, statusMetrics: newStatusMetrics(), writes: write.NewWriter(o.Clock, 1),
 		statuses: status.NewWriter(o.Clock, statusInterval, statusHold), children: map[plan.Kind]childInformer{},
 	}
-	c.recorder = events.NewRecorder(events.Options{Client: o.Events, Component: v1beta1.Component, Host: o.Host, Clock: o.Clock})
+	c.recorder = events.NewRecorder(events.Options{Client: o.Events, Component: v1beta1.Component, Host: o.Host, Clock: o.Clock, Contain: o.Queue.Container("events")})
 	c.loop = &loop.Loop{
 		Name: "advdeployment", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,
 		Sync: c.sync, Seed: func() []loop.Key { return cache.Keys(c.deployments) }, Transient: write.IsTransient,

@@ -100,7 +100,7 @@ func New(o Options) (*Controller, error) {
 		o.Clock = clock.RealClock{}
 	}
 	c := &Controller{Options: o, statusMetrics: newStatusMetrics(), writes: write.NewWriter(o.Clock, 1), statuses: status.NewWriter(o.Clock, statusInterval, statusHold)}
-	c.recorder = events.NewRecorder(events.Options{Client: o.Events, Component: appv1.Component, Host: o.Host, Clock: o.Clock})
+	c.recorder = events.NewRecorder(events.Options{Client: o.Events, Component: appv1.Component, Host: o.Host, Clock: o.Clock, Contain: o.Queue.Container("events")})
 	c.loop = &loop.Loop{
 		Name: "app", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,
 		Sync: c.sync, Seed: func() []loop.Key { return cache.Keys(c.apps) }, Transient: write.IsTransient,

@@ -138,7 +138,7 @@ func New(o Options) (*Controller, error) {
 	}
 	o.SweepAge = cmp.Or(o.SweepAge, defaultSweepAge)
 	c := &Controller{Options: o, planning: make(chan struct{}, runtime.GOMAXPROCS(0)), charts: charts{mu: make(lock, 1)}, statusMetrics: newStatusMetrics(), statuses: status.NewWriter(o.Clock, statusInterval, statusHold)}
-	c.recorder = events.NewRecorder(events.Options{Client: o.Events, Component: v1beta1.Component, Host: o.Host, Clock: o.Clock})
+	c.recorder = events.NewRecorder(events.Options{Client: o.Events, Component: v1beta1.Component, Host: o.Host, Clock: o.Clock, Contain: o.Queue.Container("events")})
 	c.loop = &loop.Loop{
 		Name: "appset", Workers: o.Workers, Clock: o.Clock, Metrics: o.Queue,
 		Sync: c.sync, Seed: c.seed, Transient: write.IsTransient,

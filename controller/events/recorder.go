@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"tkestack.io/tapp/controller/write"
+	"tkestack.io/tapp/process/parallel"
 )
 
 // Events of the same topic about the same object are told together: ids accumulate, the
@@ -81,6 +82,9 @@ type Options struct {
 	Names func(ids []int) string
 	// Sent counts events, if it is not nil.
 	Sent *prometheus.CounterVec // by reason and result
+	// Contain calls f, which works for one event, and returns a panic as an error; nil:
+	// nobody counts them.
+	Contain func(f func() error) error
 }
 
 // Recorder tells of what was done.
@@ -96,6 +100,9 @@ type Recorder struct {
 
 // NewRecorder makes a recorder, which sends nothing until Run is called.
 func NewRecorder(o Options) *Recorder {
+	if o.Contain == nil {
+		o.Contain = func(f func() error) error { return parallel.Contain(func() {}, f) }
+	}
 	return &Recorder{Options: o, series: map[topic]*series{}, open: map[types.UID]int{}, wake: make(chan struct{}, 1)}
 }
 
@@ -186,8 +193,11 @@ func (r *Recorder) send(ctx context.Context, all bool) {
 	if ctx.Err() != nil {
 		return // a later term may tell
 	}
-	for _, e := range r.take(all) {
-		_, err := r.Client.Events(e.Namespace).Create(ctx, e, metav1.CreateOptions{})
+	for _, e := range r.take(ctx, all) {
+		err := r.Contain(func() error {
+			_, err := r.Client.Events(e.Namespace).Create(ctx, e, metav1.CreateOptions{})
+			return err
+		})
 		result := "sent"
 		if err != nil {
 			// An event is not worth a retry: the condition and the log say the same.
@@ -204,7 +214,7 @@ func (r *Recorder) send(ctx context.Context, all bool) {
 
 // take returns the events that are due, oldest first, and moves their series on. A
 // series that had nothing to tell for tellMax has ended.
-func (r *Recorder) take(all bool) []*corev1.Event {
+func (r *Recorder) take(ctx context.Context, all bool) []*corev1.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.Clock.Now()
@@ -220,7 +230,12 @@ func (r *Recorder) take(all bool) []*corev1.Event {
 			}
 			continue
 		}
-		out = append(out, r.event(about, s, now))
+		if err := r.Contain(func() error {
+			out = append(out, r.event(about, s, now))
+			return nil
+		}); err != nil {
+			klog.FromContext(ctx).Error(err, "Event lost", "object", klog.KRef(s.about.Namespace, s.about.Name), "reason", about.Reason, "message", s.why)
+		}
 		s.pending, s.ids, s.told = false, nil, now
 		s.interval = min(max(2*s.interval, tellSecond), tellMax)
 		s.due = now.Add(tellMax)

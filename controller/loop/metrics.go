@@ -69,6 +69,11 @@ func (m *Metrics) Contain(name string, f func() error) error {
 	}, f)
 }
 
+// Container is Contain under the name, for what knows no metrics.
+func (m *Metrics) Container(name string) func(f func() error) error {
+	return func(f func() error) error { return m.Contain(name, f) }
+}
+
 // NewDepthMetric implements workqueue.MetricsProvider, as the others below do.
 func (m *Metrics) NewDepthMetric(name string) workqueue.GaugeMetric {
 	g := m.depth.WithLabelValues(name)

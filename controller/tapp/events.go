@@ -17,7 +17,7 @@ const component = "tapp-controller"
 type recorder struct{ *events.Recorder }
 
 func newRecorder(o Options) recorder {
-	return recorder{events.NewRecorder(events.Options{Client: o.Events, Component: component, Host: o.Host, Clock: o.Clock, Names: instances, Sent: o.Metrics.events})}
+	return recorder{events.NewRecorder(events.Options{Client: o.Events, Component: component, Host: o.Host, Clock: o.Clock, Names: instances, Sent: o.Metrics.events, Contain: o.Queue.Container("events")})}
 }
 
 func (r recorder) succeeded(t *tappv1.TApp, op operation, a *plan.Action) {

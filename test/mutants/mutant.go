@@ -37,6 +37,7 @@ var rooms = []room{
 	{writeRoom, writes},
 	{statusRoom, statuses},
 	{loopRoom, queue},
+	{eventsRoom, recorders},
 	{hookRoom, admission},
 	{reviewRoom, reviews},
 	{ruleRoom, findings},
@@ -120,6 +121,7 @@ const (
 	writeRoom    = "controller/write"
 	statusRoom   = "controller/status"
 	loopRoom     = "controller/loop"
+	eventsRoom   = "controller/events"
 	hookRoom     = "webhook/tapp"
 	reviewRoom   = "webhook/review"
 	ruleRoom     = "webhook/rule"
@@ -164,6 +166,7 @@ var (
 var stages = []stage{
 	{typesRoom, typesRoom, [][]string{nil}, []string{typesRoom}},
 	{loopRoom, loopRoom, [][]string{nil}, []string{loopRoom}},
+	{eventsRoom, eventsRoom, [][]string{nil}, []string{eventsRoom}},
 	{migrateRoom, migrateRoom, [][]string{nil}, []string{migrateRoom}},
 	{pluginRoom, pluginRoom, [][]string{nil}, []string{pluginRoom, migrateRoom, viewRoom}},
 	{cacheRoom, cacheRoom, [][]string{nil}, []string{cacheRoom}},

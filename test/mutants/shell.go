@@ -163,6 +163,16 @@ var queue = []mutant{
 		"return l.Metrics.Contain(l.Name, f)", "return f()"},
 }
 
+// recorders are the mutants of controller/events.
+var recorders = []mutant{
+	{"panics-in-events-spread", "recorder.go", "an event whose sending panics takes the program down",
+		"		err := r.Contain(func() error {\n			_, err := r.Client.Events(e.Namespace).Create(ctx, e, metav1.CreateOptions{})\n			return err\n		})\n",
+		"		_, err := r.Client.Events(e.Namespace).Create(ctx, e, metav1.CreateOptions{})\n"},
+	{"panics-in-wording-spread", "recorder.go", "an event that cannot be worded takes the program down",
+		"		if err := r.Contain(func() error {\n			out = append(out, r.event(about, s, now))\n			return nil\n		}); err != nil {",
+		"		out = append(out, r.event(about, s, now))\n		if err := ctx.Err(); err != nil {"},
+}
+
 // admission are the mutants of webhook/tapp.
 var admission = []mutant{
 	{"nodes-take-nothing", "size.go", "the nodes of neverMigrate are taken to need no room",
