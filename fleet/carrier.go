@@ -74,7 +74,7 @@ func (d *direct) Apply(ctx context.Context, a Apply) (applied *v1beta1.AdvDeploy
 		applied, err = s.connection.requests.parts.AdvDeployments(a.Namespace).Patch(ctx, a.Name, types.ApplyPatchType, manifest,
 			metav1.PatchOptions{FieldManager: v1beta1.Component, Force: ptr.To(true)})
 		if err == nil {
-			s.parts.wrote(applied, lists)
+			applied = s.parts.wrote(applied, lists)
 		}
 		return err
 	})
@@ -107,7 +107,7 @@ func (d *direct) Patch(ctx context.Context, namespace, name string, patch []byte
 		lists := s.parts.begun()
 		patched, err = s.connection.requests.parts.AdvDeployments(namespace).Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: v1beta1.Component})
 		if err == nil {
-			s.parts.wrote(patched, lists)
+			patched = s.parts.wrote(patched, lists)
 		}
 		return err
 	})
@@ -126,7 +126,7 @@ func (d *direct) Observe(ctx context.Context, namespace, name string) (seen *v1b
 	err = d.over(ctx, func(ctx context.Context, s *session) error {
 		seen, err = s.connection.requests.parts.AdvDeployments(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err == nil {
-			s.parts.slim(seen)
+			seen = s.parts.packer.pack(seen).unpack()
 		}
 		return err
 	})

@@ -10,6 +10,8 @@
 //	session.go       one connection to a member: identity, cache; probe.go probes it
 //	lease.go         which hub may write to a member
 //	parts.go         the cache of AdvDeployments, and up to when it is true
+//	pack.go          parts in little memory
+//	delta.go         what an object has otherwise than another one
 //	carrier.go       writes
 //
 // What it does to the API of the hub, and needs permission for, in the namespace of the
@@ -160,7 +162,7 @@ type Fleet struct {
 	members  map[string]*member
 	sources  *sources
 	gauges   gauges
-	sharer   sharer
+	packer   packer
 	// running is the context of Run, and sessions what it waits for.
 	running  context.Context //nolint:containedctx // sessions begin and end while it lasts
 	sessions sync.WaitGroup

@@ -195,7 +195,7 @@ func (m *member) connect(config *rest.Config) (*session, error) {
 		s.lease = newLease(s.connection.requests.leases.Leases(metav1.NamespaceSystem), string(m.fleet.HubUID), s.clock, s.restored)
 		s.leading = func() bool { return m.fleet.Leading == nil || m.fleet.Leading() }
 	}
-	s.parts = newParts(s.clock, &m.fleet.sharer, func(key types.NamespacedName) { m.partChanged(s, key) }, s.listedAnew)
+	s.parts = newParts(s.clock, &m.fleet.packer, func(key types.NamespacedName) { m.partChanged(s, key) }, s.listedAnew)
 	ctx, cancel := context.WithCancel(m.fleet.running)
 	s.cancel = cancel
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("cluster", m.name))

@@ -20,9 +20,7 @@ type parts struct {
 	changed func(key types.NamespacedName)
 	// listedAnew is called after each list.
 	listedAnew func()
-	// sharer is all members', and near is what parts of this one have in common.
-	sharer *sharer
-	near   kin
+	packer     *packer // all members'
 
 	mu      sync.RWMutex
 	objects map[types.NamespacedName]part
@@ -38,15 +36,15 @@ type parts struct {
 }
 
 type part struct {
-	object *v1beta1.AdvDeployment
+	*packed
 	// written by us, and not seen yet.
 	written bool
 	// lists that were begun when it was written.
 	lists int
 }
 
-func newParts(c clock.PassiveClock, shared *sharer, changed func(types.NamespacedName), listedAnew func()) *parts {
-	return &parts{clock: c, sharer: shared, changed: changed, listedAnew: listedAnew, objects: map[types.NamespacedName]part{}}
+func newParts(c clock.PassiveClock, shared *packer, changed func(types.NamespacedName), listedAnew func()) *parts {
+	return &parts{clock: c, packer: shared, changed: changed, listedAnew: listedAnew, objects: map[types.NamespacedName]part{}}
 }
 
 func keyOf(o *v1beta1.AdvDeployment) types.NamespacedName {
@@ -62,15 +60,15 @@ func (p *parts) Update(object any) error {
 	if !ok {
 		return nil
 	}
-	p.slim(o)
+	slim := p.packer.pack(o)
 	p.mu.Lock()
 	p.step(o.ResourceVersion)
-	key := keyOf(o)
-	have, exists := p.objects[key]
+	key := keyOf(slim.model) // all parts of a name hold it once
 	// What we wrote ourselves is here before its event is.
-	stale := exists && have.written && cache.Newer(have.object.ResourceVersion, o.ResourceVersion)
+	have := p.objects[key]
+	stale := have.written && cache.Newer(have.unpack().ResourceVersion, o.ResourceVersion)
 	if !stale {
-		p.objects[key] = part{object: o}
+		p.objects[key] = part{packed: slim}
 	}
 	p.mu.Unlock()
 	if !stale {
@@ -88,8 +86,8 @@ func (p *parts) Delete(object any) error {
 	p.mu.Lock()
 	p.step(o.ResourceVersion)
 	key := keyOf(o)
-	have, exists := p.objects[key]
-	stale := exists && have.written && cache.Newer(have.object.ResourceVersion, o.ResourceVersion)
+	have := p.objects[key]
+	stale := have.written && cache.Newer(have.unpack().ResourceVersion, o.ResourceVersion)
 	if !stale {
 		delete(p.objects, key)
 	}
@@ -116,20 +114,19 @@ func (p *parts) Replace(list []any, version string) error {
 	p.version, p.asOf, p.listed = version, p.since, true
 	var different []types.NamespacedName
 	for _, object := range list {
-		o, ok := object.(*v1beta1.AdvDeployment)
+		slim, ok := p.pack(object).(*packed)
 		if !ok {
 			continue
 		}
-		p.slim(o)
-		key := keyOf(o)
-		p.objects[key] = part{object: o}
-		if had, ok := before[key]; !ok || had.object.UID != o.UID || had.object.ResourceVersion != o.ResourceVersion {
+		key := keyOf(slim.model)
+		p.objects[key] = part{packed: slim}
+		if had, ok := before[key]; !ok || !sameVersion(had.unpack(), slim.unpack()) {
 			different = append(different, key)
 		}
 	}
 	for key, had := range before {
 		// A list that began after a write, and is older, is of a store that was restored.
-		if had.written && had.lists == p.lists && cache.Newer(had.object.ResourceVersion, version) {
+		if had.written && had.lists == p.lists && cache.Newer(had.unpack().ResourceVersion, version) {
 			p.objects[key] = had // written since the list
 		} else if _, still := p.objects[key]; !still {
 			different = append(different, key)
@@ -143,14 +140,21 @@ func (p *parts) Replace(list []any, version string) error {
 	return nil
 }
 
-// Transformer slims what a reflector gathers before it hands on a list: many members are listed at a time.
+func sameVersion(a, b *v1beta1.AdvDeployment) bool {
+	return a.UID == b.UID && a.ResourceVersion == b.ResourceVersion
+}
+
+// Transformer packs what a reflector gathers before it hands on a list: many members are listed at a time.
 func (p *parts) Transformer() toolscache.TransformFunc {
-	return func(object any) (any, error) {
-		if o, ok := object.(*v1beta1.AdvDeployment); ok {
-			p.slim(o)
-		}
-		return object, nil
+	return func(object any) (any, error) { return p.pack(object), nil }
+}
+
+// pack a part; anything else stays as it is, and so does what is packed: client-go hands on each object of a list twice.
+func (p *parts) pack(object any) any {
+	if o, ok := object.(*v1beta1.AdvDeployment); ok {
+		return p.packer.pack(o)
 	}
+	return object
 }
 
 // Resync does nothing: nothing is handed on late.
@@ -177,29 +181,32 @@ func (p *parts) begun() int {
 	return p.lists
 }
 
-// wrote shows what a write came to before its event does, and slims it. lists is what begun
+// wrote shows what a write came to before its event does, and returns it as the cache has it. lists is what begun
 // said before the write: what was written before a list is not shown after it, as the store
 // may have been restored in between.
-func (p *parts) wrote(o *v1beta1.AdvDeployment, lists int) {
-	p.slim(o)
+func (p *parts) wrote(o *v1beta1.AdvDeployment, lists int) *v1beta1.AdvDeployment {
+	slim := p.packer.pack(o)
 	p.mu.Lock()
-	key := keyOf(o)
+	key := keyOf(slim.model)
 	have, exists := p.objects[key]
 	// A version that the watch has passed is told by its events, a deletion too.
-	news := p.listed && lists == p.lists && cache.Newer(o.ResourceVersion, p.version) && (!exists || cache.Newer(o.ResourceVersion, have.object.ResourceVersion))
+	news := p.listed && lists == p.lists && cache.Newer(o.ResourceVersion, p.version) && (!exists || cache.Newer(o.ResourceVersion, have.unpack().ResourceVersion))
 	if news {
-		p.objects[key] = part{object: o, written: true, lists: lists}
+		p.objects[key] = part{packed: slim, written: true, lists: lists}
 	}
 	p.mu.Unlock()
 	if news {
 		p.changed(key)
 	}
+	return slim.unpack()
 }
 
+// get a part; nil: there is none.
 func (p *parts) get(key types.NamespacedName) *v1beta1.AdvDeployment {
 	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.objects[key].object
+	slim := p.objects[key].packed
+	p.mu.RUnlock()
+	return slim.unpack()
 }
 
 func (p *parts) all() []*v1beta1.AdvDeployment {
@@ -207,7 +214,7 @@ func (p *parts) all() []*v1beta1.AdvDeployment {
 	defer p.mu.RUnlock()
 	out := make([]*v1beta1.AdvDeployment, 0, len(p.objects))
 	for _, one := range p.objects {
-		out = append(out, one.object)
+		out = append(out, one.unpack())
 	}
 	return out
 }
@@ -227,12 +234,4 @@ func (p *parts) truth() (asOf time.Time, listed bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.asOf, p.listed
-}
-
-// slim has a part, which nobody else has yet, take less memory; once, since what it holds is
-// other parts' too by then.
-func (p *parts) slim(o *v1beta1.AdvDeployment) {
-	if cache.TrimOnce(o) {
-		p.sharer.share(o, &p.near)
-	}
 }

@@ -29,7 +29,7 @@ func TestWrittenPart(t *testing.T) {
 		{"a list began while the write was on its way", []string{list, write, list, answer}, "103", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := newParts(clock.RealClock{}, &sharer{}, func(types.NamespacedName) {}, func() {})
+			p := newParts(clock.RealClock{}, &packer{}, func(types.NamespacedName) {}, func() {})
 			if err := p.Replace(nil, "103"); err != nil {
 				t.Fatal(err)
 			}
@@ -57,15 +57,15 @@ func TestWrittenPart(t *testing.T) {
 
 // TestWroteOnce: what a write answered is trimmed, and the cache holds no second one.
 func TestWroteOnce(t *testing.T) {
-	p := newParts(clock.RealClock{}, &sharer{}, func(types.NamespacedName) {}, func() {})
+	p := newParts(clock.RealClock{}, &packer{}, func(types.NamespacedName) {}, func() {})
 	if err := p.Replace(nil, "103"); err != nil {
 		t.Fatal(err)
 	}
 	answer := &v1beta1.AdvDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", ResourceVersion: "105",
 		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: v1beta1.Component}}}}
-	p.wrote(answer, p.begun())
-	if have := p.get(keyOf(answer)); have != answer || len(answer.ManagedFields) > 0 {
-		t.Errorf("the cache has %p, and the answer is %p with %v", have, answer, answer.ManagedFields)
+	wrote := p.wrote(answer, p.begun())
+	if have := p.get(keyOf(answer)); have != wrote || len(wrote.ManagedFields) > 0 {
+		t.Errorf("the cache has %p, and the answer is %p with %v", have, wrote, wrote.ManagedFields)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestWroteOnce(t *testing.T) {
 // taken in, as by a process that was frozen meanwhile.
 func TestListIsOfItsBeginning(t *testing.T) {
 	now := clocktesting.NewFakeClock(time.Now())
-	p := newParts(now, &sharer{}, func(types.NamespacedName) {}, func() {})
+	p := newParts(now, &packer{}, func(types.NamespacedName) {}, func() {})
 	began := now.Now()
 	p.listing()
 	now.Step(time.Hour)

@@ -1,21 +1,16 @@
 package fleet
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
-	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/clock"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -32,8 +27,8 @@ func partOf(name, cluster, image string, revisions ...string) *v1beta1.AdvDeploy
 	return o
 }
 
-// TestShare: what parts of one name have in common is there once, and each says what it said before.
-func TestShare(t *testing.T) {
+// TestPack: what parts of one name have in common is there once, and each says what it said before.
+func TestPack(t *testing.T) {
 	const name = "web"
 	for _, c := range []struct {
 		name string
@@ -49,13 +44,15 @@ func TestShare(t *testing.T) {
 		{"another name", []*v1beta1.AdvDeployment{partOf("db", "one", "a", "r1"), partOf(name, "two", "a", "r1")}, -1, -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &sharer{}
+			s := &packer{}
+			var all []*packed
 			for i, p := range c.parts {
 				was := p.DeepCopy()
-				s.share(p, &kin{})
-				if !reflect.DeepEqual(p, was) {
+				all = append(all, s.pack(p))
+				if p = all[i].unpack(); !reflect.DeepEqual(p, was) {
 					t.Errorf("part %d was changed to %+v", i, p)
 				}
+				c.parts[i] = p
 			}
 			last := c.parts[len(c.parts)-1]
 			template, revision := -1, -1
@@ -72,98 +69,44 @@ func TestShare(t *testing.T) {
 			if template != c.template || revision != c.revision {
 				t.Errorf("it has the template of part %d, want %d, and the revision of part %d, want %d", template, c.template, revision, c.revision)
 			}
-			runtime.KeepAlive(c.parts) // the sharer does not
+			runtime.KeepAlive(all) // the packer does not
 		})
 	}
 }
 
-// TestShareForgets names of which there is no part any more.
-func TestShareForgets(t *testing.T) {
-	s := &sharer{}
+// TestPackForgets names of which there is no part any more.
+func TestPackForgets(t *testing.T) {
+	s := &packer{}
 	for i := range sweepFirst - 1 {
-		s.share(partOf(fmt.Sprint("gone-", i), "one", "a"), &kin{})
+		s.pack(partOf(fmt.Sprint("gone-", i), "one", "a"))
 	}
 	runtime.GC()
-	stays := partOf("stays", "one", "a")
-	s.share(stays, &kin{})
-	if len(s.latest) != 1 || s.sweepAt != sweepFirst {
-		t.Errorf("%d names are kept, and are looked through at %d", len(s.latest), s.sweepAt)
+	stays := s.pack(partOf("stays", "one", "a"))
+	if len(s.models) != 1 || s.sweepAt != sweepFirst {
+		t.Errorf("%d names are kept, and are looked through at %d", len(s.models), s.sweepAt)
 	}
 	runtime.KeepAlive(stays)
-}
-
-// TestShareDetails: parts of different clusters share what is equal in their small pieces, and parts of one cluster what names it.
-func TestShareDetails(t *testing.T) {
-	detailed := func(name, cluster string) *v1beta1.AdvDeployment {
-		o := partOf(name, cluster, "a")
-		o.Annotations = map[string]string{strings.Clone("same"): strings.Clone("value"), strings.Clone("other"): name + cluster, "own-" + cluster: cluster}
-		o.Spec.Topology.PodSets[0].Replicas = new(intstr.FromInt32(2))
-		o.Status.AggrStatus.PodSets = []v1beta1.PodSetStatus{{Name: "a", Revision: cluster, Update: new(int32(2))}}
-		o.Status.Conditions = []metav1.Condition{{Type: "Ready", Message: cluster, Reason: strings.Clone("Synced")}}
-		return o
-	}
-	s, one, two := &sharer{}, &kin{}, &kin{}
-	first, second := detailed("web", "one"), detailed("web", "two")
-	third, fourth := detailed("db", "one"), detailed("db", "two")
-	for _, c := range []struct {
-		part *v1beta1.AdvDeployment
-		near *kin
-	}{{first, one}, {second, two}, {third, one}, {fourth, two}} {
-		was := c.part.DeepCopy()
-		s.share(c.part, c.near)
-		if !reflect.DeepEqual(c.part, was) {
-			t.Errorf("a part was changed to %+v", c.part)
-		}
-	}
-	strung := func(o *v1beta1.AdvDeployment) (out []*byte) {
-		for key, value := range o.Annotations {
-			switch key {
-			case "same":
-				out = append(out, unsafe.StringData(key), unsafe.StringData(value))
-			case "other":
-				out = append(out, unsafe.StringData(key))
-			}
-		}
-		out = append(out, unsafe.StringData(o.Status.Conditions[0].Reason))
-		slices.SortFunc(out, func(a, b *byte) int { return cmp.Compare(uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(b))) })
-		return out
-	}
-	if !slices.Equal(strung(first), strung(second)) {
-		t.Error("equal strings are there twice")
-	}
-	if a, b := first.Spec.Topology.PodSets[0].Replicas, second.Spec.Topology.PodSets[0].Replicas; a != b {
-		t.Error("equal numbers of instances are there twice")
-	}
-	if a, b := first.Status.AggrStatus.PodSets[0].Update, second.Status.AggrStatus.PodSets[0].Update; a != b {
-		t.Error("equal numbers of a status are there twice")
-	}
-	meta := func(o *v1beta1.AdvDeployment) uintptr {
-		return reflect.ValueOf(o.Spec.Topology.PodSets[0].Meta).Pointer()
-	}
-	if meta(second) != meta(fourth) {
-		t.Error("what names a cluster is there twice")
-	}
-	runtime.KeepAlive([]any{first, second, third, fourth})
 }
 
 // TestSharedIsNotWritten: members whose parts share pieces list them at a time, and others read them. The race
 // detector, with which the unit tests run, tells of a write to what is shared.
 func TestSharedIsNotWritten(t *testing.T) {
-	shared, lists := &sharer{}, map[*parts][]any{}
+	shared, lists := &packer{}, map[*parts][]any{}
 	for i := range 4 {
 		o := partOf("web", fmt.Sprint("members-", i/2), "a", "r1") // two share all, and the other two some of it
 		o.Annotations = map[string]string{v1beta1.AnnotationAppSet: "shop/web", corev1.LastAppliedConfigAnnotation: "{}", "pair": fmt.Sprint(i / 2)}
 		p := newParts(clock.RealClock{}, shared, func(types.NamespacedName) {}, func() {})
-		if _, err := p.Transformer()(o); err != nil { // as a reflector does while it gathers a list
+		slim, err := p.Transformer()(o) // as a reflector does while it gathers a list
+		if err != nil {
 			t.Fatal(err)
 		}
-		lists[p] = []any{o}
+		lists[p] = []any{slim}
 	}
 	var all sync.WaitGroup
 	for p, list := range lists {
 		all.Go(func() {
-			if o, ok := list[0].(*v1beta1.AdvDeployment); ok {
-				o.DeepCopy()
+			if slim, ok := list[0].(*packed); ok {
+				slim.unpack().DeepCopy()
 			}
 		})
 		all.Go(func() {
