@@ -147,7 +147,7 @@ func (m *Members) part(cluster, namespace, name string) (*v1beta1.AdvDeployment,
 	}
 	for _, p := range known.Parts(namespace, name) {
 		if p.Cluster == member.Name {
-			return p.Object, member, nil
+			return p.Read(), member, nil
 		}
 	}
 	return nil, member, nil

@@ -74,7 +74,7 @@ func BenchmarkParts(b *testing.B) {
 	runtime.ReadMemStats(&after)
 	key := types.NamespacedName{Namespace: "shop", Name: "app-7"}
 	for n := 0; b.Loop(); n++ {
-		if all[n%clusters].get(key) == nil {
+		if all[n%clusters].get(key).unpack() == nil {
 			b.Fatal("the part is not there")
 		}
 	}

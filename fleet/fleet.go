@@ -67,10 +67,12 @@ type Member struct {
 	Fresh bool
 }
 
-// Part is an AdvDeployment in a member. The object is shared: copy before writing to it.
+// Part is an AdvDeployment in a member.
 type Part struct {
 	Cluster string
-	Object  *v1beta1.AdvDeployment
+	// Read makes the object of what is kept of it, each time anew: thousands of them take much memory. Most of what it
+	// holds is shared: copy before writing to it.
+	Read func() *v1beta1.AdvDeployment
 }
 
 // Carrier writes to one member and reads from it live. Its methods refuse with a

@@ -123,7 +123,7 @@ func TestLeaseOfARestoredStore(t *testing.T) {
 			shows := func(name string) func() bool {
 				return func() bool {
 					parts := r.Parts("ns", "a")
-					return len(parts) == 1 && parts[0].Object.Spec.ServiceName == name
+					return len(parts) == 1 && parts[0].Read().Spec.ServiceName == name
 				}
 			}
 			r.until("the old part", shows("old"))

@@ -334,8 +334,8 @@ func stateOf(s health.State) v1beta1.ClusterState {
 	return v1beta1.ClusterOffline
 }
 
-// part is what is known of an AdvDeployment there; nil: nothing.
-func (m *member) part(key types.NamespacedName) *v1beta1.AdvDeployment {
+// packed is what is known of an AdvDeployment there; nil: nothing.
+func (m *member) packed(key types.NamespacedName) *packed {
 	m.mu.RLock()
 	known := m.known
 	m.mu.RUnlock()

@@ -253,8 +253,8 @@ func (f *Fleet) Member(name string) (Member, bool) {
 func (f *Fleet) Parts(namespace, name string) []Part {
 	var out []Part
 	for _, m := range f.all() {
-		if object := m.part(types.NamespacedName{Namespace: namespace, Name: name}); object != nil {
-			out = append(out, Part{Cluster: m.name, Object: object})
+		if slim := m.packed(types.NamespacedName{Namespace: namespace, Name: name}); slim != nil {
+			out = append(out, Part{Cluster: m.name, Read: slim.unpack})
 		}
 	}
 	return out

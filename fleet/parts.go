@@ -202,11 +202,10 @@ func (p *parts) wrote(o *v1beta1.AdvDeployment, lists int) *v1beta1.AdvDeploymen
 }
 
 // get a part; nil: there is none.
-func (p *parts) get(key types.NamespacedName) *v1beta1.AdvDeployment {
+func (p *parts) get(key types.NamespacedName) *packed {
 	p.mu.RLock()
-	slim := p.objects[key].packed
-	p.mu.RUnlock()
-	return slim.unpack()
+	defer p.mu.RUnlock()
+	return p.objects[key].packed
 }
 
 func (p *parts) all() []*v1beta1.AdvDeployment {

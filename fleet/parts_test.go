@@ -64,7 +64,7 @@ func TestWroteOnce(t *testing.T) {
 	answer := &v1beta1.AdvDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", ResourceVersion: "105",
 		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: v1beta1.Component}}}}
 	wrote := p.wrote(answer, p.begun())
-	if have := p.get(keyOf(answer)); have != wrote || len(wrote.ManagedFields) > 0 {
+	if have := p.get(keyOf(answer)).unpack(); have != wrote || len(wrote.ManagedFields) > 0 {
 		t.Errorf("the cache has %p, and the answer is %p with %v", have, wrote, wrote.ManagedFields)
 	}
 }

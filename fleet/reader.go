@@ -36,5 +36,5 @@ func (f *Fleet) Reader(name string) (*Reader, error) {
 
 // Part of the member, as it was seen last; nil: none is known.
 func (r *Reader) Part(namespace, name string) *v1beta1.AdvDeployment {
-	return r.member.part(types.NamespacedName{Namespace: namespace, Name: name})
+	return r.member.packed(types.NamespacedName{Namespace: namespace, Name: name}).unpack()
 }

@@ -154,7 +154,7 @@ func isNoNamespace(err error) bool {
 
 // dying shows in the view that the part is being deleted.
 func (d *outcome) dying(now time.Time) {
-	part := d.v.clusters[d.action.Cluster].Part
+	part := d.v.part(d.action.Cluster)
 	if part == nil || part.UID != d.action.UID {
 		return
 	}

@@ -67,7 +67,8 @@ func (f *clusters) Member(name string) (Member, bool) {
 func (f *clusters) Parts(_, _ string) (out []Part) {
 	for name, m := range f.members {
 		if m.cached != nil {
-			out = append(out, Part{name, m.cached})
+			cached := m.cached
+			out = append(out, Part{name, func() *v1beta1.AdvDeployment { return cached }})
 		}
 	}
 	return out

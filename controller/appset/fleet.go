@@ -42,10 +42,11 @@ type Member struct {
 	Fresh bool
 }
 
-// Part is an AdvDeployment in a cluster. The object is shared.
+// Part is an AdvDeployment in a cluster.
 type Part struct {
 	Cluster string
-	Object  *v1beta1.AdvDeployment
+	// Read makes the object. What it holds is shared.
+	Read func() *v1beta1.AdvDeployment
 }
 
 // Apply of a part. An empty version only creates; otherwise the part has to have that UID

@@ -71,10 +71,10 @@ func (s *charts) keep(cluster, digest string, now time.Time) {
 // It is then written again.
 func (c *Controller) missed(v *view) {
 	for name, one := range v.clusters {
-		if one.Part == nil || !one.Certain {
+		if !one.Certain || !v.hasPart(name) {
 			continue
 		}
-		stalled := meta.FindStatusCondition(one.Part.Status.Conditions, v1beta1.ConditionStalled)
+		stalled := meta.FindStatusCondition(v.part(name).Status.Conditions, v1beta1.ConditionStalled)
 		if stalled != nil && stalled.Status == metav1.ConditionTrue && stalled.Reason == release.ReasonChart {
 			c.charts.mu.Lock()
 			delete(c.charts.kept, name)

@@ -68,7 +68,7 @@ func (c *Controller) putOwn(ctx context.Context, v *view, o *object, own *plan.O
 // not answer is not certain for the rest of this sync.
 func (c *Controller) lookGone(ctx context.Context, v *view, o *object, clusters []string) bool {
 	gone := true
-	unseen := slices.DeleteFunc(slices.Clone(clusters), func(name string) bool { return v.clusters[name].Part != nil }) // a part that is there is not ours: the plan has judged that
+	unseen := slices.DeleteFunc(slices.Clone(clusters), v.hasPart) // a part that is there is not ours: the plan has judged that
 	for i, read := range c.readAll(ctx, v.key, unseen) {
 		switch name := unseen[i]; {
 		case read.err != nil:

@@ -45,7 +45,7 @@ func (c *Controller) sweep(ctx context.Context) error {
 	here := map[string]map[string]bool{}
 	for _, key := range c.parts.all() {
 		for _, p := range c.Fleet.Parts(key.Namespace, key.Name) {
-			for _, digest := range plan.Digests(p.Object) {
+			for _, digest := range plan.Digests(p.Read()) {
 				used[digest] = true
 				if here[p.Cluster] == nil {
 					here[p.Cluster] = map[string]bool{}

@@ -125,7 +125,7 @@ func (c *Controller) bereaved(ctx context.Context, k loop.Key) error {
 // converge plans and acts until there is nothing to do, and returns the last plan.
 func (c *Controller) converge(ctx context.Context, v *view, o *object) (plan.Plan, error) {
 	for round := 0; ; round++ {
-		p := c.plan(v.input(o, c.FleetID(), c.Clock.Now()))
+		p := c.plan(v, o)
 		if ctx.Err() != nil || c.stopping.Load() {
 			return p, ctx.Err()
 		}
@@ -174,12 +174,12 @@ func (c *Controller) carryOut(ctx context.Context, v *view, o *object, p *plan.P
 }
 
 // plan runs as many plans at a time as there are processors. More would not be faster, and
-// each plan of a large fleet takes megabytes. There are more workers than that, because they
-// mostly wait for clusters.
-func (c *Controller) plan(in plan.Input) plan.Plan {
+// each plan of a large fleet takes megabytes, and so do the parts that it is made of. There are
+// more workers than that, because they mostly wait for clusters.
+func (c *Controller) plan(v *view, o *object) plan.Plan {
 	c.planning <- struct{}{}
 	defer func() { <-c.planning }()
-	return plan.Compute(in)
+	return plan.Compute(v.input(o, c.FleetID(), c.Clock.Now()))
 }
 
 // failure is the error of a sync in which writes failed. It is retried with back-off.

@@ -23,7 +23,9 @@ type view struct {
 	key types.NamespacedName
 	app *v1beta1.AppSet // nil: there is none
 
+	// clusters with what a write or a live read showed of their parts; cached are the other parts.
 	clusters map[string]plan.Cluster
+	cached   map[string]func() *v1beta1.AdvDeployment
 	graves   []plan.Tombstone
 	// charts are the results of fetching charts, by place.
 	charts map[string]plan.Chart
@@ -51,13 +53,28 @@ func (v *view) Versions() map[types.UID]string {
 func (v *view) input(o *object, fleet string, now time.Time) plan.Input {
 	in := plan.Input{AppSet: v.app, Fleet: fleet, Charts: v.charts, Tombstones: v.graves, Revisions: v.revisions, Confirmations: v.confirmations, Overruled: o.overruled, Lost: o.losses(now), Refused: v.refused, Now: now}
 	for _, name := range slices.Sorted(maps.Keys(v.clusters)) {
-		in.Clusters = append(in.Clusters, v.clusters[name])
+		one := v.clusters[name]
+		one.Part = v.part(name)
+		in.Clusters = append(in.Clusters, one)
 	}
 	return in
 }
 
+// part that a cluster has; nil: none.
+func (v *view) part(cluster string) *v1beta1.AdvDeployment {
+	if read := v.cached[cluster]; read != nil {
+		return read()
+	}
+	return v.clusters[cluster].Part
+}
+
+func (v *view) hasPart(cluster string) bool {
+	return v.cached[cluster] != nil || v.clusters[cluster].Part != nil
+}
+
 // put sets the part that a cluster has now.
 func (v *view) put(cluster string, part *v1beta1.AdvDeployment) {
+	delete(v.cached, cluster)
 	one := v.clusters[cluster]
 	one.Part = part
 	v.clusters[cluster] = one
@@ -84,10 +101,9 @@ func (v *view) waited() bool {
 
 // look makes a view from the caches, and from what was written to clusters lately.
 func (c *Controller) look(ctx context.Context, key types.NamespacedName, a *v1beta1.AppSet, o *object) *view {
-	v := &view{key: key, app: a, clusters: map[string]plan.Cluster{}, refused: map[string]plan.Refusal{}, failed: map[string]error{}, unread: map[string]bool{}}
-	parts := map[string]*v1beta1.AdvDeployment{}
+	v := &view{key: key, app: a, clusters: map[string]plan.Cluster{}, cached: map[string]func() *v1beta1.AdvDeployment{}, refused: map[string]plan.Refusal{}, failed: map[string]error{}, unread: map[string]bool{}}
 	for _, p := range c.Fleet.Parts(key.Namespace, key.Name) {
-		parts[p.Cluster] = p.Object
+		v.cached[p.Cluster] = p.Read
 	}
 	for _, t := range c.allTombstones() {
 		if t.AppSet == key {
@@ -101,7 +117,7 @@ func (c *Controller) look(ctx context.Context, key types.NamespacedName, a *v1be
 			concerned[name] = true
 		}
 	}
-	for name := range parts {
+	for name := range v.cached {
 		concerned[name] = true
 	}
 	for _, m := range c.Fleet.Members() {
@@ -111,15 +127,19 @@ func (c *Controller) look(ctx context.Context, key types.NamespacedName, a *v1be
 	}
 	var behind []string
 	for _, name := range slices.Sorted(maps.Keys(concerned)) {
-		one := plan.Cluster{Name: name, State: v1beta1.ClusterUnregistered, Part: parts[name]}
+		one := plan.Cluster{Name: name, State: v1beta1.ClusterUnregistered}
 		if m, ok := c.Fleet.Member(name); ok {
-			one = plan.Cluster{Name: name, UID: m.UID, Replaces: types.UID(m.Meta[v1beta1.LabelReplacesUID]), Labels: m.Meta, State: m.State, Reason: m.Reason, Message: m.Message, AsOf: m.AsOf, Part: parts[name], Certain: m.Fresh}
+			one = plan.Cluster{Name: name, UID: m.UID, Replaces: types.UID(m.Meta[v1beta1.LabelReplacesUID]), Labels: m.Meta, State: m.State, Reason: m.Reason, Message: m.Message, AsOf: m.AsOf, Certain: m.Fresh}
 		}
-		one, late := c.current(o, one)
+		if _, seen := o.sights[name]; seen {
+			one.Part = v.part(name)
+			delete(v.cached, name)
+			late := false
+			if one, late = c.current(o, one); late {
+				behind = append(behind, name)
+			}
+		}
 		v.clusters[name] = one
-		if late {
-			behind = append(behind, name)
-		}
 	}
 	c.readBehind(ctx, v, o, behind)
 	return v
