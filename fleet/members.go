@@ -154,7 +154,7 @@ func (f *Fleet) list(m *member, registered bool) {
 // forget a member that is not registered and is not known to have any part.
 func (f *Fleet) forget(m *member) {
 	m.mu.RLock()
-	none := m.reg == nil && (m.known == nil || len(m.known.keys()) == 0)
+	none := m.reg == nil && (m.known == nil || m.known.count() == 0)
 	m.mu.RUnlock()
 	if none {
 		f.mu.Lock()

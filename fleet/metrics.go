@@ -91,7 +91,7 @@ func (m *member) figures() (now Member, parts int, inConfigMap bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if m.known != nil {
-		parts = len(m.known.keys())
+		parts = m.known.count()
 	}
 	return m.snapshot(), parts, m.reg != nil && m.reg.from.Kind == "ConfigMap"
 }

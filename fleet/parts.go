@@ -218,6 +218,12 @@ func (p *parts) all() []*v1beta1.AdvDeployment {
 	return out
 }
 
+func (p *parts) count() int {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return len(p.objects)
+}
+
 func (p *parts) keys() []types.NamespacedName {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

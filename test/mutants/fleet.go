@@ -15,7 +15,7 @@ var clusters = []mutant{
 	{"standby-writes", "member.go", "a standby keeps identities on the hub",
 		"	case m.fleet.Leading != nil && !m.fleet.Leading():\n		return errNotKept\n", ""},
 	{"forgets-dropped", "members.go", "what is dropped is forgotten with its parts",
-		"none := m.reg == nil && (m.known == nil || len(m.known.keys()) == 0)", "none := m.reg == nil"},
+		"none := m.reg == nil && (m.known == nil || m.known.count() == 0)", "none := m.reg == nil"},
 	{"writes-model", "delta.go", "a part that is read writes to the one that it is kept as",
 		"own, keys := maps.Clone(model), ", "own, keys := model, "},
 	{"writes-offline", "carrier.go", "writes go to members that are in no state for them",
