@@ -20,6 +20,9 @@ import (
 // more often, because the kernel kills what goes beyond.
 const (
 	heapRoom = 32 << 20
+	// heapSize is what a heap and its room take together: the room is less beside a heap
+	// of more than 40 MiB. Those are caches of many clusters or many thousand pods.
+	heapSize = 72 << 20
 	// minPercent bounds what collecting a very large heap costs.
 	minPercent = 25
 	maxPercent = 400
@@ -83,7 +86,8 @@ func percentFor(live uint64) int {
 	const step = 5
 	percent := maxPercent
 	if live > 0 {
-		percent = int(min(uint64(maxPercent), heapRoom*100/live))
+		room := min(heapRoom, heapSize-min(heapSize, live))
+		percent = int(min(uint64(maxPercent), room*100/live))
 	}
 	return max(minPercent, percent/step*step)
 }

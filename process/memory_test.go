@@ -11,7 +11,7 @@ import (
 )
 
 func TestPercentFor(t *testing.T) {
-	for live, want := range map[uint64]int{0: 400, 1 << 20: 400, 16 << 20: 200, 32 << 20: 100, 64 << 20: 50, 124 << 20: 25, 128 << 20: 25, 1 << 40: 25} {
+	for live, want := range map[uint64]int{0: 400, 1 << 20: 400, 16 << 20: 200, 32 << 20: 100, 40 << 20: 80, 48 << 20: 50, 54 << 20: 30, 57 << 20: 25, 72 << 20: 25, 100 << 20: 25, 128 << 20: 25, 1 << 40: 25} {
 		if got := percentFor(live); got != want {
 			t.Errorf("%d MiB: %d%%, want %d%%", live>>20, got, want)
 		}
