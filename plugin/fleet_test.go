@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,6 +117,37 @@ func TestFleetPlan(t *testing.T) {
 				t.Errorf("exit code %d, errors %q, printed\n%s\nwant %d, %q,\n%s", code, errOut, out, c.code, c.err, c.out)
 			}
 		})
+	}
+}
+
+// TestFleetPlanUnregistered: clusters that a plan names and nobody registered are told of, to
+// those who may read registrations.
+func TestFleetPlanUnregistered(t *testing.T) {
+	const secrets, configMaps = "/api/v1/namespaces/tapp-system/secrets", "/api/v1/namespaces/tapp-system/configmaps"
+	one := corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "ONE", UID: "one"}}
+	a := fleetApp(t, settled, func(a *v1beta1.AppSet) {
+		a.Spec.ClusterTopology.Clusters[1].Name = "Three"
+		a.Status = v1beta1.AppSetStatus{}
+	})
+	text, err := yaml.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "appset.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const note = "Note: namespace tapp-system has no registration of cluster three: unless it is the hub itself, what is to be done there waits until it is registered (kubectl tapp fleet join)\n"
+	for want, more := range map[string]map[string]any{
+		note: {secrets: &corev1.SecretList{Items: []corev1.Secret{one}}, configMaps: &corev1.ConfigMapList{}},
+		"":   nil, // registrations cannot be read
+	} {
+		more = maps.Clone(more)
+		serve(t, more) // there is no AppSet: it would be created
+		code, out, errOut := run(t, program, "fleet", "plan", "-f", file)
+		if before, told, _ := strings.Cut(out, "Note: namespace"); code != 2 || errOut != "" || before == "" || (told != "") != (want != "") || !strings.HasSuffix(out, want) {
+			t.Errorf("exit code %d, errors %q, printed\n%s\nwant the note %q", code, errOut, out, want)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,7 +80,14 @@ func (p *planning) run(ctx context.Context) error {
 			return err
 		}
 		one := planned{a.After.Namespace, a.After.Name, foresight.From(a.Before, a.After, stable, time.Now())}
-		changes = changes || !one.IsEmpty()
+		if !one.IsEmpty() {
+			changes = true
+			notes, err := p.unregistered(ctx, a.After)
+			if err != nil {
+				return err
+			}
+			one.Notes = append(one.Notes, notes...)
+		}
 		all = append(all, one)
 	}
 	if p.output != "" {
@@ -116,6 +124,40 @@ func (p *planning) stableOf(ctx context.Context, a *v1beta1.AppSet) (*podset.His
 		return nil, err
 	}
 	return podset.StableOf(a, revisions)
+}
+
+// unregistered tells of the clusters that have no registration, and of which no status tells
+// yet. Who may not read registrations is told nothing.
+func (p *planning) unregistered(ctx context.Context, a *v1beta1.AppSet) ([]string, error) {
+	told := map[string]bool{}
+	for i := range a.Status.AggrStatus.Clusters {
+		told[v1beta1.FoldClusterName(a.Status.AggrStatus.Clusters[i].Name)] = true
+	}
+	named := a.Spec.ClusterTopology.Clusters
+	if !slices.ContainsFunc(named, func(c v1beta1.TargetCluster) bool { return !told[v1beta1.FoldClusterName(c.Name)] }) {
+		return nil, nil
+	}
+	hub, err := p.hub()
+	if err != nil {
+		return nil, err
+	}
+	all, err := p.registrations(ctx, hub)
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		told[all[i].name] = true
+	}
+	var out []string
+	for i := range named {
+		if name := v1beta1.FoldClusterName(named[i].Name); !told[name] {
+			out = append(out, fmt.Sprintf("namespace %s has no registration of cluster %s: unless it is the hub itself, what is to be done there waits until it is registered (kubectl tapp fleet join)", p.clusterNamespace, name))
+		}
+	}
+	return out, nil
 }
 
 // print what would happen, in order, and what becomes of each podSet.
