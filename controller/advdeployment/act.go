@@ -40,7 +40,11 @@ func (v *view) gone() bool {
 // but act returns none, so that the sync goes on with the other children.
 func (c *Controller) act(ctx context.Context, v *view, o *object, a plan.Action, errs *write.Failures) error {
 	logger := klog.FromContext(ctx)
-	err := write.StaleOr(c.write(ctx, v, o, a))
+	err := c.write(ctx, v, o, a)
+	unserved := a.Op == plan.Create && write.IsNotServed(err)
+	if !unserved {
+		err = write.StaleOr(err)
+	}
 	if apierrors.IsAlreadyExists(err) {
 		err = fmt.Errorf("%w: %s", write.ErrStale, err.Error())
 	}
@@ -49,6 +53,9 @@ func (c *Controller) act(ctx context.Context, v *view, o *object, a plan.Action,
 	switch {
 	case outcome == write.Done:
 		logger.V(3).Info("Done", "op", a.Op, "child", a.Child, "why", a.Why)
+	case unserved:
+		v.refused[a.Child] = fmt.Sprintf("it does not serve %s: install the CRD there", resources[a.Child.Kind].GroupResource())
+		outcome = refused
 	case outcome == write.Stale && a.Op == plan.Finalize:
 		failure = err // the event of what came before is about to tell
 	case outcome == write.Stale:

@@ -27,6 +27,12 @@ func StaleOr(err error) error {
 	return err
 }
 
+// IsNotServed says whether the API server does not know the resource of an object, and not
+// only the object: its CRD is not installed, or was deleted.
+func IsNotServed(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
 // UnlessTerminating makes ErrStale of an error that says that the namespace is being
 // deleted: the owner is about to go with it, and there is nothing to tell.
 func UnlessTerminating(err error) error {

@@ -46,6 +46,23 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+func TestIsNotServed(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{nil, false},
+		{apierrors.NewNotFound(pods, "a"), false},
+		{apierrors.NewGenericServerResponse(http.StatusNotFound, "patch", pods, "a", "404 page not found", 0, true), true},
+		{apierrors.NewGenericServerResponse(http.StatusBadGateway, "patch", pods, "a", "", 0, true), false},
+	} {
+		if got := IsNotServed(c.err); got != c.want {
+			t.Errorf("%v: %v", c.err, got)
+		}
+	}
+}
+
 func TestReach(t *testing.T) {
 	for _, c := range []struct {
 		err  error

@@ -135,6 +135,8 @@ var writes = []mutant{
 		"	how := reachAll // unless it says otherwise\n", "	how := reachNone\n"},
 	{"too-large-is-an-outage", "errors.go", "an object that is too large for etcd is taken for an API server that is away",
 		"	if isTooLarge(err) {\n		return false\n	}\n", ""},
+	{"gone-is-not-served", "errors.go", "an object that has gone is told as one whose kind is not installed",
+		"apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)", "apierrors.IsNotFound(err) && metav1.CauseTypeUnexpectedServerResponse != \"\""},
 	{"outages-are-faults", "errors.go", "an API server that is away is a fault of each object",
 		"apierrors.IsServiceUnavailable(err) || ", ""},
 }
