@@ -21,7 +21,8 @@ import (
 const (
 	heapRoom = 32 << 20
 	// heapSize is what a heap and its room take together: the room is less beside a heap
-	// of more than 40 MiB. Those are caches of many clusters or many thousand pods.
+	// of more than 40 MiB. Those are caches of many clusters or many thousand pods;
+	// docs/design/20261126.memory.md has the figures.
 	heapSize = 72 << 20
 	// minPercent bounds what collecting a very large heap costs.
 	minPercent = 25
