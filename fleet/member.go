@@ -218,7 +218,20 @@ func (m *member) partChanged(s *session, key types.NamespacedName) {
 
 // changed looks which session serves, and tells of what is different.
 func (m *member) changed(*session) {
+	was, now, keys := m.choose()
+	for _, key := range keys {
+		m.fleet.tellPart(m.name, key)
+	}
+	if was.State != now.State || was.Reason != now.Reason || was.Message != now.Message || was.Fresh != now.Fresh || was.UID != now.UID || !maps.Equal(was.Meta, now.Meta) {
+		m.fleet.tellMember(was, now)
+	}
+}
+
+// choose which session serves. It returns what was told of the member and what is to be, and
+// the parts that are to be looked at again.
+func (m *member) choose() (was, now Member, keys []types.NamespacedName) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.next != nil {
 		next, _, _, mistaken := m.next.health()
 		usable := false
@@ -235,7 +248,6 @@ func (m *member) changed(*session) {
 			m.current, m.next = m.next, nil
 		}
 	}
-	var keys []types.NamespacedName
 	if m.current != nil && m.known != m.current.parts {
 		if _, listed := m.current.parts.truth(); listed {
 			if m.known != nil {
@@ -245,16 +257,8 @@ func (m *member) changed(*session) {
 			keys = append(keys, m.known.keys()...)
 		}
 	}
-	now := m.snapshot()
-	was := m.told
-	m.told = now
-	m.mu.Unlock()
-	for _, key := range keys {
-		m.fleet.tellPart(m.name, key)
-	}
-	if was.State != now.State || was.Reason != now.Reason || was.Message != now.Message || was.Fresh != now.Fresh || was.UID != now.UID || !maps.Equal(was.Meta, now.Meta) {
-		m.fleet.tellMember(was, now)
-	}
+	was, m.told = m.told, m.snapshot()
+	return was, m.told, keys
 }
 
 // look is the member as it is now.
