@@ -12,14 +12,21 @@ import (
 // stateOf a stage in a word, for the status.
 func stateOf(d *rollout.Decision, k int) string {
 	stage := &d.Stages[k]
+	back := d.State == rollout.RollingBack || d.State == rollout.RolledBack
 	switch {
+	case back && stage.Returning > 0:
+		return string(rollout.RollingBack)
+	case back && stage.Work && stage.Record.Started != nil:
+		return string(rollout.RolledBack)
+	case stage.Returning > 0 && !stage.Work:
+		return string(rollout.Returning)
 	case !stage.Work:
 		return "Nothing to do"
 	case stage.Record.Passed:
 		return "Done"
-	case k != d.Current:
+	case k != d.Current || back:
 		return "Pending"
-	case d.State == rollout.Halted || d.State == rollout.RollingBack || d.State == rollout.RolledBack || d.State == rollout.Waiting:
+	case d.State == rollout.Halted || d.State == rollout.Waiting:
 		return string(d.State)
 	case stage.Record.Well != nil:
 		return "Soaking"

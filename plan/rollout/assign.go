@@ -111,10 +111,27 @@ func (c *computation) soon(after time.Duration) {
 	}
 }
 
+// countReturning counts in each stage what goes back to the stable content. A unit that has that
+// already, and is not well, is none of them unless it is the rollout itself that returns.
+func (c *computation) countReturning() {
+	for k := range c.stages {
+		for _, i := range c.stages[k].Units {
+			u := &c.in.Units[i]
+			if c.r.Installing || c.verdicts[i].Done || u.Has == "" || c.goal(u) != u.Stable {
+				continue
+			}
+			if c.r.Returning || c.r.RollingBack || u.Has != u.Stable || u.Current > u.Updated {
+				c.stages[k].Returning++
+			}
+		}
+	}
+}
+
 func (c *computation) conclude() Decision {
 	for i := range c.in.Units {
 		c.measure(&c.in.Units[i], &c.verdicts[i])
 	}
+	c.countReturning()
 	d := Decision{
 		Record: c.r, Store: c.in.Record == nil || !c.r.Equal(c.in.Record), Stable: c.r.Done, State: c.state(),
 		Stages: c.stages, Current: c.current, Units: c.verdicts, Budget: c.budget, Charged: c.charged, Why: c.why, Wait: c.wait,

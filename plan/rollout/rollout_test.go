@@ -169,6 +169,51 @@ func TestHalt(t *testing.T) {
 	w.settle().expect(Staged, "a/canary v2 -")
 }
 
+// TestUnitsThatReturn: a stage says how many of its units go back, also where it has no work and while
+// nothing starts.
+func TestUnitsThatReturn(t *testing.T) {
+	s := Strategy{Staging: Staging{Order: colours}, Deadline: time.Minute}
+	returning := func(w *world, want ...int) {
+		t.Helper()
+		var got []int
+		for k := range w.last.Stages {
+			got = append(got, w.last.Stages[k].Returning)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: returning %v, want %v", w.last.State, got, want)
+		}
+	}
+	w := newWorld(t, s, fleetOf(s)...).settle()
+	returning(w, 0, 0, 0) // it is installed
+	w.work().settle()
+	w.wrote = nil
+	w.ask("v2").settle().expect(Staged, "a/canary v2 -")
+	returning(w, 0, 0, 0)
+
+	w.in.Strategy.Paused = true
+	w.ask("v1").settle().expect(Returning, "a/canary v1 -") // its own controller is told that nothing starts
+	returning(w, 1, 0, 0)
+	w.in.Strategy.Paused = false
+	w.settle().expect(Returning)
+	returning(w, 1, 0, 0)
+	w.work().settle().expect(Done)
+
+	// Another content for others, while the canary returns.
+	w.ask("v2").settle().expect(Staged, "a/canary v2 -")
+	w.ask("v1").ask("v3", "green").settle().expect(Staged, "a/canary v1 -", "a/green v3 -")
+	returning(w, 1, 0, 0)
+	w.unit("a/blue").Available = 0 // it is not well, and has nowhere to return to
+	w.settle()
+	returning(w, 1, 0, 0)
+
+	s.Rollback = true
+	w = newWorld(t, s, fleetOf(s)...).install().ask("v2").settle().expect(Staged, "a/canary v2 -")
+	w.later(time.Minute).settle().expect(RollingBack, "a/canary v1 -")
+	returning(w, 1, 0, 0)
+	w.work().settle().expect(RolledBack)
+	returning(w, 0, 0, 0)
+}
+
 // TestBrokenBefore: a gate that a human opened stays shut while what is before it is not well.
 func TestBrokenBefore(t *testing.T) {
 	s := Strategy{Staging: Staging{Order: colours, Confirm: true}, Concurrent: new(intstr.FromInt32(2))}

@@ -23,6 +23,8 @@ type Stage struct {
 	Record StageRecord
 	// Unfinished units of it that have work, and failed ones.
 	Unfinished, Failed int
+	// Returning units of it: they go back to the stable content, and are not there yet.
+	Returning int
 
 	soak       time.Duration
 	concurrent *intstr.IntOrString

@@ -75,8 +75,9 @@ export function phaseMark(phase) {
 // Stages of a rollout.
 const stages = {
   Done: ['✓', 'good', 'done'], Passed: ['✓', 'good', 'passed'], Skipped: ['–', 'idle', 'skipped'], Running: ['↻', 'warn', 'under way'],
-  Staged: ['↻', 'warn', 'under way'], Updating: ['↻', 'warn', 'under way'], Soaking: ['◔', 'warn', 'must stay well for a while'],
-  Waiting: ['‖', 'warn', 'waits for a confirmation'], Halted: ['✕', 'bad', 'halted'], Failed: ['✕', 'bad', 'failed'], Pending: ['○', 'idle', 'not begun'],
+  Progressing: ['↻', 'warn', 'under way'], Staged: ['↻', 'warn', 'under way'], Updating: ['↻', 'warn', 'under way'], Soaking: ['◔', 'warn', 'must stay well for a while'],
+  Returning: ['↺', 'warn', 'returns to what is stable'], RollingBack: ['↺', 'bad', 'rolls back'], RolledBack: ['↺', 'bad', 'has rolled back'],
+  'Nothing to do': ['–', 'idle', 'nothing to do'], Waiting: ['‖', 'warn', 'waits for a confirmation'], Halted: ['✕', 'bad', 'halted'], Failed: ['✕', 'bad', 'failed'], Pending: ['○', 'idle', 'not begun'],
 };
 
 export function stageMark(stage) {
