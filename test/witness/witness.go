@@ -2,7 +2,9 @@
 // never happen, whatever a test is about:
 //
 //	S1  two pods that have not ended for one instance
-//	S2  more instances out of service than the budget allows
+//	S2  more instances out of service than the budget allows, those aside that only
+//	    Kubernetes' node controller says are not ready: for a while after an outage of
+//	    the API server it takes nodes for silent whose leases it has not read yet
 //	S4  a pod on a node that goes without having been told to end
 //	S5  an image that changes while the pod is still in its Services
 //
@@ -13,6 +15,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -39,6 +42,7 @@ type Witness struct {
 	faults []string
 	budget int             // how many may be out of service; -1: not watched
 	spared map[string]bool // names whose outage is not the budget's
+	silent map[string]bool // names of pods that are not ready because of their nodes
 	follow func(before, after *corev1.Pod)
 }
 
@@ -46,7 +50,7 @@ type Witness struct {
 // from now on, but for those that the API server has forgotten when it was away.
 func Watch(t *testing.T, pods corev1client.PodInterface) *Witness {
 	t.Helper()
-	w := &Witness{client: pods, pods: map[string]*corev1.Pod{}, uids: map[string][]types.UID{}, budget: -1, spared: map[string]bool{}}
+	w := newWitness(pods)
 	ctx, cancel := context.WithCancel(context.Background()) // not the test's, which ends before its cleanups
 	version, err := w.list(ctx)
 	if err != nil {
@@ -65,6 +69,11 @@ func Watch(t *testing.T, pods corev1client.PodInterface) *Witness {
 		}
 	})
 	return w
+}
+
+func newWitness(pods corev1client.PodInterface) *Witness {
+	return &Witness{client: pods, pods: map[string]*corev1.Pod{}, uids: map[string][]types.UID{}, budget: -1,
+		spared: map[string]bool{}, silent: map[string]bool{}}
 }
 
 // run follows the pods; a watch that cannot be continued begins anew.
@@ -106,6 +115,7 @@ func (w *Witness) list(ctx context.Context) (string, error) {
 	defer w.mu.Unlock()
 	w.seen = list.ResourceVersion
 	clear(w.pods)
+	clear(w.silent)
 	for i := range list.Items {
 		pod := &list.Items[i]
 		if !ours(pod) {
@@ -144,9 +154,15 @@ func (w *Witness) see(kind watch.EventType, pod *corev1.Pod) {
 		w.uids[pod.Name] = append(w.uids[pod.Name], pod.UID)
 	}
 	w.pods[pod.Name] = pod
+	switch {
+	case same && InService(before) && isNodeSilent(pod):
+		w.silent[pod.Name] = true
+	case !isNodeSilent(pod):
+		delete(w.silent, pod.Name)
+	}
 	w.single(pod)
-	if out := w.outOfService(); w.budget >= 0 && out > w.budget {
-		w.fault(pod, "S2: %d instances are out of service; the budget allows %d", out, w.budget)
+	if out := w.outOfService(); w.budget >= 0 && len(out) > w.budget {
+		w.fault(pod, "S2: %d instances are out of service; the budget allows %d: %s", len(out), w.budget, strings.Join(out, "; "))
 	}
 	if same && before.Spec.Containers[0].Image != pod.Spec.Containers[0].Image && InService(before) && drained(pod) {
 		w.fault(pod, "S5: the image changed before the pod was drained")
@@ -156,21 +172,12 @@ func (w *Witness) see(kind watch.EventType, pod *corev1.Pod) {
 	}
 }
 
-// drained says whether the pod is one that is taken out of service first.
-func drained(p *corev1.Pod) bool {
-	for _, g := range p.Spec.ReadinessGates {
-		if g.ConditionType == tappv1.GateInPlaceUpdate {
-			return true
-		}
-	}
-	return false
-}
-
 func (w *Witness) gone(before *corev1.Pod) {
 	if before == nil {
 		return
 	}
 	delete(w.pods, before.Name)
+	delete(w.silent, before.Name)
 	if before.DeletionTimestamp == nil && before.Spec.NodeName != "" && !ended(before) {
 		w.fault(before, "S4: it went by force")
 	}
@@ -193,13 +200,16 @@ func (w *Witness) single(pod *corev1.Pod) {
 	}
 }
 
-func (w *Witness) outOfService() int {
-	out := 0
+// outOfService says of each instance that is out of service how it is, in the order of
+// the names.
+func (w *Witness) outOfService() []string {
+	var out []string
 	for name := range w.uids {
-		if p := w.pods[name]; !w.spared[name] && (p == nil || !InService(p)) {
-			out++
+		if p := w.pods[name]; !w.spared[name] && !w.silent[name] && (p == nil || !InService(p)) {
+			out = append(out, name+" "+how(p))
 		}
 	}
+	slices.Sort(out)
 	return out
 }
 
@@ -251,23 +261,4 @@ func (w *Witness) Lives(name string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.uids[name])
-}
-
-// InService says whether a pod is ready and stays so.
-func InService(p *corev1.Pod) bool {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil
-		}
-	}
-	return false
-}
-
-func ours(p *corev1.Pod) bool {
-	owner := metav1.GetControllerOf(p)
-	return owner != nil && owner.Kind == tappv1.Kind
-}
-
-func ended(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
 }
