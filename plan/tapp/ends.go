@@ -10,7 +10,6 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/message"
-	"tkestack.io/tapp/plan/template"
 )
 
 // A pod that ended is followed by the next one after a delay that doubles with
@@ -115,8 +114,7 @@ func followEnds(s *spec, c *clock, claims *claims, all []*instance) {
 // stopped it or its template changed since, otherwise after the delay.
 func (s *spec) replace(c *clock, claims *claims, i *instance) {
 	n, failures := s.intentOf(i), 0
-	hash := i.pod.Labels[tappv1.LabelTemplateHash]
-	if n.reason != reasonStopped && (hash == i.template.Hashes.Template || !template.IsOurs(hash)) {
+	if n.reason != reasonStopped && (i.hash == i.template.Hashes.Template || i.isForeign()) {
 		end := endTime(i.pod)
 		if start := i.pod.Status.StartTime; start == nil || end.Sub(start.Time) < restartReset {
 			failures, _ = strconv.Atoi(i.pod.Annotations[tappv1.AnnotationFailures])

@@ -16,7 +16,7 @@ import (
 )
 
 // state is the bucket of an instance; it is in exactly one.
-type state int
+type state uint8
 
 const (
 	missing     state = iota // no pod
@@ -28,33 +28,35 @@ const (
 	alive                    // none of these
 )
 
-// instance is one id, what the spec asks of it and what was observed.
+// instance is one id, what the spec asks of it and what was observed. A plan has one
+// for each of up to 20,000 ids; so what is small stands together, and costs no padding.
 type instance struct {
 	id   int
 	name string // the id as maps and labels have it
 
-	inRange      bool // one of the ids that the spec asks for
-	stopped      bool // by spec.statuses
-	completed    bool // ended, and stays as it ended
-	claimsLeft   bool // scaled down, its pod is gone, and its claims are to follow
-	templateName string
-	template     *podTemplate // nil: cannot be used, reason says why
-
-	pod       *corev1.Pod
-	state     state
-	updated   bool // the pod follows its template
-	updating  bool // the pod is changing in place, or drained for it
-	available bool
+	inRange    bool // one of the ids that the spec asks for
+	stopped    bool // by spec.statuses
+	completed  bool // ended, and stays as it ended
+	claimsLeft bool // scaled down, its pod is gone, and its claims are to follow
+	state      state
+	updated    bool // the pod follows its template
+	updating   bool // the pod is changing in place, or drained for it
+	available  bool
 	// mayRestart: the pod is ready, and only time tells whether its kubelet is about to
 	// restart a container of it. It counts as not available, and a disruption of it
 	// spends budget nevertheless.
 	mayRestart bool
-	progress   *inplace.Progress // nil until it is asked for
-	next       intent            // see spec.intentOf
+	counted    bool   // its pod goes only when the status has its failures
+	next       intent // see spec.intentOf
 
 	// failures in a row, to be kept while there is no pod that tells of them.
 	failures int
-	counted  bool // its pod goes only when the status has its failures
+
+	templateName string
+	template     *podTemplate // nil: cannot be used, reason says why
+	pod          *corev1.Pod
+	hash         string            // the pod's label: of the template that it follows
+	progress     *inplace.Progress // nil until it is asked for
 
 	actions []Action
 	status  tappv1.InstanceStatus
@@ -135,10 +137,13 @@ func observe(s *spec, c *clock, in Input, claims *claims) []*instance {
 func (s *spec) look(c *clock, i *instance) {
 	i.state = s.stateOf(i)
 	i.completed = s.isCompleted(i)
+	if i.pod != nil {
+		i.hash = i.pod.Labels[tappv1.LabelTemplateHash]
+	}
 	if i.state != alive {
 		return
 	}
-	i.updated = i.template != nil && i.pod.Labels[tappv1.LabelTemplateHash] == i.template.Hashes.Template &&
+	i.updated = i.template != nil && i.hash == i.template.Hashes.Template &&
 		inplace.HasResources(i.pod, i.template.Spec)
 	i.updating = !c.isSettled(i)
 	i.available = i.desired() && !i.updating && s.isAvailable(c, i.pod)

@@ -120,7 +120,7 @@ func (s *spec) why(i *instance) string {
 		}
 		return "only labels and annotations of the template changed"
 	case updateInPlace:
-		r := s.recordOf(i.pod)
+		r := s.recordOf(i)
 		why := strings.Join(append(r.ImageChanges(i.pod, i.template.Spec), s.resourcesOf(i)...), ", ")
 		if container := r.KeepsPolicy(i.pod, i.template.Spec); container != "" {
 			why += fmt.Sprintf("; container %s keeps imagePullPolicy IfNotPresent, with which its node may run an older image of the tag latest: set imagePullPolicy in template %q to have a new pod pull it", container, i.templateName)
@@ -147,9 +147,9 @@ func (s *spec) updateOf(i *instance) kind {
 			return relabel
 		}
 		return keep
-	case pod.Labels[tappv1.LabelTemplateHash] == want.Hashes.Template:
+	case i.hash == want.Hashes.Template:
 		return s.resizeToEnd(i)
-	case isForeignHash(pod):
+	case i.isForeign():
 		switch diff := template.Compare(pod, s.podFor(i)); {
 		case diff.None:
 			return stamp
@@ -170,25 +170,23 @@ func (s *spec) updateOf(i *instance) kind {
 }
 
 // surelyDisrupts is true where the update must be a disruption, and costs less than
-// updateOf: comparing pods of tkestack/tapp field by field, plan after plan until it
-// is their turn, would be most of the cost of taking over 10,000 of them. False says
-// nothing.
+// updateOf: to find for each pod, plan after plan until it is its turn, what its update
+// would be is much of the cost of a plan, and for 10,000 pods of tkestack/tapp, which are
+// compared field by field, most of it. False says nothing.
 func (s *spec) surelyDisrupts(i *instance) bool {
 	u := &s.tapp.Spec.UpdateStrategy.InPlaceUpdate
 	return i.available && !i.updated && i.template != nil && !s.tapp.Spec.Paused && u.Policy == tappv1.InPlaceIfPossible &&
-		isForeignHash(i.pod) && s.changesImages(i)
+		i.hash != i.template.Hashes.Template && s.changesImages(i)
 }
 
 // changesImages says whether the template changes an image of the pod.
 func (s *spec) changesImages(i *instance) bool {
-	return s.recordOf(i.pod).ChangesImages(i.pod, i.template.Spec)
+	return s.recordOf(i).ChangesImages(i.pod, i.template.Spec)
 }
 
-// isForeignHash says whether the pod's hash was written by another program than
+// isForeign says whether the pod's hash was written by another program than
 // TApp: tkestack/tapp, or the owner of a pod that was adopted.
-func isForeignHash(pod *corev1.Pod) bool {
-	return !template.IsOurs(pod.Labels[tappv1.LabelTemplateHash])
-}
+func (i *instance) isForeign() bool { return !template.IsOurs(i.hash) }
 
 // whyRecreate says why a pod cannot get to its template in place.
 func (s *spec) whyRecreate(i *instance) string {
@@ -198,8 +196,7 @@ func (s *spec) whyRecreate(i *instance) string {
 	if why := s.whyNotResized(i); why != "" {
 		return fmt.Sprintf("template %q changed: %s", i.templateName, why)
 	}
-	from := i.pod.Labels[tappv1.LabelTemplateHash]
-	if why, known := i.template.recreations[from]; known {
+	if why, known := i.template.recreations[i.hash]; known {
 		return why
 	}
 	why := fmt.Sprintf("template %q changed in more than images, labels and annotations", i.templateName)
@@ -207,11 +204,11 @@ func (s *spec) whyRecreate(i *instance) string {
 	if diff := template.Compare(i.pod, s.podFor(i)); !diff.ImagesOnly && !diff.None {
 		why = fmt.Sprintf("template %q changed: %s", i.templateName, strings.Join(diff.Fields, ", "))
 	}
-	if !isForeignHash(i.pod) {
+	if !i.isForeign() {
 		if i.template.recreations == nil {
 			i.template.recreations = map[string]string{}
 		}
-		i.template.recreations[from] = why
+		i.template.recreations[i.hash] = why
 	}
 	return why
 }

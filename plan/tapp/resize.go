@@ -36,10 +36,10 @@ func (s *spec) resizeOf(i *instance) inplace.Resize {
 // it from what the pod was created with to what it is now.
 func (s *spec) resourcesToFollow(i *instance) template.ResourceSet {
 	follows := inplace.Resized(i.pod)
-	if i.pod.Labels[tappv1.LabelTemplateHash] == i.template.Hashes.Template {
+	if i.hash == i.template.Hashes.Template {
 		return follows
 	}
-	return follows.With(s.recordOf(i.pod).ChangedResources(i.pod, i.template.Spec))
+	return follows.With(s.recordOf(i).ChangedResources(i.pod, i.template.Spec))
 }
 
 // resizeToBegin says how a pod gets to a template that differs in resources.

@@ -124,14 +124,14 @@ func (s *spec) use(name, field string) (*podTemplate, Problem) {
 }
 
 // recordOf a pod is what its template said, see template.RecordOf.
-func (t *templates) recordOf(pod *corev1.Pod) *template.Record {
-	if isForeignHash(pod) {
+func (t *templates) recordOf(i *instance) *template.Record {
+	if i.isForeign() {
 		if t.foreign == nil {
 			t.foreign = template.NoRecord(t.isCopy)
 		}
 		return t.foreign
 	}
-	text := pod.Annotations[tappv1.AnnotationTemplateKeys]
+	text := i.pod.Annotations[tappv1.AnnotationTemplateKeys]
 	r, known := t.records[text]
 	if !known {
 		r = template.ReadRecord(text)

@@ -131,7 +131,12 @@ func IsOurs(hash string) bool {
 	if !found || len(digits) != hashDigits {
 		return false
 	}
-	return strings.Trim(digits, "0123456789abcdef") == ""
+	for _, d := range []byte(digits) { // a plan asks for each pod
+		if (d < '0' || '9' < d) && (d < 'a' || 'f' < d) {
+			return false
+		}
+	}
+	return true
 }
 
 func hashOf(canonical []byte) string { return hashPrefix + Digest(canonical) }
