@@ -309,8 +309,8 @@ func (m *member) snapshot() Member {
 	return out
 }
 
-// settled says whether something is known of it, for better or worse.
-func (m *member) settled() bool {
+// hasSynced says whether something is known of it, for better or worse.
+func (m *member) hasSynced() bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if m.current == nil {
@@ -349,5 +349,5 @@ func (m *member) packed(key types.NamespacedName) *packed {
 	return known.get(key)
 }
 
-// settleWithin bounds how long a start waits for members.
-const settleWithin = 10 * time.Second
+// syncTimeout bounds how long a start waits for members.
+const syncTimeout = 10 * time.Second

@@ -180,11 +180,11 @@ func (f *Fleet) HasSynced() bool {
 	if f.registered.IsZero() {
 		return false
 	}
-	if f.Clock.Since(f.registered) >= settleWithin {
+	if f.Clock.Since(f.registered) >= syncTimeout {
 		return true
 	}
 	for _, m := range f.members {
-		if !m.settled() {
+		if !m.hasSynced() {
 			return false
 		}
 	}

@@ -103,7 +103,7 @@ func (s *sources) waitForSync(ctx context.Context) bool {
 		return false
 	}
 	if s.profiles != nil {
-		bounded, cancel := context.WithTimeout(ctx, settleWithin)
+		bounded, cancel := context.WithTimeout(ctx, syncTimeout)
 		defer cancel()
 		if !toolscache.WaitForCacheSync(bounded.Done(), s.profiles.HasSynced) {
 			klog.FromContext(ctx).Info("ClusterProfiles cannot be listed; clusters that they register are not known", "resource", v1beta1.ClusterProfiles().String())

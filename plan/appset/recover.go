@@ -34,7 +34,7 @@ func (p *progression) recover(c *computation, before map[rollout.Key]string) {
 		record.Stable = p.in.Stable
 		p.in.Record = &record
 	}
-	p.settle(then, units)
+	p.setStable(then, units)
 }
 
 // changes says whether another content is asked for of a unit that there was before.

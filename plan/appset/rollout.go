@@ -134,14 +134,14 @@ func (p *progression) read(c *computation) {
 	switch history := p.ledger.History(stable); {
 	case history == nil:
 	case stable == p.revision: // and so are all contents
-		p.settle(c.app, c.units)
+		p.setStable(c.app, c.units)
 	default:
-		p.settle(history.As(c.app, c.units))
+		p.setStable(history.As(c.app, c.units))
 	}
 }
 
-// settle what is stable.
-func (p *progression) settle(then *v1beta1.AppSet, units []podset.Unit) {
+// setStable notes what each unit returns to.
+func (p *progression) setStable(then *v1beta1.AppSet, units []podset.Unit) {
 	p.then, p.stable, p.in.HasStable = then, map[rollout.Key]*podset.Unit{}, true
 	for i := range units {
 		if wasHad(&units[i]) {
@@ -270,7 +270,7 @@ func (c *computation) verdict(cluster, podSet string) *rollout.Verdict {
 func (c *computation) follow(d *rollout.Decision) {
 	for _, s := range c.sites {
 		if s.spec != nil {
-			c.shape(s)
+			c.assignContents(s)
 		}
 	}
 	if d.Store {
@@ -279,9 +279,9 @@ func (c *computation) follow(d *rollout.Decision) {
 	c.prune(d)
 }
 
-// shape the part of a cluster: each unit has the content that is decided. A unit that is
+// assignContents makes the part of a cluster: each unit has the content that is decided. A unit that is
 // not to exist yet is left out.
-func (c *computation) shape(s *site) {
+func (c *computation) assignContents(s *site) {
 	p := c.rolling
 	all, stable := true, p.then != nil
 	var units []podset.Unit

@@ -166,7 +166,7 @@ func (s *spending) goOn(i int) {
 			s.write(i, 0)
 		}
 	case !s.isInChange(i):
-		s.settle(i)
+		s.withdraw(i)
 	case s.excess > 0 && held > 0:
 		cut := min(int64(held), s.excess)
 		s.excess -= cut
@@ -185,10 +185,10 @@ func (s *spending) goOn(i int) {
 	}
 }
 
-// settle a reservation whose write was not made, and is not wanted any more: as long as it
+// withdraw a reservation whose write was not made, and is not wanted any more: as long as it
 // could arrive, its room is nobody's. Any write to the unit ends that, and one of a grant of
 // 0 needs no reservation. After the rollout nobody waits for the room.
-func (s *spending) settle(i int) {
+func (s *spending) withdraw(i int) {
 	u, v, a := &s.in.Units[i], &s.verdicts[i], &s.accounts[i]
 	if !a.Pending || s.r.Done || s.in.Strategy.Paused || !s.cluster(u).Ready {
 		return
