@@ -1,0 +1,117 @@
+package foresight
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/podset"
+	"tkestack.io/tapp/plan/rollout"
+	"tkestack.io/tapp/plan/tapp"
+)
+
+// stages as the planner of rollouts has them, with what becomes of their units.
+func (f *foresight) stages(d *rollout.Decision) {
+	changed := make([][]Change, len(f.units))
+	some := false
+	for i := range f.units {
+		if changed[i] = f.content(&f.units[i], &d.Units[i]); len(changed[i]) > 0 {
+			some = true
+		}
+	}
+	if !some {
+		return
+	}
+	f.out.State = d.State
+	last := -1
+	if d.State == rollout.Staged || d.State == rollout.Waiting {
+		for k := range d.Stages {
+			if d.Stages[k].Work {
+				last = k
+			}
+		}
+	}
+	staged := map[int]bool{}
+	for k := 0; k <= last; k++ {
+		stage := &d.Stages[k]
+		out := Stage{Name: stage.Name, Confirm: stage.Confirm && k != last, SoakSeconds: int32(stage.Soak().Seconds())}
+		for _, i := range stage.Units {
+			if d.Units[i].Stage != k || len(changed[i]) == 0 {
+				continue
+			}
+			staged[i] = true
+			out.Changes = append(out.Changes, changed[i]...)
+			if name := f.units[i].Cluster; !slices.Contains(out.Clusters, name) {
+				out.Clusters = append(out.Clusters, name)
+			}
+		}
+		if len(out.Changes) > 0 {
+			out.Concurrent = min(stage.Concurrent(len(out.Clusters)), len(out.Clusters))
+			f.out.Stages = append(f.out.Stages, out)
+		}
+	}
+	for i := range changed {
+		if !staged[i] {
+			f.out.AtOnce = append(f.out.AtOnce, changed[i]...)
+		}
+	}
+}
+
+// removed units go last.
+func (f *foresight) removed() {
+	for i := range f.old {
+		u := &f.old[i]
+		if u.Replicas > 0 && !slices.ContainsFunc(f.units, func(other podset.Unit) bool { return keyOf(&other) == keyOf(u) }) {
+			f.out.Last = append(f.out.Last, Change{u.Cluster, u.PodSet.Name, tapp.EffectScaleDown, int(u.Replicas), idsOf(u).text(), f.whyRemoved(u)})
+		}
+	}
+}
+
+func (f *foresight) whyRemoved(u *podset.Unit) string {
+	if f.lists(u.Cluster) {
+		return "the spec has the podSet no more"
+	}
+	return "the spec has the cluster no more"
+}
+
+func (f *foresight) lists(cluster string) bool {
+	return slices.ContainsFunc(f.after.Spec.ClusterTopology.Clusters, func(c v1beta1.TargetCluster) bool {
+		return v1beta1.FoldClusterName(c.Name) == v1beta1.FoldClusterName(cluster)
+	})
+}
+
+// toldFrom is what a change is told from in the midst of another one.
+func (f *foresight) toldFrom() string {
+	if f.asked != nil {
+		return "podSets that it has not reached are told from the stable content"
+	}
+	return "the stages are told as if it were done"
+}
+
+func (f *foresight) notes(returns bool) {
+	note := func(format string, args ...any) { f.out.Notes = append(f.out.Notes, fmt.Sprintf(format, args...)) }
+	s, r := &f.after.Spec.UpdateStrategy, f.after.Status.Rollout
+	changes := len(f.out.Stages) > 0 || returns
+	switch {
+	case returns:
+		note("this is the content of the stable revision: all clusters return to it at once, without stages and gates")
+	case changes && r != nil && r.Stable != "" && r.Revision != r.Stable:
+		note("the rollout that is under way (%s) ends with this; %s", cmp.Or(r.ID, r.Revision), f.toldFrom())
+	}
+	if changes && s.Paused {
+		note("spec.updateStrategy.paused is true: updates start when it is false")
+	}
+	if changes && s.MaxUnavailable != nil {
+		note("at most %s of all instances are unavailable at once, in all clusters together", s.MaxUnavailable)
+	}
+	if slices.ContainsFunc(s.Stages, func(s v1beta1.Stage) bool { return s.ClusterSelector != nil }) {
+		note("stages with a clusterSelector are told by the meta of clusterTopology alone, without that of registrations")
+	}
+	for i := range f.after.Status.AggrStatus.Clusters {
+		c := &f.after.Status.AggrStatus.Clusters[i]
+		if c.State != "" && (c.State != v1beta1.ClusterReady || c.AsOf != nil) && !f.out.IsEmpty() {
+			note("nothing current is known of cluster %s (%s): what is to be done there waits for it", c.Name, c.State)
+		}
+	}
+}
