@@ -114,6 +114,9 @@ func (c *computation) converged(u *unit, service string, asked map[Child]bool) {
 			ch.apply(u, made)
 		}
 		u.have, u.upToDate = c.present(u.child, made)
+		if why, refused := c.in.Refused[u.child]; refused {
+			u.hindrance = stall{reason: v1beta1.ReasonRefused, message: refusal(u.child, why)}
+		}
 	}
 	u.numbers = c.numbersOf(u)
 }
@@ -227,7 +230,11 @@ func (c *computation) leaves(child Child, atRest bool) {
 	}
 }
 
+func refusal(child Child, why string) string {
+	return fmt.Sprintf("the cluster refuses %s: %s", child, message.Quote(why))
+}
+
 func (c *computation) refused(child Child, why string) {
-	text := fmt.Sprintf("the cluster refuses %s: %s", child, message.Quote(why))
+	text := refusal(child, why)
 	c.stalls = append(c.stalls, stall{reason: v1beta1.ReasonRefused, message: text, event: &Event{corev1.EventTypeWarning, v1beta1.ReasonRefused, text}})
 }

@@ -74,6 +74,9 @@ type unit struct {
 	upToDate bool                       // it is as the AdvDeployment says
 	numbers  numbers
 	verdict  *rollout.Verdict // of the rollout that is decided here; nil: of none
+	// hindrance is the first thing that its child or release waits for, or that is in its way; no
+	// message: its numbers tell all.
+	hindrance stall
 }
 
 // stall is something that needs help.

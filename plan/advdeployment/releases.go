@@ -70,6 +70,13 @@ func (c *computation) release(u *unit) {
 	if u.Content.Version == "" && n.Version != "" {
 		u.Version = n.Version
 	}
+	switch {
+	case len(p.Stalls) > 0:
+		first := slices.MinFunc(p.Stalls, func(a, b release.Stall) int { return podset.FaultsFirst(a.Reason, b.Reason) })
+		u.hindrance = stall{reason: first.Reason, message: first.Message}
+	case len(p.Waits) > 0 && !u.done():
+		u.hindrance = stall{reason: v1beta1.ReasonProgressing, message: p.Waits[0]}
+	}
 }
 
 // told notes the problems, waits and events of a release's plan.

@@ -60,6 +60,16 @@ func TestReleases(t *testing.T) {
 		t.Errorf("status %+v, %+v", s, p.Status.Conditions)
 	}
 
+	// Its podSet says what is in its way, whatever its numbers are.
+	seen.Records[0].Status, seen.Records[0].Description = release.Failed, "hook post-upgrade failed"
+	seen.Records[0].Progress.Event = "post-install"
+	seen.Records[0].Hooks = []release.Hook{{Object: release.Object{Content: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "h"}}},
+		Events: []string{"post-install"}, Run: release.Run{Phase: release.RunFailed}}}
+	p = Compute(in)
+	if s := p.Status.AggrStatus.PodSets[0]; s.Reason != "HookFailed" || s.Message != `release "web": hook post-upgrade failed. Change the chart or its values to try again` || s.Available != 2 || s.Observed {
+		t.Errorf("status %+v", s)
+	}
+
 	d.DeletionTimestamp = &metav1.Time{Time: in.Now}
 	p = Compute(in)
 	if len(p.Actions) > 0 || len(p.Releases) != 1 || len(p.Releases[0].Steps) != 1 || p.Releases[0].Steps[0].Record.Status != release.Uninstalling {

@@ -181,6 +181,9 @@ func (u *unit) status(stored *v1beta1.AdvDeploymentStatus) v1beta1.PodSetStatus 
 	if why := u.waitsFor(); why != "" && u.child.Kind != "" {
 		s.Reason, s.Message = v1beta1.ReasonProgressing, message.Cut(why, maxPodSetMessage)
 	}
+	if h := u.hindrance; h.message != "" {
+		s.Reason, s.Message = h.reason, message.Cut(h.message, maxPodSetMessage)
+	}
 	if u.verdict != nil {
 		if !u.verdict.Progress.At.IsZero() {
 			s.ProgressedAt = new(metav1.NewTime(u.verdict.Progress.At))

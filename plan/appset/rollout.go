@@ -1,6 +1,7 @@
 package appset
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -222,6 +223,9 @@ func (p *progression) see(s *site, out *rollout.Unit) {
 		out.Updated, out.Current = *seen.Update, *seen.Current
 	}
 	followed := seen.Observed || p.in.Strategy.MaxUnavailable == nil && seen.Update != nil // workers of older versions
+	if s.isObserved() && seen.Revision == out.Has && podset.IsBroken(seen) {
+		out.Stalled, out.Broken = cmp.Or(out.Stalled, seen.Message), true
+	}
 	out.Observed = s.isObserved() && followed && seen.Revision == out.Has
 	if seen.Revision != out.Has {
 		out.Updated = 0

@@ -150,6 +150,26 @@ func TestHalted(t *testing.T) {
 	w.settle().expect("Apply one", "Apply two").work().settle().says(v1beta1.PhaseWaitingForConfirm, "6/6/0 1/bad", "")
 }
 
+// TestBroken: a podSet that tells of a fault of its own halts the rollout, though its numbers are
+// those that it is to have; one whose neighbour does is done.
+func TestBroken(t *testing.T) {
+	w := newWorld(t, colours, "one", "two").install()
+	w.edit(image("nginx:bad"))
+	w.settle().expect("Apply one", "Apply two").work()
+	part := w.clusters["two"].Part
+	s := &part.Status.AggrStatus.PodSets[0]
+	s.Reason, s.Message, s.Observed = "HookFailed", "a hook failed", false
+	part.Status.Conditions = []metav1.Condition{{Type: v1beta1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "HookFailed", Message: "web: a hook failed"}}
+	w.settle()
+	if r := w.app.Status.Rollout; r.State != "Halted" || !strings.Contains(r.Message, "1 of 2 clusters of stage canary failed, and no more than 0 may: two/web-gz01-canary: web: a hook failed") {
+		t.Errorf("%+v", r)
+	}
+	w.work().clusters["two"].Part.Status.AggrStatus.PodSets[1].Reason = "HookFailed"
+	if w.settle(); w.app.Status.Rollout.State != "Waiting" {
+		t.Errorf("%+v", w.app.Status.Rollout)
+	}
+}
+
 // TestJoin: a cluster that joins while a gate waits is created with what is stable.
 func TestJoin(t *testing.T) {
 	w := newWorld(t, colours, "one", "two", "three").install()

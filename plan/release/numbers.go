@@ -2,6 +2,7 @@ package release
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,10 +30,15 @@ func (c *computation) count(r *Record) {
 			n.Ready, n.Available = n.Desired, n.Desired
 		}
 	}
-	if !content {
+	if !content || r.Status != Deployed && c.writes(n.Workload) {
 		n.Updated = 0
 	}
 	n.UpToDate = content && r.Status == Deployed && seen && len(c.plan.Steps) == 0 && len(c.plan.Stalls) == 0
+}
+
+// writes says whether the plan writes an object, which is not as it is to be then.
+func (c *computation) writes(ref Ref) bool {
+	return slices.ContainsFunc(c.plan.Steps, func(s Step) bool { return s.Record == nil && s.Ref == ref })
 }
 
 // survey looks at all objects of a record, of which w is the workload. seen: all of them

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -135,6 +136,55 @@ func TestHookFails(t *testing.T) {
 		t.Errorf("%+v %q", p.Numbers, stalls(p))
 	}
 	expect(t, "with another content", w.said(), []string{"record 3 pending-upgrade", "create ConfigMap/web", "record 3 deployed", "record 1 superseded"})
+}
+
+// A hook that fails after an upgrade: the pods have the content, and the release is not up to date.
+func TestLateHookFails(t *testing.T) {
+	w := newWorld(t, &Rendered{Chart: "web-1", Objects: objects(t, deployment)})
+	w.run()
+	w.in.Want.Content = "u1-b"
+	w.chart = &Rendered{Chart: "web-2", Objects: objects(t, strings.ReplaceAll(deployment, "nginx:1", "nginx:2")), Hooks: []Hook{hook(t, "job", 0, nil, "post-upgrade")}}
+	w.settle = func(ref Ref, o *unstructured.Unstructured) {
+		ready(ref, o)
+		if o.GetKind() == "Job" {
+			o.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Failed", "status": "True", "message": "no more tries"}}}
+		}
+	}
+	p := w.run()
+	expect(t, "said", stalls(p), []string{`HookFailed: release "web": hook post-upgrade Job "job" failed: the Job failed: no more tries. Change the chart or its values to try again`})
+	if p.Numbers.UpToDate || p.Numbers.Updated != 3 {
+		t.Errorf("%+v", p.Numbers)
+	}
+}
+
+// An upgrade whose workload is refused has no instance that is updated: they run what they ran.
+func TestRefusedWorkload(t *testing.T) {
+	w := newWorld(t, &Rendered{Chart: "web-1", Objects: objects(t, deployment)})
+	w.run()
+	w.in.Want.Content = "u1-b"
+	w.chart = &Rendered{Chart: "web-2", Objects: objects(t, strings.ReplaceAll(deployment, "nginx:1", "nginx:2"))}
+	ref := Ref{"apps/v1", "Deployment", "shop", "web"}
+	w.in.Refused = map[Ref]string{ref: "no"}
+	w.in.Fresh, w.in.Rendered, w.in.Objects = true, w.chart, map[Ref]*unstructured.Unstructured{ref: w.objects[ref]}
+	for range 3 {
+		w.in.Records = slices.Collect(maps.Values(w.records))
+		p := Compute(w.in)
+		for _, s := range p.Steps {
+			if s.Record != nil {
+				w.do(s)
+			}
+		}
+		if n := p.Numbers; len(w.in.Records) > 1 && (n.Updated != 0 || n.Available != 3 || n.UpToDate) {
+			t.Fatalf("%+v, %v", n, stalls(p))
+		}
+	}
+	if w.records[2].Status != Failed {
+		t.Errorf("%+v", w.records[2])
+	}
+	w.in.Refused = nil
+	if p := w.run(); p.Numbers.Updated != 3 || !p.Numbers.UpToDate {
+		t.Errorf("when it is not refused any more: %+v, %v", p.Numbers, stalls(p))
+	}
 }
 
 // What the API server refuses fails the record, and is tried again.

@@ -114,9 +114,10 @@ func (c *computation) goal(u *Unit) string {
 	return u.Target
 }
 
-// isAt says whether a unit has a content, and all of its instances are available.
+// isAt says whether a unit has a content, all of its instances are available, and nothing of it
+// is broken.
 func (c *computation) isAt(u *Unit, content string) bool {
-	return c.cluster(u).Fresh && u.Has == content && u.Observed &&
+	return c.cluster(u).Fresh && u.Has == content && u.Observed && !u.Broken &&
 		u.Updated >= u.Desired && u.Available >= u.Desired && u.Current <= u.Desired
 }
 
@@ -147,7 +148,7 @@ func (c *computation) failure(u *Unit) string {
 		return ""
 	}
 	fresh := c.cluster(u).Fresh
-	if fresh && u.Has == u.Target && u.Observed && u.Stalled != "" {
+	if fresh && u.Has == u.Target && (u.Observed || u.Broken) && u.Stalled != "" {
 		return u.Stalled
 	}
 	if c.in.Strategy.Paused || fresh && u.Grant != nil && *u.Grant == 0 { // the clock stands

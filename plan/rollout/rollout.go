@@ -135,6 +135,9 @@ type Sight struct {
 	// Stalled says why it cannot go on without help; empty: it can. What is no fault of the
 	// content, such as a node that is lost, is not among it.
 	Stalled string
+	// Broken: what Stalled says is about this very unit, which is not done then, whatever its
+	// numbers say. Otherwise another one in its cluster may be meant.
+	Broken bool
 	// Progress is how far it was when that was looked at last.
 	Progress Progress
 }

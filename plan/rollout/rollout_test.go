@@ -169,6 +169,22 @@ func TestHalt(t *testing.T) {
 	w.settle().expect(Staged, "a/canary v2 -")
 }
 
+// TestBroken: a unit whose own fault is told is not done, whatever its numbers say. One whose
+// neighbour has it is.
+func TestBroken(t *testing.T) {
+	s := Strategy{Staging: Staging{Order: colours}}
+	for broken, want := range map[bool]State{true: Halted, false: Staged} {
+		w := newWorld(t, s, "a/canary=1", "a/blue=2").install().ask("v2").settle().expect(Staged, "a/canary v2 -")
+		w.work("a/canary")
+		w.in.Units[0].Stalled, w.in.Units[0].Broken = "a hook failed", broken
+		w.in.Units[0].Observed = !broken // what is not carried out whole is not followed
+		w.settle()
+		if w.last.State != want {
+			t.Errorf("broken %t: %s, want %s", broken, w.last.State, want)
+		}
+	}
+}
+
 // TestUnitsThatReturn: a stage says how many of its units go back, also where it has no work and while
 // nothing starts.
 func TestUnitsThatReturn(t *testing.T) {

@@ -89,7 +89,7 @@ func (u *unitView) sees(cluster *v1beta1.ClusterStatus) {
 func (u *unitView) isDone() bool {
 	s := &u.Status
 	return u.Wanted != nil && !u.isSilent() && s.Name != "" && s.Desired == u.Wanted.Replicas && s.Available >= s.Desired &&
-		s.Update != nil && *s.Update >= s.Desired && (s.Revision == "" || s.Revision == u.Wanted.Content)
+		s.Update != nil && *s.Update >= s.Desired && (s.Revision == "" || s.Revision == u.Wanted.Content) && !podset.IsBroken(s)
 }
 
 // why a unit is not where the spec wants it, in a sentence; empty: it is. The first
