@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/events"
@@ -30,6 +31,7 @@ type object struct {
 	guard       cache.Guard
 	concurrency write.Concurrency
 	status      status.Throttle
+	news        events.News[plan.Event]
 	// overruled: see plan.Input.
 	overruled map[plan.Child][]string
 	// foreign are the children whose names are somebody else's.
@@ -85,7 +87,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 		return loop.Result{After: patience}, nil
 	}
 	o.foreign = foreign(v)
-	c.tell(v.deployment, p, wrote)
+	c.tell(v.deployment, o, p, wrote)
 	rest, err := c.putStatus(ctx, v.deployment, o, &p)
 	if err == nil {
 		err = errors.Join(refusal(v), refusals(o))
@@ -104,13 +106,13 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 }
 
 // tell records the events of a sync. If nothing is left to do, they are sent at once.
-func (c *Controller) tell(d *v1beta1.AdvDeployment, p plan.Plan, wrote bool) {
-	object := referenceTo(d)
-	for _, e := range p.Events {
-		c.recorder.Note(object, events.Topic{Type: e.Type, Reason: e.Reason, Why: e.Message})
+func (c *Controller) tell(d *v1beta1.AdvDeployment, o *object, p plan.Plan, wrote bool) {
+	about := referenceTo(d)
+	for _, e := range o.news.Of(p.Events) {
+		c.recorder.Note(about, events.Topic{Type: e.Type, Reason: e.Reason, Why: e.Message})
 	}
-	if wrote && len(p.Actions) == 0 && p.Wait == 0 && d.DeletionTimestamp == nil {
-		c.recorder.Note(object, events.Topic{Type: corev1.EventTypeNormal, Reason: v1beta1.ReasonSynced, Why: plan.Synced})
+	if wrote && len(p.Actions) == 0 && p.Wait == 0 && d.DeletionTimestamp == nil && !meta.IsStatusConditionTrue(p.Status.Conditions, v1beta1.ConditionStalled) {
+		c.recorder.Note(about, events.Topic{Type: corev1.EventTypeNormal, Reason: v1beta1.ReasonSynced, Why: plan.Synced})
 	}
 	if len(p.Actions) == 0 {
 		c.recorder.Settled(d.UID)

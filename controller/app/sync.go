@@ -27,6 +27,7 @@ type object struct {
 	guard       cache.Guard
 	concurrency write.Concurrency
 	status      status.Throttle
+	news        events.News[plan.Event]
 	// overruled: see plan.Input.
 	overruled map[plan.Child][]string
 	// foreign are the children whose names are somebody else's.
@@ -65,7 +66,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 		return loop.Result{}, err // the status would tell of half of it
 	}
 	o.foreign = foreign(v)
-	c.tell(v.app, p, wrote)
+	c.tell(v.app, o, p, wrote)
 	rest, err := c.putStatus(ctx, v.app, o, &p)
 	if err == nil && len(v.refused) > 0 {
 		err = refusal(v)
@@ -78,12 +79,12 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 }
 
 // tell tells of what a sync found and did. One that leaves nothing to do is told of at once.
-func (c *Controller) tell(a *appv1.App, p plan.Plan, wrote bool) {
+func (c *Controller) tell(a *appv1.App, o *object, p plan.Plan, wrote bool) {
 	object := corev1.ObjectReference{
 		APIVersion: appv1.SchemeGroupVersion.String(), Kind: appv1.Kind,
 		Namespace: a.Namespace, Name: a.Name, UID: a.UID, ResourceVersion: a.ResourceVersion,
 	}
-	for _, e := range p.Events {
+	for _, e := range o.news.Of(p.Events) {
 		c.recorder.Note(object, events.Topic{Type: e.Type, Reason: e.Reason, Why: e.Message})
 	}
 	if wrote && len(p.Actions) == 0 && p.Wait == 0 {

@@ -27,6 +27,7 @@ const maxRounds = 8
 type object struct {
 	guard  cache.Guard
 	status status.Throttle
+	news   events.News[plan.Event]
 	// sights of parts by cluster: see parts.go.
 	sights map[string]sight
 	// overruled: see plan.Input.
@@ -82,7 +83,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 		return loop.Result{}, err
 	}
 	p, err := c.converge(ctx, v, o)
-	c.tell(a, append(v.told, p.Events...))
+	c.tell(a, append(v.told, o.news.Of(p.Events)...))
 	switch { // no status: it would tell of an unfinished sync
 	case err != nil:
 		return loop.Result{}, err

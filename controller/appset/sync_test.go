@@ -67,6 +67,22 @@ func TestCachesBehind(t *testing.T) {
 	})
 }
 
+// TestToldOnce: an event is told once, also where the cache does not show the status yet that says
+// the same.
+func TestToldOnce(t *testing.T) {
+	w := newWorld(t, "one", "two")
+	w.app.Spec.PodSpec.DeployType = "none"
+	behind := w.app.DeepCopy()
+	for range 3 {
+		w.app.Status = *behind.Status.DeepCopy()
+		w.must()
+		w.recorder.Flush(w.Context())
+	}
+	if len(w.told) != 1 || !strings.HasPrefix(w.told[0], v1beta1.ReasonInvalid) {
+		t.Errorf("told %q", w.told)
+	}
+}
+
 // TestTakeOver: a new leader whose caches lack a part finds it before the AppSet goes.
 func TestTakeOver(t *testing.T) {
 	w := newWorld(t, "one", "two")

@@ -52,6 +52,7 @@ type hub struct {
 	records  map[string]*appsv1.ControllerRevision
 	wrote    []string
 	conflict bool // of the next patch
+	told     []string
 }
 
 func (h *hub) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -72,6 +73,11 @@ func (h *hub) answer(r *http.Request, body []byte) (int, any) {
 	}
 	name := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 	switch {
+	case strings.Contains(r.URL.Path, "/events"):
+		e := &corev1.Event{}
+		_ = json.Unmarshal(body, e)
+		h.told = append(h.told, e.Reason+" "+e.Message)
+		return 201, e
 	case strings.Contains(r.URL.Path, "/configmaps"):
 		h.wrote = append(h.wrote, r.Method+" configmap")
 		m := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"}}
