@@ -104,7 +104,7 @@ func wait(t *testing.T, what string, check func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(3 * time.Minute)
 	for !check() {
 		select {
 		case <-tick.C:

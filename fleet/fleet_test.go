@@ -57,12 +57,15 @@ func newRig(t *testing.T, hub *server, change ...func(*Options)) *rig {
 	return r
 }
 
+// patience is when a test gives up; a machine under load may take long.
+const patience = 3 * time.Minute
+
 // stop ends the fleet, and makes sure that all of it ends.
 func (r *rig) stop() {
 	r.end()
 	select {
 	case <-r.ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		r.t.Error("the fleet does not end")
 	}
 }
@@ -70,7 +73,7 @@ func (r *rig) stop() {
 // until waits for a condition.
 func (r *rig) until(what string, condition func() bool) {
 	r.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(patience)
 	for !condition() {
 		select {
 		case <-r.told:

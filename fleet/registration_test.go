@@ -209,7 +209,7 @@ func receive(t *testing.T, from chan string) string {
 	select {
 	case s := <-from:
 		return s
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("nothing came")
 		return ""
 	}

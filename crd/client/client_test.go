@@ -100,8 +100,8 @@ func TestInformer(t *testing.T) {
 		if name != "a" {
 			t.Errorf("added %q", name)
 		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("no TApp after 10 s")
+	case <-time.After(3 * time.Minute):
+		t.Fatal("no TApp came")
 	}
 
 	lister := client.NewLister(informer)
