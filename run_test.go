@@ -80,7 +80,7 @@ func TestRunWithoutAnAPIServer(t *testing.T) {
 		t.Errorf("/healthz: %d %s", code, body)
 	}
 	answers(t, served)
-	if code, body := get("/readyz"); code != 503 || body != "the caches are not filled yet\nthere is no certificate yet\n" {
+	if code, body := get("/readyz"); code != 503 || body != "the caches are not filled yet: those of tapp\nthere is no certificate yet\n" {
 		t.Errorf("/readyz: %d %q", code, body)
 	}
 	cancel()

@@ -115,8 +115,13 @@ func TestAnotherKind(t *testing.T) {
 	if got := api.requests()[0]; got != "patch customresourcedefinitions" {
 		t.Errorf("the first request was %q, want its CRD's", got)
 	}
-	if replica.Ready() == nil {
-		t.Error("ready without its cache")
+	if err := replica.Ready(); err == nil || err.Error() != "the caches are not filled yet: those of widget" {
+		t.Errorf("without its cache it says %v", err)
+	}
+	other := *replica
+	other.config.CreateCRD = false
+	if err := other.Ready(); err == nil || !strings.HasPrefix(err.Error(), "the caches are not filled yet: those of widget. If this stays: are the CustomResourceDefinitions installed?") {
+		t.Errorf("without its cache, and without making CRDs, it says %v", err)
 	}
 	api.answer("list widgets", `{"apiVersion":"example.org/v1","kind":"WidgetList","metadata":{"resourceVersion":"1"},"items":[{"apiVersion":"example.org/v1","kind":"Widget","metadata":{"name":"a"}}]}`)
 	eventually("the standby is ready", func() bool { return replica.Ready() == nil })

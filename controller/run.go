@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -123,10 +123,19 @@ var errNotSynced = errors.New("the caches are not filled yet")
 
 // Ready is nil once the caches are filled, also those of a standby.
 func (r *Replica) Ready() error {
-	if slices.ContainsFunc(r.controllers, func(c kindController) bool { return !c.HasSynced() }) {
-		return errNotSynced
+	var empty []string
+	for i, c := range r.controllers {
+		if !c.HasSynced() {
+			empty = append(empty, r.kinds[i].name)
+		}
 	}
-	return nil
+	switch {
+	case len(empty) == 0:
+		return nil
+	case r.config.CreateCRD:
+		return fmt.Errorf("%w: those of %s", errNotSynced, strings.Join(empty, ", "))
+	}
+	return fmt.Errorf("%w: those of %s. If this stays: are the CustomResourceDefinitions installed? --create-crd=false leaves that to others", errNotSynced, strings.Join(empty, ", "))
 }
 
 // Run looks after the kinds until ctx ends: then it finishes the writes under way,
