@@ -117,7 +117,7 @@ func TestRestored(t *testing.T) {
 // TestUnfit: who is alive and cannot be used says so, and comes back.
 func TestUnfit(t *testing.T) {
 	for code, want := range map[int][2]string{
-		401: {"Unauthorized", "it does not know our credentials; they may have expired or been revoked"},
+		401: {"Unauthorized", "it does not know our credentials; they may have expired or been revoked. kubectl tapp fleet join makes new ones"},
 		403: {"Forbidden", "our rights there do not suffice: "},
 	} {
 		member := newServer(t, "1")

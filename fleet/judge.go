@@ -55,7 +55,7 @@ func judge(err error) health.Result {
 	case errors.As(err, &alert):
 		return refused(ReasonCertificate, "it does not take our client certificate: "+words(err))
 	case apierrors.IsUnauthorized(err):
-		return refused(ReasonUnauthorized, "it does not know our credentials; they may have expired or been revoked")
+		return refused(ReasonUnauthorized, "it does not know our credentials; they may have expired or been revoked. kubectl tapp fleet join makes new ones")
 	case apierrors.IsForbidden(err):
 		return refused(ReasonForbidden, "our rights there do not suffice: "+words(err))
 	case apierrors.IsNotFound(err):

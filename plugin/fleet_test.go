@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
@@ -359,5 +360,35 @@ func TestFleetOrphans(t *testing.T) {
 	code, out, errOut = run(t, program, "fleet", "orphans", "-o", "json")
 	if code != 1 || out != "[]\n" || !strings.HasPrefix(errOut, "cluster one: the kubeconfig of cluster one is not used: ") || !strings.HasSuffix(errOut, "error: nothing is known of one\n") {
 		t.Errorf("exit code %d, %q, errors %q", code, out, errOut)
+	}
+}
+
+// TestFleetClusters: why a cluster is not Ready stands beside it, and what is amiss with an AppSet in
+// one that is does not.
+func TestFleetClusters(t *testing.T) {
+	a := fleetApp(t)
+	a.Status.AggrStatus.Clusters = []v1beta1.ClusterStatus{
+		{Name: "one", State: v1beta1.ClusterReady, Reason: "HookFailed", Message: "a hook failed"},
+		{Name: "two", State: v1beta1.ClusterUnfit, Reason: "ClusterUnfit", Message: "it does not know us"},
+	}
+	secrets := &corev1.SecretList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "SecretList"}}
+	for _, name := range []string{"one", "two"} {
+		secrets.Items = append(secrets.Items, corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}})
+	}
+	serveFleet(t, a, map[string]any{
+		"/api/v1/namespaces/tapp-system/secrets":    secrets,
+		"/api/v1/namespaces/tapp-system/configmaps": &corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}},
+		"/apis/workload.dmall.com/v1beta1/appsets":  &v1beta1.AppSetList{Items: []v1beta1.AppSet{*a}},
+	})
+	code, out, errOut := run(t, program, "fleet", "clusters", "-o", "json")
+	var clusters []struct{ Name, State, Message string }
+	if err := json.Unmarshal([]byte(out), &clusters); err != nil || code != 0 || errOut != "" || len(clusters) != 2 {
+		t.Fatalf("exit code %d, %v, errors %q: %s", code, err, errOut, out)
+	}
+	if c := clusters[0]; c.State != "Ready" || c.Message != "" {
+		t.Errorf("%+v", c)
+	}
+	if c := clusters[1]; c.State != "Unfit" || c.Message != "it does not know us" {
+		t.Errorf("%+v", c)
 	}
 }

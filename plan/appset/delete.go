@@ -1,6 +1,7 @@
 package appset
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/message"
 )
 
 // delete takes the parts from all clusters that ever had one. The finalizer goes when
@@ -43,6 +45,9 @@ func (c *computation) clear(s *site) {
 	case s.certain() && c.orphans():
 		c.wait("%s", s.tell(v1beta1.ReasonDeleting, "cluster %s: the part is being set free", s.title))
 		c.act(Release, s, fmt.Sprintf("the AppSet is deleted, and leaves its workloads in cluster %s", s.title)).Patch = release(s.Part)
+	case s.certain() && s.Part.DeletionTimestamp != nil && s.stalled() != nil && s.isObserved():
+		stalled := s.stalled()
+		c.stall(cmp.Or(stalled.Reason, ReasonPartStalled), "%s", s.tell(stalled.Reason, "cluster %s: the part stays: %s", s.title, message.Quote(stalled.Message)))
 	case s.certain():
 		c.wait("%s", s.tell(v1beta1.ReasonDeleting, "cluster %s: the part is being deleted", s.title))
 		if s.Part.DeletionTimestamp == nil {

@@ -50,6 +50,21 @@ func TestDeletionWaits(t *testing.T) {
 	}
 }
 
+// TestDeletionStalls: what a part says that it stays for is told, and the deletion goes on when that
+// is out of the way.
+func TestDeletionStalls(t *testing.T) {
+	w := newWorld(t, web, "one", "two").install()
+	w.deleteAppSet()
+	w.settle().expect("Delete one", "Delete two")
+	part := w.clusters["two"].Part
+	part.Status.ObservedGeneration = part.Generation
+	part.Status.Conditions = []metav1.Condition{{Type: v1beta1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "HookFailed", Message: "a hook failed. Annotate it"}}
+	w.settle().expect().says(v1beta1.PhaseDeleting, "6/6/0 v1/v2", "HookFailed: cluster two: the part stays: a hook failed. Annotate it")
+	if w.work().settle(); w.app != nil {
+		t.Error("it is still there")
+	}
+}
+
 // TestDeletionWaitsForTheCache: a cluster that answers, and shows nothing new of its parts
 // for too long, holds the deletion as a silent one does; one that was just connected to is
 // only waited for.

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -211,7 +209,7 @@ func (p *progression) see(s *site, out *rollout.Unit) {
 		}
 	}
 	out.Desired, out.Current = out.Replicas, out.Replicas
-	if stalled := meta.FindStatusCondition(s.Part.Status.Conditions, v1beta1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue && podset.IsFault(stalled.Reason) && s.isObserved() {
+	if stalled := s.stalled(); stalled != nil && podset.IsFault(stalled.Reason) && s.isObserved() {
 		out.Stalled = stalled.Message
 	}
 	seen := s.podSet(out.Name)

@@ -54,7 +54,7 @@ func (c *computation) progress(s *site) {
 	if !s.ours || !s.certain() || c.deleting() || s.spec == nil {
 		return
 	}
-	if stalled := meta.FindStatusCondition(s.Part.Status.Conditions, v1beta1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
+	if stalled := s.stalled(); stalled != nil {
 		reason := cmp.Or(stalled.Reason, ReasonPartStalled)
 		c.stall(reason, "%s", s.tell(reason, "cluster %s: %s", s.title, message.Quote(stalled.Message)))
 		return
@@ -68,6 +68,14 @@ func (c *computation) progress(s *site) {
 		return
 	}
 	c.wait("cluster %s: its controller has not carried out the part yet", s.title)
+}
+
+// stalled is what the part says that it cannot go on for; nil: it can.
+func (s *site) stalled() *metav1.Condition {
+	if stalled := meta.FindStatusCondition(s.Part.Status.Conditions, v1beta1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
+		return stalled
+	}
+	return nil
 }
 
 // isObserved says whether the status of the part is about its present spec.

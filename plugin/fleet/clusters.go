@@ -119,7 +119,10 @@ func learn(clusters []clusterInfo, byName map[string]int, a *v1beta1.AppSet) {
 		info := &clusters[n]
 		info.AppSets++
 		if info.told.IsZero() || told.After(info.told) {
-			info.told, info.State = told, string(said.State)
+			info.told, info.State, info.Message = told, string(said.State), ""
+			if said.State != v1beta1.ClusterReady {
+				info.Message = said.Message
+			}
 		}
 	}
 }

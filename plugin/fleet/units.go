@@ -155,6 +155,8 @@ func (u *unitView) whyHeld(a *v1beta1.AppSet) string {
 		return fmt.Sprintf("stage %s is done, and waits for a confirmation: kubectl tapp fleet confirm %s", r.Stage, a.Name)
 	case a.Status.AggrStatus.Status == v1beta1.PhaseHalted:
 		return fmt.Sprintf("the rollout halted in stage %s", r.Stage)
+	case a.Status.AggrStatus.Status == v1beta1.PhaseRolledBack:
+		return fmt.Sprintf("the rollout failed in stage %s, and it runs what it ran before", r.Stage)
 	}
 	return fmt.Sprintf("stage %s is under way", r.Stage)
 }
