@@ -35,37 +35,52 @@ var errRedirect = errors.New("the server sends its callers elsewhere, which no A
 // connection to a member: own transports, which no other member shares, and no cache of
 // client-go's keeps.
 type connection struct {
-	// Of requests, and of watches.
-	requests, watches transported
+	requests requests
+	watches  transported
 }
 
 // transported are clients over one transport.
 type transported struct {
 	gate  *gate
 	parts client.AdvDeploymentsGetter
+	// core has no rate limit; it probes and asks for the identity.
+	core corev1client.CoreV1Interface
+}
+
+// requests are the clients for all that is no watch.
+type requests struct {
+	transported
 	// secrets and heads are for the archives of charts, with their rate limit.
 	secrets corev1client.SecretsGetter
 	heads   metadata.Interface
-	// core has no rate limit; it probes and asks for the identity.
-	core   corev1client.CoreV1Interface
-	leases coordinationv1client.LeasesGetter
+	leases  coordinationv1client.LeasesGetter
 }
 
 // connect makes clients. verify is asked about each connection before it is used.
 func connect(config *rest.Config, over Network, verify func(context.Context, corev1client.CoreV1Interface) error) (*connection, error) {
 	c := &connection{}
+	var limited *rest.Config
 	var err error
-	c.requests, err = transportedBy(config, over, func(r *rest.Config) {
+	c.requests.transported, limited, err = transportedBy(config, over, func(r *rest.Config) {
 		r.Timeout = requestTimeout
 		r.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(requestsPerSec, requestsBurst)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if c.watches, err = transportedBy(config, over, func(r *rest.Config) { r.QPS = -1 }); err != nil {
+	if c.requests.leases, err = coordinationv1client.NewForConfig(limited); err != nil {
+		return nil, fmt.Errorf("making a client of Leases: %w", err)
+	}
+	if c.requests.secrets, err = corev1client.NewForConfig(limited); err != nil {
+		return nil, fmt.Errorf("making a client of charts: %w", err)
+	}
+	if c.requests.heads, err = metadata.NewForConfig(limited); err != nil {
+		return nil, fmt.Errorf("making a client of charts: %w", err)
+	}
+	if c.watches, _, err = transportedBy(config, over, func(r *rest.Config) { r.QPS = -1 }); err != nil {
 		return nil, err
 	}
-	for _, t := range []transported{c.requests, c.watches} {
+	for _, t := range []transported{c.requests.transported, c.watches} {
 		t.gate.verify = func(ctx context.Context) error { return verify(ctx, t.core) }
 	}
 	return c, nil
@@ -76,39 +91,31 @@ func (c *connection) close() {
 	c.watches.gate.close()
 }
 
-func transportedBy(config *rest.Config, over Network, change func(*rest.Config)) (t transported, err error) {
+// transportedBy makes a transport, its clients, and the changed configuration for more of them.
+func transportedBy(config *rest.Config, over Network, change func(*rest.Config)) (t transported, limited *rest.Config, err error) {
 	own := rest.CopyConfig(config)
 	server, _, err := rest.DefaultServerUrlFor(own) // the clients below see no certificate, and would take http
 	if err != nil {
-		return t, fmt.Errorf("reading the address of the server: %w", err)
+		return t, nil, fmt.Errorf("reading the address of the server: %w", err)
 	}
 	t.gate = newGate(over.Dial)
 	own.Dial, own.DisableCompression = t.gate.dial, true
 	own.Proxy = http.ProxyFromEnvironment // client-go would do the same, and keep the transport for ever
 	if t.gate.next, err = over.Transport(own); err != nil {
-		return t, fmt.Errorf("making a transport: %w", err)
+		return t, nil, fmt.Errorf("making a transport: %w", err)
 	}
 	// The clients get the finished transport, with its credentials, and none besides.
 	plain := &rest.Config{Host: server.String(), UserAgent: config.UserAgent, Transport: t.gate}
-	limited := rest.CopyConfig(plain)
+	limited = rest.CopyConfig(plain)
 	change(limited)
 	if t.parts, err = client.NewAdvDeployments(limited); err != nil {
-		return t, fmt.Errorf("making a client of AdvDeployments: %w", err)
-	}
-	if t.leases, err = coordinationv1client.NewForConfig(limited); err != nil {
-		return t, fmt.Errorf("making a client of Leases: %w", err)
-	}
-	if t.secrets, err = corev1client.NewForConfig(limited); err != nil {
-		return t, fmt.Errorf("making a client of charts: %w", err)
-	}
-	if t.heads, err = metadata.NewForConfig(limited); err != nil {
-		return t, fmt.Errorf("making a client of charts: %w", err)
+		return t, nil, fmt.Errorf("making a client of AdvDeployments: %w", err)
 	}
 	plain.QPS = -1
 	if t.core, err = corev1client.NewForConfig(plain); err != nil {
-		return t, fmt.Errorf("making a client of the core API: %w", err)
+		return t, nil, fmt.Errorf("making a client of the core API: %w", err)
 	}
-	return t, nil
+	return t, limited, nil
 }
 
 // refuseLocal looks at the address that a name was resolved to.

@@ -48,7 +48,8 @@ func (framer) NewFrameReader(r io.ReadCloser) io.ReadCloser { return &frames{Rea
 // frames are the JSON objects of a stream.
 type frames struct {
 	io.ReadCloser
-	buffer [4096]byte
+	// buffer is small: each watch keeps one, hundreds in a fleet.
+	buffer [512]byte
 	rest   []byte // of the buffer
 	failed error  // why nothing comes after the rest
 	within bool   // an object has begun
