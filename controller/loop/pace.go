@@ -3,12 +3,17 @@ package loop
 import "time"
 
 // Events of one key come in storms: a rollout of 10,000 pods makes some 50,000 of them,
-// and each sync looks at all pods of its key. So each sync uses up a share of the key's
-// time, counted from its start: batch more than it took, or spacing times as long as it
-// looked, whichever is more. However many events there are, a key spends at most
-// 1/spacing of the time on looking at them. How long a sync writes is not multiplied: it
-// waits for the API server then, and the next wave of a rollout should not wait for it
-// again.
+// and each sync looks at all pods of its key. So each sync uses up some of the key's
+// time, counted from its start. It is the most of:
+//
+//	batch more than the sync took
+//	shortSpacing times as long as it looked, but shortMax at most
+//	spacing times as long as it looked, but spacingMax at most
+//
+// However many events there are, a key spends at most 1/spacing of the time on looking at
+// them; one of 1,000 pods, which takes some 3 ms, 1/shortSpacing. How long a sync writes
+// is not multiplied: it waits for the API server then, and the next wave of a rollout
+// should not wait for it again.
 //
 //	the key                                         its event is handled
 //	used less time up than went by, but for credit  at once
@@ -18,9 +23,11 @@ import "time"
 // So a user who changes a few instances waits for nothing, and what comes in a storm or
 // to a busy controller is batched.
 const (
-	batch      = 10 * time.Millisecond
-	spacing    = 3
-	spacingMax = 500 * time.Millisecond
+	batch        = 10 * time.Millisecond
+	shortSpacing = 10
+	shortMax     = 50 * time.Millisecond
+	spacing      = 3
+	spacingMax   = 500 * time.Millisecond
 	// credit is some ten small syncs in a row.
 	credit = 200 * time.Millisecond
 	// sweepEvery is after how many syncs keys that need not wait any more are dropped.
@@ -62,7 +69,7 @@ func (p *pace) began(key Key, now time.Time) {
 func (p *pace) ended(key Key, looked time.Duration, now time.Time) {
 	t := p.of(key)
 	took := now.Sub(t.start)
-	t.used = later(t.used, t.start).Add(max(took+batch, min(spacing*looked, spacingMax)))
+	t.used = later(t.used, t.start).Add(max(took+batch, min(shortSpacing*looked, shortMax), min(spacing*looked, spacingMax)))
 	if p.syncs++; p.syncs%sweepEvery == 0 {
 		p.sweep(now)
 	}

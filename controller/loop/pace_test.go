@@ -17,6 +17,8 @@ func TestStorm(t *testing.T) {
 		min, max      int // syncs in 10 s
 	}{
 		"short syncs go every 10 ms":                           {0, 0, 300, 1100},
+		"syncs of 3 ms, every 30":                              {3 * time.Millisecond, 0, 330, 355},
+		"syncs of 10 ms, every 50":                             {10 * time.Millisecond, 0, 200, 215},
 		"syncs of 50 ms, every 150 ms":                         {50 * time.Millisecond, 0, 55, 70},
 		"syncs of 400 ms, at most every 500":                   {400 * time.Millisecond, 0, 18, 26},
 		"syncs of 2 s, one after the other":                    {2 * time.Second, 0, 5, 7},
