@@ -15,10 +15,10 @@ import "time"
 // is not multiplied: it waits for the API server then, and the next wave of a rollout
 // should not wait for it again.
 //
-//	the key                                         its event is handled
-//	used less time up than went by, but for credit  at once
-//	used more up, so there is a storm               when that time is over
-//	any, and others wait for a worker               not before batch is over, and without credit
+//	the key                                              its event is handled
+//	used less time up than went by, but for half credit  at once
+//	used more up, so there is a storm                    when that time is over but for credit, and after batch
+//	any, and others wait for a worker                    when that time is over, and after batch
 //
 // So a user who changes a few instances waits for nothing, and what comes in a storm or
 // to a busy controller is batched.
@@ -54,9 +54,13 @@ func (p *pace) schedule(key Key, now time.Time, backlog bool) (time.Duration, bo
 	if !t.due.IsZero() {
 		return 0, false
 	}
-	t.due = later(now, t.used.Add(-credit))
-	if backlog {
+	switch {
+	case backlog:
 		t.due = later(now.Add(batch), t.used)
+	case t.used.Add(-credit / 2).After(now): // what comes with this event is handled with it
+		t.due = later(now.Add(batch), t.used.Add(-credit))
+	default:
+		t.due = now
 	}
 	return t.due.Sub(now), true
 }
