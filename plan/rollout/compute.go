@@ -148,10 +148,11 @@ func (c *computation) failure(u *Unit) string {
 		return ""
 	}
 	fresh := c.cluster(u).Fresh
-	if fresh && u.Has == u.Target && (u.Observed || u.Broken) && u.Stalled != "" {
+	held := fresh && u.Grant != nil && *u.Grant == 0 // as since it halted: what it says is about the try before
+	if fresh && u.Has == u.Target && (u.Observed || u.Broken) && u.Stalled != "" && !held {
 		return u.Stalled
 	}
-	if c.in.Strategy.Paused || fresh && u.Grant != nil && *u.Grant == 0 { // the clock stands
+	if c.in.Strategy.Paused || held { // the clock stands
 		return ""
 	}
 	p := &u.Progress

@@ -185,6 +185,20 @@ func TestBroken(t *testing.T) {
 	}
 }
 
+// TestRetryStalled: a unit that is stalled is tried again as any other: what is told of it is about
+// the try before, until its controller has seen the new one.
+func TestRetryStalled(t *testing.T) {
+	w := newWorld(t, Strategy{Staging: Staging{Order: colours}}, "a/canary=1", "a/blue=2").install().ask("v2").settle().expect(Staged, "a/canary v2 -")
+	w.in.Units[0].Observed, w.in.Units[0].Stalled = true, "the cluster refuses it"
+	w.settle().expect(Halted, "a/canary v2 0")
+	w.in.Units[0].Observed = true
+	w.settle().expect(Halted)
+	w.in.Retry = w.in.Record.ID
+	w.settle().expect(Staged, "a/canary v2 -")
+	w.work("a/canary").in.Units[0].Available = 0
+	w.settle().expect(Halted, "a/canary v2 0")
+}
+
 // TestUnitsThatReturn: a stage says how many of its units go back, also where it has no work and while
 // nothing starts.
 func TestUnitsThatReturn(t *testing.T) {
