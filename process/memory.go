@@ -27,32 +27,50 @@ const (
 	// minPercent bounds what collecting a very large heap costs.
 	minPercent = 25
 	maxPercent = 400
+	// totalSize is what all of Go's memory takes, with what lies between objects too, while
+	// the heap and the stacks hold no more than heapSize. A percentage is of what the last
+	// collection found. A heap that grows fast, or a collector that gets its turn late, passes
+	// what was meant.
+	totalSize = 100 << 20
 	// heapShare of the container's memory is Go's. The rest is what Go does not count.
 	heapShare = 0.9
 	// liveMetric is what the last collection found to be in use.
 	liveMetric = "/gc/heap/live:bytes"
+	// stacksMetric is what stacks take. No collection frees that of a goroutine that waits.
+	stacksMetric = "/memory/classes/heap/stacks:bytes"
 )
 
-// BoundMemory keeps the collector's target near what the heap holds until ctx ends, and
-// below the limit of the container. The environment variables GOGC and GOMEMLIMIT take
-// precedence. Command calls it; others are
-// benchmarks, which have to measure under the same setting.
+// BoundMemory keeps the collector's target near what the heap holds until ctx ends, all of
+// Go's memory near totalSize while it holds little, and below the limit of the container
+// always. The environment variables GOGC and GOMEMLIMIT take precedence. Command calls it;
+// others are benchmarks, which have to measure under the same setting.
 func BoundMemory(ctx context.Context) {
 	limitMemory(ctx, memlimit.FromCgroup)
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	sample := []metrics.Sample{{Name: liveMetric}}
-	percent := 0
-	adjust := func() {
-		metrics.Read(sample)
-		if p := percentFor(sample[0].Value.Uint64()); p != percent {
+	adjust := adjusting(debug.SetMemoryLimit(-1))
+	adjust()
+	afterCollections(ctx, adjust)
+}
+
+// adjusting is a function that sets the collector's targets by what the last collection
+// found; container is the limit of all of Go's memory that is never passed.
+func adjusting(container int64) func() {
+	samples := []metrics.Sample{{Name: liveMetric}, {Name: stacksMetric}}
+	percent, limit := 0, int64(0)
+	return func() {
+		metrics.Read(samples)
+		live, stacks := samples[0].Value.Uint64(), samples[1].Value.Uint64()
+		if p := percentFor(live); p != percent {
 			percent = p
 			debug.SetGCPercent(p)
 		}
+		if l := limitFor(live+stacks, container); l != limit && os.Getenv("GOMEMLIMIT") == "" {
+			limit = l
+			debug.SetMemoryLimit(l)
+		}
 	}
-	adjust()
-	afterCollections(ctx, adjust)
 }
 
 // limitMemory has the collector keep below a share of the limit. Without one, or where
@@ -91,4 +109,13 @@ func percentFor(live uint64) int {
 		percent = int(min(uint64(maxPercent), room*100/live))
 	}
 	return max(minPercent, percent/step*step)
+}
+
+// limitFor all of Go's memory when heap and stacks hold so many bytes. If they are many, it is
+// that of the container alone: near a limit each collection frees little.
+func limitFor(held uint64, container int64) int64 {
+	if held > heapSize {
+		return container
+	}
+	return min(totalSize, container)
 }

@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -18,11 +19,55 @@ func TestPercentFor(t *testing.T) {
 	}
 }
 
+func TestLimitFor(t *testing.T) {
+	for _, c := range []struct {
+		held            uint64 // MiB
+		container, want int64
+	}{{0, 1000, 100}, {72, 1000, 100}, {73, 1000, 1000}, {500, 1000, 1000}, {0, 90, 90}, {73, 90, 90}} {
+		if got := limitFor(c.held<<20, c.container<<20); got != c.want<<20 {
+			t.Errorf("%d MiB in a container of %d MiB: %d MiB, want %d MiB", c.held, c.container, got>>20, c.want)
+		}
+	}
+}
+
+// TestAdjusting: a heap that grows gets what it needs, and gives it back.
+func TestAdjusting(t *testing.T) {
+	was, percent := debug.SetMemoryLimit(-1), debug.SetGCPercent(100)
+	t.Cleanup(func() {
+		debug.SetMemoryLimit(was)
+		debug.SetGCPercent(percent)
+	})
+	const container = 256 << 20
+	adjust := adjusting(container)
+	limit := func() int64 {
+		runtime.GC()
+		adjust()
+		return debug.SetMemoryLimit(-1)
+	}
+	if got := limit(); got != totalSize {
+		t.Errorf("beside a small heap it is %d", got)
+	}
+	held := make([]byte, 80<<20)
+	if got := limit(); got != container {
+		t.Errorf("beside a heap of 80 MiB it is %d", got)
+	}
+	runtime.KeepAlive(held)
+	if got := limit(); got != totalSize {
+		t.Errorf("beside what is left of it it is %d", got)
+	}
+	t.Setenv("GOMEMLIMIT", "1GiB")
+	debug.SetMemoryLimit(1 << 30)
+	adjusting(container)()
+	if got := debug.SetMemoryLimit(-1); got != 1<<30 {
+		t.Errorf("beside GOMEMLIMIT it is %d", got)
+	}
+}
+
 // TestLimitMemory: Go keeps below the limit of the container, unless GOMEMLIMIT says
 // something else.
 func TestLimitMemory(t *testing.T) {
-	was := debug.SetMemoryLimit(-1)
-	defer debug.SetMemoryLimit(was)
+	const was = math.MaxInt64 // other tests leave theirs
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(was))
 	limitMemory(t.Context(), func() (uint64, error) { return 0, memlimit.ErrNoLimit })
 	if got := debug.SetMemoryLimit(-1); got != was {
 		t.Errorf("without a limit it is %d", got)
