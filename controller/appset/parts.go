@@ -34,7 +34,9 @@ type sight struct {
 // current returns a cluster with the part that a write or live read showed, until the cache
 // has that too. behind: the cache has lacked it for longer than patience, and the part is to
 // be read live. (The cache never has a part without our label.) It is read only in clusters
-// that seem to answer; the others are not certain.
+// that seem to answer, and not right after a sync that waited in vain: what is written to other
+// clusters waits for the timeout of one request, and not of one request after the other. The
+// clusters that are not read are not certain.
 func (c *Controller) current(o *object, cluster plan.Cluster) (now plan.Cluster, behind bool) {
 	known, ok := o.sights[cluster.Name]
 	if !ok {
@@ -46,7 +48,7 @@ func (c *Controller) current(o *object, cluster plan.Cluster) (now plan.Cluster,
 	}
 	cluster.Part = known.part
 	if c.Clock.Since(known.at) >= patience {
-		behind = cluster.State == v1beta1.ClusterReady && c.Clock.Since(known.unread) >= patience
+		behind = cluster.State == v1beta1.ClusterReady && c.Clock.Since(known.unread) >= patience && c.Clock.Since(o.waited) >= patience
 		cluster.Certain = cluster.Certain && behind
 		return cluster, behind
 	}

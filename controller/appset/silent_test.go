@@ -99,6 +99,81 @@ func TestSilentBehind(t *testing.T) {
 	})
 }
 
+// TestNoRoundAfterWait: a sync that waited for one cluster in vain ends, although another one
+// refused a write that was planned on an older version of its part: that is tried in the next
+// sync, which knows what was changed meanwhile.
+func TestNoRoundAfterWait(t *testing.T) {
+	w := newWorld(t, "one", "two")
+	w.must()
+	w.catchUp()
+	w.app = w.app.DeepCopy()
+	w.app.Generation++
+	for i := range w.app.Spec.ClusterTopology.Clusters {
+		w.app.Spec.ClusterTopology.Clusters[i].PodSets[0].Replicas = new(intstr.FromInt32(4))
+	}
+	one, two := w.members["one"], w.members["two"]
+	one.wrote, two.wrote = nil, nil
+	one.fails = func(string) error { return &net.OpError{Op: "dial", Err: errors.New("timeout")} }
+	conflicts := 1
+	two.fails = func(verb string) error {
+		if verb != "Apply" || conflicts == 0 {
+			return nil
+		}
+		conflicts--
+		return apierrors.NewConflict(v1beta1.SchemeGroupVersion.WithResource("advdeployments").GroupResource(), "web", errors.New("it was changed"))
+	}
+	_, _ = w.step()
+	if got := strings.Join(two.wrote, " "); got != "Apply Observe" {
+		t.Errorf("cluster two is asked %q in the sync that waited for cluster one, want Apply and Observe", got)
+	}
+	two.wrote = nil
+	_, _ = w.step()
+	if got := strings.Join(two.wrote, " "); got != "Apply" {
+		t.Errorf("cluster two is asked %q in the next sync, want Apply", got)
+	}
+}
+
+// TestWaitedOnce: right after a sync that waited for one cluster in vain, the next one waits
+// for no other that is to be read live before it writes.
+func TestWaitedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "one", "two")
+		w.must()
+		w.members["one"].cached = w.members["one"].live
+		w.members["two"].cached = nil // its watch tells of nothing
+		time.Sleep(patience - time.Second)
+		timeout := &net.OpError{Op: "dial", Err: errors.New("timeout")}
+		scale := func(replicas int32, clusters int) {
+			w.app = w.app.DeepCopy()
+			w.app.Generation++
+			for i := range clusters {
+				w.app.Spec.ClusterTopology.Clusters[i].PodSets[0].Replicas = new(intstr.FromInt32(replicas))
+			}
+		}
+		scale(4, 1)
+		w.members["one"].fails = func(string) error { return timeout }
+		_, _ = w.step() // waits for one
+		time.Sleep(time.Second)
+		w.members["one"].fails = nil
+		w.members["one"].wrote, w.members["two"].wrote = nil, nil
+		scale(5, 2)
+		_, _ = w.step()
+		if got := strings.Join(w.members["two"].wrote, " "); got != "Apply" {
+			t.Errorf("cluster two is asked %q right after a sync that waited, want Apply alone", got)
+		}
+		if got := strings.Join(w.members["one"].wrote, " "); got != "Apply" {
+			t.Errorf("cluster one is asked %q", got)
+		}
+		w.members["two"].cached, w.members["two"].wrote = nil, nil
+		time.Sleep(patience)
+		scale(6, 2)
+		_, _ = w.step()
+		if got := strings.Join(w.members["two"].wrote, " "); got != "Observe Apply" {
+			t.Errorf("cluster two is asked %q after a while, want Observe and Apply", got)
+		}
+	})
+}
+
 // oneLeft is a world in which cluster one has left, and is to be forgotten, while cluster two
 // is to be scaled to 4.
 func oneLeft(t *testing.T) (w *world, one, two *cluster) {

@@ -30,6 +30,8 @@ type object struct {
 	news   events.News[plan.Event]
 	// sights of parts by cluster: see parts.go.
 	sights map[string]sight
+	// waited is when a sync last waited for a cluster in vain.
+	waited time.Time
 	// overruled: see plan.Input.
 	overruled map[string][]string
 	// lost are the fields that clusters did not store, and when that was found.
@@ -83,6 +85,9 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 		return loop.Result{}, err
 	}
 	p, err := c.converge(ctx, v, o)
+	if v.waited() {
+		o.waited = c.Clock.Now()
+	}
 	c.tell(a, append(v.told, o.news.Of(p.Events)...))
 	switch { // no status: it would tell of an unfinished sync
 	case err != nil:
@@ -165,6 +170,8 @@ func (c *Controller) carryOut(ctx context.Context, v *view, o *object, p *plan.P
 		return refused || v.failed[a.Cluster] != nil || v.unread[a.Cluster]
 	})
 	switch {
+	case len(actions) > 0 && v.timedOut(): // the next sync knows what was changed meanwhile
+		return false, nil
 	case len(actions) > 0:
 		return true, c.act(ctx, v, o, actions)
 	case p.Forget == nil || v.waited():

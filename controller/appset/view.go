@@ -89,14 +89,17 @@ func (v *view) markStale(cluster string) {
 
 // waited says whether a cluster did not answer in this sync. Then the sync waits for no other
 // one, so that it takes no longer than the timeout of one request.
-func (v *view) waited() bool {
+func (v *view) waited() bool { return len(v.unread) > 0 || v.timedOut() }
+
+// timedOut says whether a write did not get an answer in this sync.
+func (v *view) timedOut() bool {
 	for _, err := range v.failed {
 		var answer apierrors.APIStatus
 		if !errors.As(err, &answer) {
 			return true
 		}
 	}
-	return len(v.unread) > 0
+	return false
 }
 
 // look makes a view from the caches, and from what was written to clusters lately.
