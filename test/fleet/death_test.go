@@ -75,6 +75,8 @@ func TestMemberDies(t *testing.T) {
 	r.shows(r.hub, "Halted", "get", "as", "strict", status)
 	r.shows(r.hub, "second", "get", "as", "lenient", `--output=jsonpath={.status.rollout.stages[?(@.token)].name}`)
 	apply("nginx:v2") // with its long deadline again
+	generation := hub.Kubectl("get", "as", "lenient", "--output=jsonpath={.metadata.generation}")
+	r.shows(r.hub, generation, "get", "as", "lenient", "--output=jsonpath={.status.observedGeneration}")
 	r.fleetVerb("confirm", "lenient", "--stage", "second")
 	r.shows(r.hub, "member2/lenient-gz01-canary member2/lenient-gz01-blue", "get", "as", "lenient", `--output=jsonpath={.status.rollout.passed[*]}`)
 	const images = `--output=jsonpath={.items[*].spec.containers[0].image}`
