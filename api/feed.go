@@ -53,8 +53,7 @@ type feed struct {
 	done     chan struct{}
 
 	mu    sync.Mutex
-	users int
-	idle  *time.Timer
+	usage usage
 	// failed and since tell of lists and watches that fail; nil: the last one did not.
 	failed error
 	since  time.Time
@@ -87,12 +86,8 @@ func (f *feeds) acquire(key feedKey, user *topic) (*feed, error) {
 	}
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	one.users++
+	one.usage.begin()
 	one.told[user] = struct{}{}
-	if one.idle != nil {
-		one.idle.Stop()
-		one.idle = nil
-	}
 	return one, nil
 }
 
@@ -100,10 +95,7 @@ func (f *feeds) release(one *feed, user *topic) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	delete(one.told, user)
-	one.users--
-	if one.users == 0 {
-		one.idle = time.AfterFunc(f.linger, func() { f.end(one) })
-	}
+	one.usage.leave(f.linger, func() { f.end(one) })
 }
 
 // end a feed that nobody uses.
@@ -112,7 +104,7 @@ func (f *feeds) end(one *feed) {
 	defer f.mu.Unlock()
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	if one.users == 0 && f.all[one.key] == one {
+	if one.usage.users == 0 && f.all[one.key] == one {
 		delete(f.all, one.key)
 		one.stop()
 	}
@@ -124,9 +116,7 @@ func (f *feeds) close() {
 	for key, one := range f.all {
 		delete(f.all, key)
 		one.mu.Lock()
-		if one.idle != nil {
-			one.idle.Stop()
-		}
+		one.usage.stop()
 		one.mu.Unlock()
 		one.stop()
 	}

@@ -44,8 +44,7 @@ type topic struct {
 
 	mu    sync.Mutex
 	feeds map[feedKey]*feed
-	users int
-	idle  *time.Timer
+	usage usage
 	now   *shown
 	err   error // instead of now
 	// health of what is shown.
@@ -60,7 +59,7 @@ func (t *topic) end() {
 	defer t.topics.mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.users == 0 && t.topics.all[t.name] == t {
+	if t.usage.users == 0 && t.topics.all[t.name] == t {
 		delete(t.topics.all, t.name)
 		t.stop()
 	}

@@ -45,21 +45,14 @@ func (p *topics) acquire(name string, about func(resource, toolscache.ObjectName
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.users++
-	if t.idle != nil {
-		t.idle.Stop()
-		t.idle = nil
-	}
+	t.usage.begin()
 	return t, sync.OnceFunc(t.release), nil
 }
 
 func (t *topic) release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.users--
-	if t.users == 0 {
-		t.idle = time.AfterFunc(t.topics.linger, t.end)
-	}
+	t.usage.leave(t.topics.linger, t.end)
 }
 
 // close ends all topics, and returns when they have ended.
@@ -68,9 +61,7 @@ func (p *topics) close() {
 	for name, t := range p.all {
 		delete(p.all, name)
 		t.mu.Lock()
-		if t.idle != nil {
-			t.idle.Stop()
-		}
+		t.usage.stop()
 		t.mu.Unlock()
 		t.stop()
 	}
