@@ -27,8 +27,6 @@ type sight struct {
 	// deleted is true when the deletion of part was asked for.
 	deleted bool
 	at      time.Time
-	// unread is when a live read last failed.
-	unread time.Time
 }
 
 // current returns a cluster with the part that a write or live read showed, until the cache
@@ -48,7 +46,7 @@ func (c *Controller) current(o *object, cluster plan.Cluster) (now plan.Cluster,
 	}
 	cluster.Part = known.part
 	if c.Clock.Since(known.at) >= patience {
-		behind = cluster.State == v1beta1.ClusterReady && c.Clock.Since(known.unread) >= patience && c.Clock.Since(o.waited) >= patience
+		behind = cluster.State == v1beta1.ClusterReady && c.Clock.Since(o.waited) >= patience
 		cluster.Certain = cluster.Certain && behind
 		return cluster, behind
 	}
@@ -79,14 +77,13 @@ func (c *Controller) readBehind(ctx context.Context, v *view, o *object, cluster
 	read := c.readAll(ctx, v.key, clusters)
 	now := c.Clock.Now()
 	for i, name := range clusters {
-		known := o.sights[name]
 		if err := read[i].err; err != nil {
 			klog.FromContext(ctx).V(2).Info("A part cannot be read", "cluster", name, "reason", err.Error())
-			known.unread = now
-			o.sights[name], v.unread[name] = known, true
+			o.waited, v.unread[name] = now, true
 			v.markStale(name)
 			continue
 		}
+		known := o.sights[name]
 		expected := known.gone
 		if known.part != nil {
 			expected = known.part.UID

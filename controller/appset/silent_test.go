@@ -3,6 +3,7 @@ package appset
 import (
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,20 @@ import (
 	"tkestack.io/tapp/crd/workload/v1beta1"
 )
 
+// errDial is of a cluster that does not answer.
+var errDial = &net.OpError{Op: "dial", Err: errors.New("timeout")}
+
+// scale asks for so many instances of the first podSet in clusters.
+func (w *world) scale(replicas int32, clusters ...string) {
+	w.app = w.app.DeepCopy()
+	w.app.Generation++
+	for i := range w.app.Spec.ClusterTopology.Clusters {
+		if c := &w.app.Spec.ClusterTopology.Clusters[i]; slices.Contains(clusters, c.Name) {
+			c.PodSets[0].Replicas = new(intstr.FromInt32(replicas))
+		}
+	}
+}
+
 // TestSideBySide: a cluster that does not answer delays no write to another.
 func TestSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -23,7 +38,7 @@ func TestSideBySide(t *testing.T) {
 			w.clusters.mu.Unlock() // others go on
 			<-silent
 			w.clusters.mu.Lock()
-			return &net.OpError{Op: "dial", Err: errors.New("timeout")}
+			return errDial
 		}
 		ended := make(chan struct{})
 		go func() { defer close(ended); _, _ = w.step() }()
@@ -58,17 +73,10 @@ func TestSilentBehind(t *testing.T) {
 				w.clusters.mu.Unlock() // others go on
 				<-silent
 				w.clusters.mu.Lock()
-				return &net.OpError{Op: "dial", Err: errors.New("timeout")}
+				return errDial
 			}
 		}
-		scale := func(replicas int32) {
-			w.app = w.app.DeepCopy()
-			w.app.Generation++
-			for i := range w.app.Spec.ClusterTopology.Clusters {
-				w.app.Spec.ClusterTopology.Clusters[i].PodSets[0].Replicas = new(intstr.FromInt32(replicas))
-			}
-		}
-		scale(4)
+		w.scale(4, "one", "two", "three")
 		ended := make(chan struct{})
 		go func() { defer close(ended); _, _ = w.step() }()
 		synctest.Wait()
@@ -77,7 +85,7 @@ func TestSilentBehind(t *testing.T) {
 				t.Errorf("cluster %s is asked %q while another one does not answer", name, got)
 			}
 		}
-		scale(5)
+		w.scale(5, "one", "two", "three")
 		close(silent)
 		<-ended
 		for _, name := range []string{"one", "two"} {
@@ -106,14 +114,10 @@ func TestNoRoundAfterWait(t *testing.T) {
 	w := newWorld(t, "one", "two")
 	w.must()
 	w.catchUp()
-	w.app = w.app.DeepCopy()
-	w.app.Generation++
-	for i := range w.app.Spec.ClusterTopology.Clusters {
-		w.app.Spec.ClusterTopology.Clusters[i].PodSets[0].Replicas = new(intstr.FromInt32(4))
-	}
+	w.scale(4, "one", "two")
 	one, two := w.members["one"], w.members["two"]
 	one.wrote, two.wrote = nil, nil
-	one.fails = func(string) error { return &net.OpError{Op: "dial", Err: errors.New("timeout")} }
+	one.fails = func(string) error { return errDial }
 	conflicts := 1
 	two.fails = func(verb string) error {
 		if verb != "Apply" || conflicts == 0 {
@@ -142,21 +146,13 @@ func TestWaitedOnce(t *testing.T) {
 		w.members["one"].cached = w.members["one"].live
 		w.members["two"].cached = nil // its watch tells of nothing
 		time.Sleep(patience - time.Second)
-		timeout := &net.OpError{Op: "dial", Err: errors.New("timeout")}
-		scale := func(replicas int32, clusters int) {
-			w.app = w.app.DeepCopy()
-			w.app.Generation++
-			for i := range clusters {
-				w.app.Spec.ClusterTopology.Clusters[i].PodSets[0].Replicas = new(intstr.FromInt32(replicas))
-			}
-		}
-		scale(4, 1)
-		w.members["one"].fails = func(string) error { return timeout }
+		w.scale(4, "one")
+		w.members["one"].fails = func(string) error { return errDial }
 		_, _ = w.step() // waits for one
 		time.Sleep(time.Second)
 		w.members["one"].fails = nil
 		w.members["one"].wrote, w.members["two"].wrote = nil, nil
-		scale(5, 2)
+		w.scale(5, "one", "two")
 		_, _ = w.step()
 		if got := strings.Join(w.members["two"].wrote, " "); got != "Apply" {
 			t.Errorf("cluster two is asked %q right after a sync that waited, want Apply alone", got)
@@ -166,7 +162,7 @@ func TestWaitedOnce(t *testing.T) {
 		}
 		w.members["two"].cached, w.members["two"].wrote = nil, nil
 		time.Sleep(patience)
-		scale(6, 2)
+		w.scale(6, "one", "two")
 		_, _ = w.step()
 		if got := strings.Join(w.members["two"].wrote, " "); got != "Observe Apply" {
 			t.Errorf("cluster two is asked %q after a while, want Observe and Apply", got)
@@ -203,7 +199,7 @@ func TestSilentGone(t *testing.T) {
 			w.clusters.mu.Unlock() // others go on
 			<-silent
 			w.clusters.mu.Lock()
-			return &net.OpError{Op: "dial", Err: errors.New("timeout")}
+			return errDial
 		}
 		ended := make(chan error)
 		go func() { _, err := w.step(); ended <- err }()
@@ -237,7 +233,7 @@ func TestOneWait(t *testing.T) {
 			if answers {
 				return apierrors.NewForbidden(resource, "web", errors.New("quota"))
 			}
-			return &net.OpError{Op: "dial", Err: errors.New("timeout")}
+			return errDial
 		}
 		if _, err := w.step(); err == nil {
 			t.Error("no error")

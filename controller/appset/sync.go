@@ -85,7 +85,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 		return loop.Result{}, err
 	}
 	p, err := c.converge(ctx, v, o)
-	if v.waited() {
+	if v.timedOut() {
 		o.waited = c.Clock.Now()
 	}
 	c.tell(a, append(v.told, o.news.Of(p.Events)...))
@@ -170,11 +170,11 @@ func (c *Controller) carryOut(ctx context.Context, v *view, o *object, p *plan.P
 		return refused || v.failed[a.Cluster] != nil || v.unread[a.Cluster]
 	})
 	switch {
-	case len(actions) > 0 && v.timedOut(): // the next sync knows what was changed meanwhile
+	case v.timedOut(): // the next sync knows what was changed meanwhile
 		return false, nil
 	case len(actions) > 0:
 		return true, c.act(ctx, v, o, actions)
-	case p.Forget == nil || v.waited():
+	case p.Forget == nil || len(v.unread) > 0:
 		return false, nil
 	}
 	err = c.putForget(ctx, v, o, p.Forget)

@@ -87,11 +87,8 @@ func (v *view) markStale(cluster string) {
 	v.clusters[cluster] = one
 }
 
-// waited says whether a cluster did not answer in this sync. Then the sync waits for no other
-// one, so that it takes no longer than the timeout of one request.
-func (v *view) waited() bool { return len(v.unread) > 0 || v.timedOut() }
-
-// timedOut says whether a write did not get an answer in this sync.
+// timedOut says whether a cluster that was asked after the first plan did not answer. Then the
+// sync waits for no other one, so that it takes no longer than the timeout of one request.
 func (v *view) timedOut() bool {
 	for _, err := range v.failed {
 		var answer apierrors.APIStatus
