@@ -129,13 +129,14 @@ func (r *Replica) Ready() error {
 			empty = append(empty, r.kinds[i].name)
 		}
 	}
-	switch {
-	case len(empty) == 0:
+	if len(empty) == 0 {
 		return nil
-	case r.config.CreateCRD:
-		return fmt.Errorf("%w: those of %s", errNotSynced, strings.Join(empty, ", "))
 	}
-	return fmt.Errorf("%w: those of %s. If this stays: are the CustomResourceDefinitions installed? --create-crd=false leaves that to others", errNotSynced, strings.Join(empty, ", "))
+	hint := ""
+	if !r.config.CreateCRD {
+		hint = ". If this stays: are the CustomResourceDefinitions installed? --create-crd=false leaves that to others"
+	}
+	return fmt.Errorf("%w: those of %s%s", errNotSynced, strings.Join(empty, ", "), hint)
 }
 
 // Run looks after the kinds until ctx ends: then it finishes the writes under way,

@@ -2,6 +2,7 @@ package witness
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,10 +29,8 @@ func (s step) object(version int) *corev1.Pod {
 	pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: tappv1.GateInPlaceUpdate}}
 	for _, t := range []corev1.PodConditionType{tappv1.GateInPlaceUpdate, corev1.ContainersReady, corev1.PodReady} {
 		is := corev1.ConditionTrue
-		for _, n := range s.not {
-			if n == t {
-				is = corev1.ConditionFalse
-			}
+		if slices.Contains(s.not, t) {
+			is = corev1.ConditionFalse
 		}
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: t, Status: is})
 	}
