@@ -242,3 +242,31 @@ func TestOneWait(t *testing.T) {
 		w.expect("", map[string]string{"two": "Apply", "one": map[bool]string{true: "Observe"}[answers]})
 	}
 }
+
+// TestForgetAfterRead: where a cluster did not answer when it was read live, none that left is
+// looked at in the same sync, before it is forgotten.
+func TestForgetAfterRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "one", "two")
+		w.must()
+		one, two := w.members["one"], w.members["two"]
+		one.cached, two.cached = one.live, nil // the watch of two tells of nothing
+		w.must()
+		one.live, one.cached = nil, nil
+		time.Sleep(patience)
+		w.app = w.app.DeepCopy()
+		w.app.Generation++
+		w.app.Spec.ClusterTopology.Clusters = w.app.Spec.ClusterTopology.Clusters[1:]
+		two.fails = func(string) error { return errDial }
+		one.wrote, two.wrote = nil, nil
+		_, _ = w.step()
+		if got := strings.Join(append(one.wrote, two.wrote...), " "); got != "Observe" || len(two.wrote) != 1 {
+			t.Errorf("cluster one is asked %q, and two %q, want Observe of two alone", one.wrote, two.wrote)
+		}
+		two.fails = nil
+		w.must()
+		if got := strings.Join(one.wrote, " "); got != "Observe" {
+			t.Errorf("cluster one is asked %q in the next sync, want Observe", got)
+		}
+	})
+}
