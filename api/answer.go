@@ -19,26 +19,29 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// write a document, or 304 if the caller has it already.
-func (q *request) write(tag string, body []byte) error {
-	h := q.w.Header()
+// retrySeconds is when to come back after 429 and 503.
+const retrySeconds = 2
+
+// writeDocument answers with a document, or with 304 if the caller has it already.
+func writeDocument(w http.ResponseWriter, r *http.Request, tag string, body []byte) error {
+	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set("Vary", "Authorization, Accept-Encoding")
 	if tag != "" {
 		tag = `"` + tag + `"`
 		h.Set("ETag", tag)
-		for _, have := range strings.Split(q.r.Header.Get("If-None-Match"), ",") {
+		for _, have := range strings.Split(r.Header.Get("If-None-Match"), ",") {
 			if have = strings.TrimPrefix(strings.TrimSpace(have), "W/"); have == tag || have == "*" {
-				q.w.WriteHeader(http.StatusNotModified)
+				w.WriteHeader(http.StatusNotModified)
 				return nil
 			}
 		}
 	}
 	const worthIt = 16 << 10
-	if len(body) > worthIt && acceptsGzip(q.r) && q.r.Method != http.MethodHead {
+	if len(body) > worthIt && acceptsGzip(r) && r.Method != http.MethodHead {
 		h.Set("Content-Encoding", "gzip")
-		z, err := gzip.NewWriterLevel(q.w, gzip.BestSpeed)
+		z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 		if err != nil {
 			return err
 		}
@@ -46,9 +49,9 @@ func (q *request) write(tag string, body []byte) error {
 		return z.Close()
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	q.w.WriteHeader(http.StatusOK)
-	if q.r.Method != http.MethodHead {
-		_, _ = q.w.Write(body)
+	w.WriteHeader(http.StatusOK)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body)
 	}
 	return nil
 }
@@ -61,15 +64,6 @@ func acceptsGzip(r *http.Request) bool {
 		}
 	}
 	return false
-}
-
-// writeValue writes a value that no topic computes; its ETag is its hash.
-func (q *request) writeValue(value any) error {
-	body, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("writing the answer: %w", err)
-	}
-	return q.write(tagOf(string(body)), body)
 }
 
 // tagOf parts of an answer.
@@ -186,3 +180,12 @@ func (c *counting) Write(b []byte) (int, error) {
 
 // Unwrap is for http.ResponseController.
 func (c *counting) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// shorten what callers and API servers say, in bytes.
+func shorten(text string) string {
+	const most = 64
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
+}

@@ -85,14 +85,10 @@ func (l *Limits) setDefaults() {
 	last(&l.Linger, 15*time.Second)
 }
 
-// computingAtOnce bounds how many topics are computed at a time.
-const computingAtOnce = 4
-
 // API answers requests. Close ends what it watches.
 type API struct {
 	Options
 	clients  *clients
-	feeds    *feeds
 	topics   *topics
 	streams  *slots
 	turns    *slots // of requests, until they are answered or a stream begins
@@ -118,14 +114,11 @@ func New(ctx context.Context, o Options) (*API, error) {
 		return nil, err
 	}
 	ctx, a.end = context.WithCancel(ctx)
-	a.feeds = &feeds{ctx: ctx, linger: o.Limits.Linger, make: a.source, all: map[feedKey]*feed{}, pulse: pulse{ask: a.clients.version, every: o.Limits.Pulse}}
-	a.feeds.run.Go(a.feeds.feelPulse)
-	a.topics = &topics{feeds: a.feeds, linger: o.Limits.Linger, all: map[string]*topic{}, turns: make(chan struct{}, computingAtOnce)}
 	a.streams = newSlots(o.Limits.Streams, o.Limits.StreamsPerUser, "streams")
 	a.turns = newSlots(max(o.Limits.Requests, 4*o.Limits.RequestsPerSecond), 2*o.Limits.RequestsPerSecond, "requests")
-	a.limits = newLimits(o.Limits)
+	a.limits = newLimits(o.Limits.RequestsPerSecond, o.Limits.FailuresPerMinute)
 	a.metrics = newMetrics(o.Registry, a)
-	a.topics.panicked = a.metrics.panics.Inc
+	a.topics = newTopics(ctx, topicOptions{source: a.source, ask: a.clients.version, pulse: o.Limits.Pulse, linger: o.Limits.Linger, panicked: a.metrics.panics.Inc})
 	a.handler = a.router()
 	return a, nil
 }
@@ -138,7 +131,6 @@ func (a *API) Close() {
 	a.closing.Do(func() {
 		a.end()
 		a.topics.close()
-		a.feeds.close()
 	})
 }
 

@@ -1,15 +1,12 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 
@@ -31,75 +28,10 @@ func (a *API) listAppSets(q *request) error {
 	}})
 }
 
-// summarizeAppSet makes an item of the list from the status.
-func summarizeAppSet(s *v1beta1.AppSet) AppSet {
-	sum := &s.Status.AggrStatus
-	out := AppSet{
-		Summary: Summary{Namespace: s.Namespace, Name: s.Name, UID: string(s.UID), Created: s.CreationTimestamp, Generation: s.Generation, ObservedGeneration: s.Status.ObservedGeneration},
-		Phase:   string(sum.Status), Version: sum.Version, Desired: sum.Desired, Available: sum.Available, Unavailable: sum.UnAvailable, Unknown: sum.Unknown,
-		Paused: s.Spec.UpdateStrategy.Paused, Rollout: s.Status.Rollout, Clusters: []string{},
-	}
-	for i := range sum.Clusters {
-		out.Clusters = append(out.Clusters, sum.Clusters[i].Name)
-	}
-	out.judge(s)
-	return out
-}
-
-// judge says in one word how the AppSet is, and what needs a human: gates that wait, what is
-// stalled, and clusters that are silent.
-func (s *AppSet) judge(stored *v1beta1.AppSet) {
-	s.Summary.judge(stored.DeletionTimestamp, stored.Status.Conditions)
-	if waits := meta.FindStatusCondition(stored.Status.Conditions, v1beta1.ConditionAwaitingConfirmation); isTrue(waits) {
-		if s.State == StateProgressing {
-			s.State, s.Reason, s.Message, s.Since = StateWaiting, waits.Reason, waits.Message, &waits.LastTransitionTime
-		}
-		gate := Attention{Severity: SeverityWaiting, Reason: v1beta1.ConditionAwaitingConfirmation, Message: waits.Message, Since: &waits.LastTransitionTime,
-			Command: s.fleet("confirm")}
-		if r := stored.Status.Rollout; r != nil {
-			for _, stage := range r.Stages {
-				if stage.Token != "" {
-					gate.Stage, gate.Token = stage.Name, stage.Token
-				}
-			}
-		}
-		s.Attention = append(s.Attention, gate)
-	}
-	if s.State == StateProgressing && s.Paused {
-		s.State = StatePaused
-		s.Attention = append(s.Attention, Attention{Severity: SeverityPaused, Reason: "Paused", Message: "spec.updateStrategy.paused holds what changes pods", Since: s.Since, Command: s.fleet("resume")})
-	}
-	for i := range stored.Status.AggrStatus.Clusters {
-		c := &stored.Status.AggrStatus.Clusters[i]
-		if isQuiet(c.State) {
-			continue
-		}
-		if s.State == StateProgressing || s.State == StateReady {
-			s.State = StateUnknown
-		}
-		s.Attention = append(s.Attention, Attention{Severity: SeveritySilent, Reason: cmp.Or(c.Reason, string(c.State)), Message: cmp.Or(c.Message, "the cluster is "+string(c.State)),
-			Since: c.AsOf, Cluster: c.Name, Command: "kubectl tapp fleet clusters"})
-	}
-	for i := range s.Attention {
-		if s.Attention[i].Command == "" {
-			s.Attention[i].Command = s.fleet("explain")
-		}
-	}
-}
-
-// isQuiet says whether a cluster in this state needs no human.
-func isQuiet(state v1beta1.ClusterState) bool {
-	return slices.Contains([]v1beta1.ClusterState{"", v1beta1.ClusterReady, v1beta1.ClusterSuspect, v1beta1.ClusterMaintaining}, state)
-}
-
-func (s *Summary) fleet(verb string) string {
-	return "kubectl tapp fleet " + verb + " " + s.Name + " -n " + s.Namespace
-}
-
 func (a *API) getAppSet(q *request) error {
 	return a.showAppSet(q, "appset", func(s *v1beta1.AppSet) (any, error) {
 		d := AppSetDetail{AppSet: summarizeAppSet(s), ClusterStatuses: s.Status.AggrStatus.Clusters}
-		d.Commands = []Hint{{"Show its stages and clusters", d.fleet("get")}, {"Tell what is left to do", d.fleet("plan")}, {"Show its history", d.fleet("history")}}
+		d.Commands = []Hint{{"Show its stages and clusters", fleetCommand(&d.Summary, "get")}, {"Tell what is left to do", fleetCommand(&d.Summary, "plan")}, {"Show its history", fleetCommand(&d.Summary, "history")}}
 		var err error
 		d.Object, err = manifest(s, v1beta1.SchemeGroupVersion.String(), v1beta1.KindAppSet)
 		return d, err
@@ -212,7 +144,7 @@ func (a *API) clustersOf(q *request) ([]Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return gather(objects, v), nil
+	return gather(objects, v.sees), nil
 }
 
 // storedAppSets are all AppSets, and which of them the caller may see.
@@ -226,7 +158,7 @@ func (a *API) storedAppSets(q *request) ([]any, visibility, error) {
 		var items []item
 		for _, object := range store.List() {
 			if s, ok := object.(*v1beta1.AppSet); ok {
-				items = append(items, item{s.Namespace + "/" + s.Name, s.ResourceVersion})
+				items = append(items, item{key: s.Namespace + "/" + s.Name, value: s.ResourceVersion})
 			}
 		}
 		s, err := newList(items, nil, strings.Compare, before)
@@ -248,36 +180,4 @@ func (a *API) storedAppSets(q *request) ([]any, visibility, error) {
 		return nil, visibility{}, err
 	}
 	return store.List(), v, nil
-}
-
-// gather what the statuses say of each cluster. If several do, the latest observation counts.
-func gather(objects []any, v visibility) []Cluster {
-	byName := map[string]*Cluster{}
-	for _, object := range objects {
-		s, ok := object.(*v1beta1.AppSet)
-		if !ok || v.sees != nil && !v.sees(s.Namespace+"/"+s.Name) {
-			continue
-		}
-		for i := range s.Status.AggrStatus.Clusters {
-			c := &s.Status.AggrStatus.Clusters[i]
-			name := v1beta1.FoldClusterName(c.Name)
-			one := byName[name]
-			if one == nil {
-				one = &Cluster{Name: name}
-				byName[name] = one
-			}
-			if one.AppSets == 0 || c.AsOf == nil || one.AsOf != nil && one.AsOf.Before(c.AsOf) {
-				one.State, one.Reason, one.Message, one.AsOf = string(c.State), c.Reason, c.Message, c.AsOf
-			}
-			one.AppSets++
-			one.Desired += c.Desired
-			one.Available += c.Available
-		}
-	}
-	out := make([]Cluster, 0, len(byName))
-	for _, c := range byName {
-		out = append(out, *c)
-	}
-	slices.SortFunc(out, func(a, b Cluster) int { return strings.Compare(a.Name, b.Name) })
-	return out
 }

@@ -40,7 +40,7 @@ func TestSeverities(t *testing.T) {
 		if got.State != c.state {
 			t.Errorf("%s: the state is %s, want %s", c.name, got.State, c.state)
 		}
-		if err := got.needs(c.severity, c.command); err != nil {
+		if err := needs(&got.Summary, c.severity, c.command); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -48,7 +48,7 @@ func TestSeverities(t *testing.T) {
 
 // needs judges whether it needs a human for one thing of this severity, with this command; of
 // none if that is empty.
-func (s *Summary) needs(severity Severity, command string) error {
+func needs(s *Summary, severity Severity, command string) error {
 	switch a := s.Attention; {
 	case severity == "" && len(a) == 0:
 		return nil

@@ -8,8 +8,8 @@ import (
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// judge says in one word how the TApp is, and what needs a human.
-func (s *TApp) judge(t *tappv1.TApp) {
+// judgeTApp says in one word how the TApp is, and what needs a human.
+func judgeTApp(s *TApp, t *tappv1.TApp) {
 	stalled := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionStalled)
 	ready := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionReady)
 	progressing := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionProgressing)
@@ -40,19 +40,19 @@ func (s *TApp) judge(t *tappv1.TApp) {
 	lost := isTrue(stalled) && stalled.Reason == plan.ReasonNodeLost
 	switch {
 	case s.State == StateStalled && !lost, s.State == StateFailed:
-		s.Attention = append(s.Attention, Attention{Severity: SeverityStalled, Reason: s.Reason, Message: s.Message, Since: s.Since, Command: s.kubectl("status", "")})
+		s.Attention = append(s.Attention, Attention{Severity: SeverityStalled, Reason: s.Reason, Message: s.Message, Since: s.Since, Command: kubectl(&s.Summary, "status", "")})
 	case s.State == StatePaused:
-		s.Attention = append(s.Attention, Attention{Severity: SeverityPaused, Reason: "Paused", Message: "spec.paused holds updates that are left to do", Since: s.Since, Command: s.kubectl("resume", "")})
+		s.Attention = append(s.Attention, Attention{Severity: SeverityPaused, Reason: "Paused", Message: "spec.paused holds updates that are left to do", Since: s.Since, Command: kubectl(&s.Summary, "resume", "")})
 	}
 	if lost { // in every state: a TApp that is being deleted waits for its nodes, too
-		s.lost(stalled)
+		addLost(s, stalled)
 	}
 	if c := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionForceDeleted); isTrue(c) {
-		s.lost(c)
+		addLost(s, c)
 	}
 }
 
-// lost nodes need attention, of which a condition tells.
-func (s *TApp) lost(c *metav1.Condition) {
+// addLost adds the lost nodes of which a condition tells to what needs attention.
+func addLost(s *TApp, c *metav1.Condition) {
 	s.Attention = append(s.Attention, Attention{Severity: SeverityLost, Reason: c.Reason, Message: c.Message, Since: &c.LastTransitionTime, Command: "kubectl get nodes"})
 }

@@ -63,6 +63,15 @@ func (c *clients) version(ctx context.Context) error {
 	return c.core.RESTClient().Get().AbsPath("/version").Do(ctx).Error()
 }
 
+// The resources that are watched while somebody asks about them.
+const (
+	tapps   resource = "tapps"
+	apps    resource = "apps"
+	appSets resource = "appsets"
+	pods    resource = "pods"   // of TApps
+	claims  resource = "claims" // of TApps
+)
+
 // byStem indexes pods and claims by namespace and name without the instance id.
 const byStem = "stem"
 

@@ -17,15 +17,6 @@ import (
 // resource of a feed.
 type resource string
 
-// The resources that are watched while somebody asks about them.
-const (
-	tapps   resource = "tapps"
-	apps    resource = "apps"
-	appSets resource = "appsets"
-	pods    resource = "pods"   // of TApps
-	claims  resource = "claims" // of TApps
-)
-
 // feedKey names a feed: a resource in a namespace, or in all.
 type feedKey struct {
 	resource  resource

@@ -131,7 +131,7 @@ func (a *API) gatherInstances(q *request, s *v1beta1.AppSet, names []string) *Fl
 		})
 	}
 	asking.Wait()
-	slices.SortFunc(out.Items, func(a, b FleetInstance) int { return strings.Compare(a.key(), b.key()) })
+	slices.SortFunc(out.Items, func(a, b FleetInstance) int { return strings.Compare(instanceKey(&a), instanceKey(&b)) })
 	out.Total = len(out.Items)
 	if len(silent) > 0 {
 		slices.Sort(silent)
@@ -140,8 +140,8 @@ func (a *API) gatherInstances(q *request, s *v1beta1.AppSet, names []string) *Fl
 	return out
 }
 
-// key by which instances are sorted and pages continue.
-func (i *FleetInstance) key() string {
+// instanceKey is by what instances are sorted and pages continue.
+func instanceKey(i *FleetInstance) string {
 	const width = 10 // of the largest id, so that they are sorted as numbers
 	return i.Cluster + "/" + i.PodSet + "/" + strings.Repeat("0", max(0, width-len(i.ID))) + i.ID + "/" + i.Name
 }
@@ -241,7 +241,7 @@ func (a *API) fleetInstance(cluster string, pod *corev1.Pod, of belonging) Fleet
 
 // writeFleetInstances answers with a page.
 func (q *request) writeFleetInstances(all *FleetInstanceList) error {
-	page, err := pageOf(q, all.List, (*FleetInstance).key)
+	page, err := pageOf(q, all.List, instanceKey)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (a *API) listRevisions(q *request) error {
 			out.Items[i].Changes = append(out.Items[i].Changes, changes...)
 		}
 		if !r.Update {
-			out.Items[i].Command = summary.kubectl("undo", "--to-revision "+strconv.FormatInt(r.Revision, 10))
+			out.Items[i].Command = kubectl(&summary, "undo", "--to-revision "+strconv.FormatInt(r.Revision, 10))
 		}
 	}
 	return q.writeValue(out)

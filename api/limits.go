@@ -22,8 +22,8 @@ type limits struct {
 	mu       sync.Mutex
 }
 
-func newLimits(l Limits) *limits {
-	return &limits{callers: lru.New(keptLimiters), failures: lru.New(keptLimiters), perSec: l.RequestsPerSecond, perMin: l.FailuresPerMinute}
+func newLimits(requestsPerSecond, failuresPerMinute int) *limits {
+	return &limits{callers: lru.New(keptLimiters), failures: lru.New(keptLimiters), perSec: requestsPerSecond, perMin: failuresPerMinute}
 }
 
 func (l *limits) of(cache *lru.Cache, key string, fresh func() *rate.Limiter) *rate.Limiter {

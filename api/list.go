@@ -42,7 +42,7 @@ func (a *API) listKind(q *request, k kindList) error {
 				continue
 			}
 			if value, ok := k.item(object); ok {
-				items = append(items, item{m.GetNamespace() + "/" + m.GetName(), value})
+				items = append(items, item{key: m.GetNamespace() + "/" + m.GetName(), value: value})
 			}
 		}
 		s, err := newList(items, nil, strings.Compare, before)

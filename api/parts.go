@@ -34,22 +34,8 @@ func (a *API) getPart(q *request) error {
 	return q.writeValue(out)
 }
 
-func summarizePart(member *fleet.Member, part *v1beta1.AdvDeployment) Part {
-	sum := &part.Status.AggrStatus
-	out := Part{
-		Cluster: member.Name, State: string(member.State), Reason: member.Reason, Message: member.Message,
-		Namespace: part.Namespace, Name: part.Name, UID: string(part.UID), AppSet: part.Annotations[v1beta1.AnnotationAppSet],
-		Generation: part.Generation, ObservedGeneration: part.Status.ObservedGeneration,
-		Phase: string(sum.Status), Version: sum.Version, Desired: sum.Desired, Available: sum.Available,
-	}
-	if !member.Fresh && !member.AsOf.IsZero() {
-		out.AsOf = present(metav1.NewTime(member.AsOf))
-	}
-	return out
-}
-
-// key by which parts are sorted and pages continue.
-func (p *Part) key() string { return p.Cluster + "/" + p.Namespace + "/" + p.Name }
+// partKey is by what parts are sorted and pages continue.
+func partKey(p *Part) string { return p.Cluster + "/" + p.Namespace + "/" + p.Name }
 
 // listParts lists the parts of the AppSets that the caller may see, in the cluster and the
 // namespace of the path or in all. Clusters that are silent are told, with what was seen last.
@@ -88,10 +74,24 @@ func (a *API) listParts(q *request) error {
 	if err != nil {
 		return err
 	}
-	if out, err = pageOf(q, out, (*Part).key); err != nil {
+	if out, err = pageOf(q, out, partKey); err != nil {
 		return err
 	}
 	return q.writeValue(out)
+}
+
+func summarizePart(member *fleet.Member, part *v1beta1.AdvDeployment) Part {
+	sum := &part.Status.AggrStatus
+	out := Part{
+		Cluster: member.Name, State: string(member.State), Reason: member.Reason, Message: member.Message,
+		Namespace: part.Namespace, Name: part.Name, UID: string(part.UID), AppSet: part.Annotations[v1beta1.AnnotationAppSet],
+		Generation: part.Generation, ObservedGeneration: part.Status.ObservedGeneration,
+		Phase: string(sum.Status), Version: sum.Version, Desired: sum.Desired, Available: sum.Available,
+	}
+	if !member.Fresh && !member.AsOf.IsZero() {
+		out.AsOf = present(metav1.NewTime(member.AsOf))
+	}
+	return out
 }
 
 func keyOfAppSet(s *v1beta1.AppSet) string {
@@ -124,7 +124,7 @@ func (m *Members) list(clusters []string, filter func(*v1beta1.AdvDeployment) bo
 			}
 		}
 	}
-	slices.SortFunc(out.Items, func(a, b Part) int { return strings.Compare(a.key(), b.key()) })
+	slices.SortFunc(out.Items, func(a, b Part) int { return strings.Compare(partKey(&a), partKey(&b)) })
 	out.Total = len(out.Items)
 	if len(silent) > 0 {
 		out.Degraded = fmt.Sprintf("%d of %d clusters do not answer: %s", len(silent), len(clusters), strings.Join(silent[:min(len(silent), 10)], ", "))

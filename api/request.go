@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -19,9 +20,6 @@ import (
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 )
-
-// retrySeconds is when to come back after 429 and 503.
-const retrySeconds = 2
 
 // request is one that is being answered.
 type request struct {
@@ -55,7 +53,7 @@ func (a *API) serve(route Route) http.Handler {
 		if q.caller != nil {
 			user = q.caller.Name
 		}
-		klog.FromContext(a.feeds.ctx).V(2).Info("Request", "method", r.Method, "path", r.URL.Path, "user", user, "from", address(r),
+		klog.FromContext(a.topics.ctx).V(2).Info("Request", "method", r.Method, "path", r.URL.Path, "user", user, "from", address(r),
 			"code", counted.code, "bytes", counted.bytes, "took", time.Since(began).Round(time.Microsecond))
 	})
 }
@@ -163,12 +161,16 @@ func checkName(what, value string) error {
 	return nil
 }
 
-func shorten(text string) string {
-	const most = 64
-	if len(text) <= most {
-		return text
+// write a document, or 304 if the caller has it already.
+func (q *request) write(tag string, body []byte) error { return writeDocument(q.w, q.r, tag, body) }
+
+// writeValue writes a value that no topic computes; its ETag is its hash.
+func (q *request) writeValue(value any) error {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("writing the answer: %w", err)
 	}
-	return strings.ToValidUTF8(text[:most], "") + "..."
+	return q.write(tagOf(string(body)), body)
 }
 
 // flag of the query.

@@ -2,12 +2,14 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 )
 
 // shown is what a topic shows at one time: the items of a list, or one object. It never
@@ -35,6 +37,9 @@ type item struct {
 	key   string
 	value any
 }
+
+// byNumber compares ids: the shorter one is the smaller one, since none begins with 0.
+func byNumber(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) }
 
 // newList makes a list of items, which are sorted by compare.
 func newList(items []item, sums any, compare func(a, b string) int, before *shown) (*shown, error) {
@@ -133,7 +138,7 @@ func (s *shown) writeAll(w io.Writer, visible func(key string) bool) error {
 			l.item(text)
 		}
 	}
-	return l.end(page{total: l.items}, s.sums)
+	return l.end(beside{total: l.items}, s.sums)
 }
 
 // writeChange writes the event `change`, in JSON, for who has seen old and may see what visible
@@ -156,7 +161,7 @@ func (s *shown) writeChange(w io.Writer, old *shown, visible func(key string) bo
 			removed = append(removed, old.keys[k])
 		}
 	})
-	return l.end(page{total: total, removed: removed}, s.sums)
+	return l.end(beside{total: total, removed: removed}, s.sums)
 }
 
 // same compares the places in memory first: what did not change has the same.
@@ -164,8 +169,33 @@ func same(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || bytes.Equal(a, b))
 }
 
-// page is what a list has beside its items.
-type page struct {
+// page is a List in JSON of so many items after a key, of those that the caller sees; without sees all.
+// degraded are members of the List, without braces.
+func (s *shown) page(after string, limit int, sees func(key string) bool, degraded []byte) []byte {
+	var items [][]byte
+	b := beside{degraded: degraded}
+	last, more := "", false
+	for i, key := range s.keys {
+		if sees != nil && !sees(key) {
+			continue
+		}
+		b.total++
+		switch {
+		case after != "" && s.compare(key, after) <= 0:
+		case len(items) < limit:
+			items, last = append(items, s.items[i]), key
+		default:
+			more = true
+		}
+	}
+	if more {
+		b.next = last
+	}
+	return s.list(items, b)
+}
+
+// beside is what a list has beside its items.
+type beside struct {
 	total    int
 	next     string
 	removed  []string
@@ -173,7 +203,7 @@ type page struct {
 }
 
 // list of items, as a List in JSON.
-func (s *shown) list(items [][]byte, p page) []byte {
+func (s *shown) list(items [][]byte, p beside) []byte {
 	size := 64 + len(s.sums) + len(p.degraded)
 	for _, text := range items {
 		size += len(text) + 1
@@ -212,7 +242,7 @@ func (l *listWriter) item(text []byte) {
 }
 
 // end of the items, with what is beside them.
-func (l *listWriter) end(p page, sums []byte) error {
+func (l *listWriter) end(p beside, sums []byte) error {
 	var b bytes.Buffer
 	if l.items == 0 {
 		b.WriteString(`{"items":[`)

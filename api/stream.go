@@ -49,7 +49,7 @@ func (a *API) show(q *request, t *topic, v visibility) error {
 
 // withHealth adds the members of Health to an object.
 func withHealth(object []byte, health Health) []byte {
-	members := health.members()
+	members := membersOf(health)
 	if len(members) == 0 {
 		return object
 	}
@@ -59,8 +59,8 @@ func withHealth(object []byte, health Health) []byte {
 	return append(out, '}')
 }
 
-// members of a document, without braces; empty where all is well.
-func (h Health) members() []byte {
+// membersOf a Health in a document, without braces; empty where all is well.
+func membersOf(h Health) []byte {
 	if h.Degraded == "" {
 		return nil
 	}
@@ -82,27 +82,8 @@ func (q *request) writePage(s *shown, health Health, v visibility) error {
 	if err != nil {
 		return err
 	}
-	after := q.r.URL.Query().Get("continue")
-	var items [][]byte
-	p := page{degraded: health.members()}
-	last, more := "", false
-	for i, key := range s.keys {
-		if v.sees != nil && !v.sees(key) {
-			continue
-		}
-		p.total++
-		switch {
-		case after != "" && s.compare(key, after) <= 0:
-		case len(items) < limit:
-			items, last = append(items, s.items[i]), key
-		default:
-			more = true
-		}
-	}
-	if more {
-		p.next = last
-	}
-	return q.write(tagOf(s.id, v.tag, health.Degraded, q.r.URL.RawQuery), s.list(items, p))
+	page := s.page(q.r.URL.Query().Get("continue"), limit, v.sees, membersOf(health))
+	return q.write(tagOf(s.id, v.tag, health.Degraded, q.r.URL.RawQuery), page)
 }
 
 // stream sends what a topic shows, and what changes, until the caller leaves or may not any
@@ -147,7 +128,7 @@ func (a *API) stream(q *request, t *topic, v visibility) error {
 				}
 			case <-q.ctx().Done():
 				return nil
-			case <-a.feeds.ctx.Done():
+			case <-a.topics.ctx.Done():
 				a.metrics.ended.WithLabelValues("ending").Inc()
 				return s.fail(apierrors.NewServiceUnavailable("the server is ending; connect again"))
 			}

@@ -149,7 +149,7 @@ func TestThousandStreams(t *testing.T) {
 	for err := range failed {
 		t.Error(err)
 	}
-	if n := s.api.feeds.count(); n != 2 {
+	if n := s.api.topics.watches(); n != 2 {
 		t.Errorf("there are %d watches, want those of TApps and of pods", n)
 	}
 	leave()

@@ -43,7 +43,7 @@ func TestTAppSeverities(t *testing.T) {
 		if got.State != c.state {
 			t.Errorf("%s: the state is %s, want %s", c.name, got.State, c.state)
 		}
-		if err := got.needs(c.severity, c.command); err != nil {
+		if err := needs(&got.Summary, c.severity, c.command); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

@@ -22,11 +22,8 @@ func TestPanicOfATopic(t *testing.T) {
 	defer release()
 	var failure error
 	for failure == nil {
-		topic.mu.Lock()
-		next := topic.next
-		failure = topic.err
-		topic.mu.Unlock()
-		if failure == nil {
+		_, _, next, err := topic.look()
+		if failure = err; failure == nil {
 			<-next
 		}
 	}

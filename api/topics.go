@@ -12,8 +12,27 @@ import (
 // maxTopics bounds what is shown at a time.
 const maxTopics = 4096
 
+// computingAtOnce bounds how many topics are computed at a time.
+const computingAtOnce = 4
+
+// topicOptions of topics. All are required.
+type topicOptions struct {
+	// source of a feed.
+	source func(feedKey) (source, error)
+	// ask the API server for anything. pulse is how often while something is watched, and how
+	// long it may take.
+	ask   func(context.Context) error
+	pulse time.Duration
+	// linger is how long a watch goes on after its last reader has gone.
+	linger time.Duration
+	// panicked is told of each panic of a computation.
+	panicked func()
+}
+
 // topics are those that somebody looks at.
 type topics struct {
+	// ctx ends when everything is to end. It has the logger.
+	ctx    context.Context //nolint:containedctx // topics begin and end while it lasts
 	feeds  *feeds
 	linger time.Duration
 
@@ -25,6 +44,16 @@ type topics struct {
 	// panicked is told of each panic.
 	panicked func()
 }
+
+// newTopics makes the set of them. It asks the API server nothing before somebody looks. When ctx ends, nothing is watched any more.
+func newTopics(ctx context.Context, o topicOptions) *topics {
+	f := &feeds{ctx: ctx, linger: o.linger, make: o.source, all: map[feedKey]*feed{}, pulse: pulse{ask: o.ask, every: o.pulse}}
+	f.run.Go(f.feelPulse)
+	return &topics{ctx: ctx, feeds: f, linger: o.linger, all: map[string]*topic{}, turns: make(chan struct{}, computingAtOnce), panicked: o.panicked}
+}
+
+// watches of the API server that go on.
+func (p *topics) watches() int { return p.feeds.count() }
 
 // acquire a topic by its name. The function that is returned releases it.
 func (p *topics) acquire(name string, about func(resource, toolscache.ObjectName) bool, compute computing) (*topic, func(), error) {
@@ -55,7 +84,7 @@ func (t *topic) release() {
 	t.usage.leave(t.topics.linger, t.end)
 }
 
-// close ends all topics, and returns when they have ended.
+// close ends all topics and watches, and returns when they have ended. ctx has to have ended.
 func (p *topics) close() {
 	p.mu.Lock()
 	for name, t := range p.all {
@@ -67,4 +96,5 @@ func (p *topics) close() {
 	}
 	p.mu.Unlock()
 	p.run.Wait()
+	p.feeds.close()
 }

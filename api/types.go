@@ -395,3 +395,11 @@ type Health struct {
 	// AsOf is up to when what was sent is true.
 	AsOf *metav1.Time `json:"asOf,omitempty"`
 }
+
+// present is the time, or nil if it is zero.
+func present(t metav1.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
