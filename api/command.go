@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/urfave/cli/v2"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"tkestack.io/tapp/certs"
@@ -142,6 +143,10 @@ func NewServer(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	core, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the core API: %w", err)
+	}
 	out := &Server{members: c.members(config), listener: c.Listener}
 	if out.source, err = c.certificates(); err != nil {
 		return nil, err
@@ -159,7 +164,7 @@ func NewServer(ctx context.Context, c Config) (*Server, error) {
 	if out.api, err = New(ctx, options); err != nil {
 		return nil, errors.Join(err, out.listener.Close())
 	}
-	out.server = &server{api: out.api, certificates: out.source, clients: &clientCAs{file: c.ClientCAFile, core: out.api.clients.core}}
+	out.server = &server{api: out.api, certificates: out.source, clients: &clientCAs{file: c.ClientCAFile, core: core}}
 	return out, nil
 }
 

@@ -81,7 +81,7 @@ func (a *API) writeLog(q *request, core corev1client.PodsGetter, pod *corev1.Pod
 			return err
 		}
 		defer end()
-		stop := context.AfterFunc(a.topics.ctx, cancel)
+		stop := context.AfterFunc(a.topics.context(), cancel)
 		defer stop()
 		var beside parallel.Group
 		defer beside.Wait()

@@ -53,7 +53,7 @@ func (a *API) serve(route Route) http.Handler {
 		if q.caller != nil {
 			user = q.caller.Name
 		}
-		klog.FromContext(a.topics.ctx).V(2).Info("Request", "method", r.Method, "path", r.URL.Path, "user", user, "from", address(r),
+		klog.FromContext(a.topics.context()).V(2).Info("Request", "method", r.Method, "path", r.URL.Path, "user", user, "from", address(r),
 			"code", counted.code, "bytes", counted.bytes, "took", time.Since(began).Round(time.Microsecond))
 	})
 }

@@ -128,7 +128,7 @@ func (a *API) stream(q *request, t *topic, v visibility) error {
 				}
 			case <-q.ctx().Done():
 				return nil
-			case <-a.topics.ctx.Done():
+			case <-a.topics.context().Done():
 				a.metrics.ended.WithLabelValues("ending").Inc()
 				return s.fail(apierrors.NewServiceUnavailable("the server is ending; connect again"))
 			}

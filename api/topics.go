@@ -52,6 +52,9 @@ func newTopics(ctx context.Context, o topicOptions) *topics {
 	return &topics{ctx: ctx, feeds: f, linger: o.linger, all: map[string]*topic{}, turns: make(chan struct{}, computingAtOnce), panicked: o.panicked}
 }
 
+// context of everything that is watched. It has the logger.
+func (p *topics) context() context.Context { return p.ctx }
+
 // watches of the API server that go on.
 func (p *topics) watches() int { return p.feeds.count() }
 

@@ -29,7 +29,7 @@ func TestTurns(t *testing.T) {
 	}))
 	defer back.Close()
 	knows := authenticatorFunc(func(ctx context.Context, r *http.Request) (*Caller, error) {
-		token, _ := bearer(r)
+		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if token == "unknown" {
 			asked <- struct{}{}
 			<-hangs
@@ -63,15 +63,20 @@ func TestTurns(t *testing.T) {
 		}
 	}
 	fill("ann", 4)
-	a.limits.callers.Clear() // her next request is not too soon
+	a.limits = newLimits(2, 100) // her next request is not too soon
 	refused("ann", "ann has 4 requests open, which is the most that one caller may have")
 	fill("unknown", 4)
 	refused("joe", "8 requests are open, which is the most there may be")
 	refused("unknown", "8 requests are open, which is the most there may be")
 	close(hangs)
 	waiting.Wait()
-	if n := a.turns.count(); n != 0 || len(a.turns.byUser) != 0 {
-		t.Errorf("%d requests keep their turns: %v", n, a.turns.byUser)
+	if n := a.turns.count(); n != 0 {
+		t.Errorf("%d requests keep their turns", n)
+	}
+	for range 4 {
+		if _, err := a.turns.begin(&Caller{Name: "ann", key: "ann"}); err != nil {
+			t.Errorf("a request of before keeps its turn: %v", err)
+		}
 	}
 }
 
