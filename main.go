@@ -15,8 +15,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"tkestack.io/tapp/api"
 	"tkestack.io/tapp/api/page"
+	"tkestack.io/tapp/api/server"
 	"tkestack.io/tapp/controller"
 	"tkestack.io/tapp/helm/engine"
 	"tkestack.io/tapp/plugin"
@@ -56,7 +56,7 @@ func newApp(files http.Handler) *cli.App {
 		HideHelpCommand: true,
 		Commands: []*cli.Command{
 			runCommand(programVersion(), files), controller.Command(programVersion()), webhook.Command(programVersion()),
-			api.Command(programVersion(), files), check.Command(programVersion()), engine.Command(),
+			server.Command(programVersion(), files), check.Command(programVersion()), engine.Command(),
 		},
 	}
 }

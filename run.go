@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"tkestack.io/tapp/api"
+	"tkestack.io/tapp/api/server"
 	"tkestack.io/tapp/controller"
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
@@ -20,7 +21,7 @@ import (
 // runCommand is `tapp run`: the webhooks on every replica and the controllers on
 // the leader, in one process. The webhooks read the controllers' caches.
 func runCommand(version string, page http.Handler) *cli.Command {
-	c, a, served := controller.Defaults(), webhook.NewAdmission(version), api.Defaults()
+	c, a, served := controller.Defaults(), webhook.NewAdmission(version), server.Defaults()
 	c.Version, served.Version, served.Page, served.ListenAddress = version, version, page, ""
 	return process.Command(process.Spec{
 		Name: "run", Usage: "serve the admission webhooks, and run the controllers while being the leader", Version: version,
@@ -42,7 +43,7 @@ type appReader interface {
 	AppsNaming(ctx context.Context, kind, namespace, name string) ([]*appv1.App, error)
 }
 
-func run(ctx context.Context, c controller.Config, a *webhook.Admission, served api.Config) error {
+func run(ctx context.Context, c controller.Config, a *webhook.Admission, served server.Config) error {
 	registry := prometheus.NewRegistry()
 	process.NewMetrics(registry, c.Version)
 	c.Registry, a.Registry = registry, registry
@@ -93,7 +94,7 @@ func run(ctx context.Context, c controller.Config, a *webhook.Admission, served 
 }
 
 // served is the API beside the rest; the zero value serves none.
-type served struct{ *api.Server }
+type served struct{ *server.Server }
 
 func (s served) ready() error {
 	if s.Server == nil {
@@ -103,12 +104,12 @@ func (s served) ready() error {
 }
 
 // newAPI takes what it shares with the others from their flags.
-func newAPI(ctx context.Context, c controller.Config, a *webhook.Admission, config api.Config) (served, error) {
+func newAPI(ctx context.Context, c controller.Config, a *webhook.Admission, config server.Config) (served, error) {
 	if config.ListenAddress == "" {
 		return served{}, nil
 	}
 	config.Kubeconfig, config.Master, config.Namespace, config.CertFile, config.KeyFile = c.Kubeconfig, c.Master, c.Namespace, a.TLS.CertFile, a.TLS.KeyFile
 	config.Clusters = api.MembersOptions{Namespace: c.Fleet.ClusterNamespace, FleetID: c.Fleet.ID, SelfCluster: c.Fleet.SelfCluster, AllowLocal: c.Fleet.AllowLocal}
-	server, err := api.NewServer(ctx, config)
+	server, err := server.NewServer(ctx, config)
 	return served{server}, err
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"net/http"
 
+	"tkestack.io/tapp/api/answer"
+	apiv1 "tkestack.io/tapp/api/v1"
 	"tkestack.io/tapp/crd/workload/v1beta1"
 )
 
@@ -20,15 +22,15 @@ func aliases() []Route {
 	named := append([]Parameter{{"namespace", "string", "Namespace of the AppSet. Default: default."}}, filters...)
 	const mayList, mayPods = "list appsets, in all namespaces or in some", "get appsets, get appsets/instances"
 	return []Route{
-		{ID: "aliasClusters", Method: http.MethodGet, Path: of, Summary: "The clusters: all of them, or one.", Rights: mayList, Answer: List[Cluster]{}, handle: (*API).aliasClusters},
-		{ID: "aliasResource", Method: http.MethodGet, Path: namespaced + "/app/{name}/resource", Summary: "The pods of an AppSet, and what is known of its podSets.", Rights: mayPods, Query: filters, Answer: AliasResource{}, handle: (*API).aliasResource},
-		{ID: "aliasAppPod", Method: http.MethodGet, Path: of + "/appPod/{name}", Summary: "The pods of an AppSet.", Rights: mayPods, Query: named, Answer: FleetInstanceList{}, handle: (*API).aliasPods},
-		{ID: "aliasAppPods", Method: http.MethodGet, Path: of + "/appPods/labels", Summary: "The pods of an AppSet.", Rights: mayPods, Query: append([]Parameter{{"appName", "string", "Name of the AppSet. Required."}}, named...), Answer: FleetInstanceList{}, handle: (*API).aliasPods},
-		{ID: "aliasHelm", Method: http.MethodGet, Path: of + "/appPod/{name}/helm", Summary: "The releases of an AppSet of charts, one for each podSet.", Rights: "get appsets", Query: named[:1], Answer: List[v1beta1.PodSetStatus]{}, handle: (*API).aliasPodSets},
-		{ID: "aliasDeploymentsStat", Method: http.MethodGet, Path: of + "/deployments/stat", Summary: "Desired and available instances of the podSets of an AppSet.", Rights: "get appsets", Query: append([]Parameter{{"appName", "string", "Name of the AppSet. Required."}}, named[:2]...), Answer: List[v1beta1.PodSetStatus]{}, handle: (*API).aliasPodSets},
-		{ID: "aliasEndpoints", Method: http.MethodGet, Path: of + "/endpoints/{name}", Summary: "The addresses of the ready pods of an AppSet.", Rights: mayPods, Query: named[:4], Answer: List[Endpoint]{}, handle: (*API).aliasEndpoints},
-		{ID: "aliasPod", Method: http.MethodGet, Path: namespaced + "/pod/{name}", Summary: "A pod.", Rights: mayPods, Answer: Pod{}, handle: one((*API).getMemberPod)},
-		{ID: "aliasPodEvents", Method: http.MethodGet, Path: namespaced + "/pods/{name}/event", Summary: "The events about a pod.", Rights: mayPods, Answer: List[Event]{}, handle: one((*API).listMemberPodEvents)},
+		{ID: "aliasClusters", Method: http.MethodGet, Path: of, Summary: "The clusters: all of them, or one.", Rights: mayList, Answer: apiv1.List[apiv1.Cluster]{}, handle: (*API).aliasClusters},
+		{ID: "aliasResource", Method: http.MethodGet, Path: namespaced + "/app/{name}/resource", Summary: "The pods of an AppSet, and what is known of its podSets.", Rights: mayPods, Query: filters, Answer: apiv1.AliasResource{}, handle: (*API).aliasResource},
+		{ID: "aliasAppPod", Method: http.MethodGet, Path: of + "/appPod/{name}", Summary: "The pods of an AppSet.", Rights: mayPods, Query: named, Answer: apiv1.FleetInstanceList{}, handle: (*API).aliasPods},
+		{ID: "aliasAppPods", Method: http.MethodGet, Path: of + "/appPods/labels", Summary: "The pods of an AppSet.", Rights: mayPods, Query: append([]Parameter{{"appName", "string", "Name of the AppSet. Required."}}, named...), Answer: apiv1.FleetInstanceList{}, handle: (*API).aliasPods},
+		{ID: "aliasHelm", Method: http.MethodGet, Path: of + "/appPod/{name}/helm", Summary: "The releases of an AppSet of charts, one for each podSet.", Rights: "get appsets", Query: named[:1], Answer: apiv1.List[v1beta1.PodSetStatus]{}, handle: (*API).aliasPodSets},
+		{ID: "aliasDeploymentsStat", Method: http.MethodGet, Path: of + "/deployments/stat", Summary: "Desired and available instances of the podSets of an AppSet.", Rights: "get appsets", Query: append([]Parameter{{"appName", "string", "Name of the AppSet. Required."}}, named[:2]...), Answer: apiv1.List[v1beta1.PodSetStatus]{}, handle: (*API).aliasPodSets},
+		{ID: "aliasEndpoints", Method: http.MethodGet, Path: of + "/endpoints/{name}", Summary: "The addresses of the ready pods of an AppSet.", Rights: mayPods, Query: named[:4], Answer: apiv1.List[apiv1.Endpoint]{}, handle: (*API).aliasEndpoints},
+		{ID: "aliasPod", Method: http.MethodGet, Path: namespaced + "/pod/{name}", Summary: "A pod.", Rights: mayPods, Answer: apiv1.Pod{}, handle: one((*API).getMemberPod)},
+		{ID: "aliasPodEvents", Method: http.MethodGet, Path: namespaced + "/pods/{name}/event", Summary: "The events about a pod.", Rights: mayPods, Answer: apiv1.List[apiv1.Event]{}, handle: one((*API).listMemberPodEvents)},
 		{ID: "aliasPodLogs", Method: http.MethodGet, Path: namespaced + "/pods/{name}/logs", Summary: "The log of a container of a pod.", Rights: "get appsets, get appsets/log", Query: logQuery(), Answer: "", Plain: true, handle: one((*API).memberPodLog)},
 	}
 }
@@ -64,10 +66,10 @@ func (a *API) aliasClusters(q *request) error {
 	}
 	for _, c := range clusters {
 		if c.Name == v1beta1.FoldClusterName(q.cluster) {
-			return q.writeValue(List[Cluster]{Items: []Cluster{c}, Total: 1})
+			return q.writeValue(apiv1.List[apiv1.Cluster]{Items: []apiv1.Cluster{c}, Total: 1})
 		}
 	}
-	return notFound("no AppSet that you may see is in a cluster %q", q.cluster)
+	return answer.NotFound("no AppSet that you may see is in a cluster %q", q.cluster)
 }
 
 // ofQuery takes the name of the AppSet from the query if it is not in the path.
@@ -101,7 +103,7 @@ func (a *API) aliasResource(q *request) error {
 	if err != nil {
 		return err
 	}
-	return q.writeValue(AliasResource{Pods: *pods, PodSets: podSets})
+	return q.writeValue(apiv1.AliasResource{Pods: *pods, PodSets: podSets})
 }
 
 func (a *API) aliasPodSets(q *request) error {
@@ -112,7 +114,7 @@ func (a *API) aliasPodSets(q *request) error {
 	if err != nil {
 		return err
 	}
-	return q.writeValue(List[v1beta1.PodSetStatus]{Items: out, Total: len(out)})
+	return q.writeValue(apiv1.List[v1beta1.PodSetStatus]{Items: out, Total: len(out)})
 }
 
 // podSetsOf the AppSet, as its status has them.
@@ -147,10 +149,10 @@ func (a *API) aliasEndpoints(q *request) error {
 	if err != nil {
 		return err
 	}
-	out := List[Endpoint]{Items: []Endpoint{}, Degraded: pods.Degraded}
+	out := apiv1.List[apiv1.Endpoint]{Items: []apiv1.Endpoint{}, Degraded: pods.Degraded}
 	for i := range pods.Items {
 		if p := &pods.Items[i]; p.Ready && p.IP != "" && !p.Deleting {
-			out.Items = append(out.Items, Endpoint{Cluster: p.Cluster, Namespace: p.Namespace, PodSet: p.PodSet, Pod: p.Name, IP: p.IP, Node: p.Node})
+			out.Items = append(out.Items, apiv1.Endpoint{Cluster: p.Cluster, Namespace: p.Namespace, PodSet: p.PodSet, Pod: p.Name, IP: p.IP, Node: p.Node})
 		}
 	}
 	out.Total = len(out.Items)

@@ -11,6 +11,10 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
+
+	"tkestack.io/tapp/api/access"
+	"tkestack.io/tapp/api/answer"
+	"tkestack.io/tapp/api/live"
 )
 
 // Options of an API. Those that do not say otherwise are required.
@@ -18,8 +22,8 @@ type Options struct {
 	// Config reaches the API server.
 	Config *rest.Config
 	// Authenticator and Authorizer decide about each request.
-	Authenticator Authenticator
-	Authorizer    Authorizer
+	Authenticator access.Authenticator
+	Authorizer    access.Authorizer
 	// Namespace whose objects alone are shown; empty: those of all.
 	Namespace string
 	// ControllerNamespace is where the controller publishes its policy; empty: its defaults
@@ -61,7 +65,8 @@ type Limits struct {
 	Linger time.Duration
 }
 
-func (l *Limits) setDefaults() {
+// SetDefaults sets those that are 0.
+func (l *Limits) SetDefaults() {
 	set := func(field *int, value int) {
 		if *field == 0 {
 			*field = value
@@ -88,17 +93,17 @@ func (l *Limits) setDefaults() {
 // API answers requests. Close ends what it watches.
 type API struct {
 	Options
-	clients  *clients
-	topics   *topics
-	streams  *slots
-	turns    *slots // of requests, until they are answered or a stream begins
-	limits   *limits
-	policies policies
-	podReads *podReads
-	metrics  *metrics
-	handler  http.Handler
-	end      context.CancelFunc
-	closing  sync.Once
+	clients    *clients
+	topics     *live.Topics
+	streams    *access.Slots
+	turns      *access.Slots // of requests, until they are answered or a stream begins
+	limits     *access.Rates
+	policies   policies
+	podReads   *podReads
+	metrics    *metrics
+	handler    http.Handler
+	EndStreams context.CancelFunc
+	closing    sync.Once
 }
 
 // New makes an API. It asks the API server nothing before a request. The context has the logger,
@@ -107,18 +112,18 @@ func New(ctx context.Context, o Options) (*API, error) {
 	if o.Config == nil || o.Authenticator == nil || o.Authorizer == nil {
 		return nil, errors.New("the API needs a configuration, an authenticator and an authorizer")
 	}
-	o.Limits.setDefaults()
+	o.Limits.SetDefaults()
 	a := &API{Options: o, podReads: newPodReads()}
 	var err error
 	if a.clients, err = connect(o.Config); err != nil {
 		return nil, err
 	}
-	ctx, a.end = context.WithCancel(ctx)
-	a.streams = newSlots(o.Limits.Streams, o.Limits.StreamsPerUser, "streams")
-	a.turns = newSlots(max(o.Limits.Requests, 4*o.Limits.RequestsPerSecond), 2*o.Limits.RequestsPerSecond, "requests")
-	a.limits = newLimits(o.Limits.RequestsPerSecond, o.Limits.FailuresPerMinute)
+	ctx, a.EndStreams = context.WithCancel(ctx)
+	a.streams = access.NewSlots(o.Limits.Streams, o.Limits.StreamsPerUser, "streams")
+	a.turns = access.NewSlots(max(o.Limits.Requests, 4*o.Limits.RequestsPerSecond), 2*o.Limits.RequestsPerSecond, "requests")
+	a.limits = access.NewRates(o.Limits.RequestsPerSecond, o.Limits.FailuresPerMinute)
 	a.metrics = newMetrics(o.Registry, a)
-	a.topics = newTopics(ctx, topicOptions{source: a.source, ask: a.clients.version, pulse: o.Limits.Pulse, linger: o.Limits.Linger, panicked: a.metrics.panics.Inc})
+	a.topics = live.New(ctx, live.Options{Source: a.source, Ask: a.clients.version, Pulse: o.Limits.Pulse, Linger: o.Limits.Linger, Panicked: a.metrics.panics.Inc})
 	a.handler = a.router()
 	return a, nil
 }
@@ -129,8 +134,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.Serv
 // Close ends all streams and watches, and returns when they have ended.
 func (a *API) Close() {
 	a.closing.Do(func() {
-		a.end()
-		a.topics.close()
+		a.EndStreams()
+		a.topics.Close()
 	})
 }
 
@@ -145,10 +150,10 @@ func (a *API) router() *mux.Router {
 		router.Path(route.Path).Methods(methods...).Handler(a.serve(route)).Name(route.ID)
 	}
 	refuse := func(code func(r *http.Request) error) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { writeError(w, r, code(r)) })
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer.Error(w, r, code(r)) })
 	}
-	router.MethodNotAllowedHandler = refuse(wrongMethod)
-	router.NotFoundHandler = refuse(noSuchRoute)
+	router.MethodNotAllowedHandler = refuse(answer.WrongMethod)
+	router.NotFoundHandler = refuse(answer.NoSuchRoute)
 	if a.Page != nil {
 		router.MatcherFunc(func(r *http.Request, _ *mux.RouteMatch) bool { return !strings.HasPrefix(r.URL.Path, "/api") }).Handler(a.Page)
 	}

@@ -9,11 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"tkestack.io/tapp/api/access"
+	"tkestack.io/tapp/api/describe"
+	"tkestack.io/tapp/api/live"
 	appv1 "tkestack.io/tapp/crd/app/v1"
 )
 
-func appAccess(verb, namespace, name string) Access {
-	return Access{Verb: verb, Group: appv1.GroupName, Resource: "apps", Namespace: namespace, Name: name}
+func appAccess(verb, namespace, name string) access.Access {
+	return access.Access{Verb: verb, Group: appv1.GroupName, Resource: "apps", Namespace: namespace, Name: name}
 }
 
 func (a *API) listApps(q *request) error {
@@ -22,7 +25,7 @@ func (a *API) listApps(q *request) error {
 		if !ok {
 			return nil, false
 		}
-		return summarizeApp(app), true
+		return describe.App(app), true
 	}})
 }
 
@@ -32,9 +35,9 @@ func (a *API) getApp(q *request) error {
 	if err != nil {
 		return err
 	}
-	about := func(_ resource, n toolscache.ObjectName) bool { return n.Namespace == namespace && n.Name == name }
-	t, release, err := a.topics.acquire("app/"+namespace+"/"+name, about, func(_ context.Context, t *topic, before *shown) (*shown, time.Duration, error) {
-		store, err := t.feed(apps, namespace)
+	about := func(_ live.Resource, n toolscache.ObjectName) bool { return n.Namespace == namespace && n.Name == name }
+	t, release, err := a.topics.Acquire("app/"+namespace+"/"+name, about, func(_ context.Context, t *live.Topic, before *live.Shown) (*live.Shown, time.Duration, error) {
+		store, err := t.Feed(apps, namespace)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -46,17 +49,11 @@ func (a *API) getApp(q *request) error {
 		if !exists || !ok {
 			return nil, 0, apierrors.NewNotFound(appv1.Resource().GroupResource(), name)
 		}
-		d := AppDetail{App: summarizeApp(app)}
-		d.Commands = []Hint{
-			{"Show it with its events", fmt.Sprintf("kubectl describe apps.%s %s -n %s", appv1.GroupName, name, namespace)},
-		}
-		if d.Deployment != "" {
-			d.Commands = append(d.Commands, Hint{"Follow its Deployment", fmt.Sprintf("kubectl rollout status deployment/%s -n %s", d.Deployment, namespace)})
-		}
-		if d.Object, err = manifest(app, appv1.SchemeGroupVersion.String(), appv1.Kind); err != nil {
+		d, err := describe.AppDetail(app)
+		if err != nil {
 			return nil, 0, err
 		}
-		s, err := newObject(d, before)
+		s, err := live.NewObject(d, before)
 		return s, 0, err
 	})
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tkestack.io/tapp/api/describe"
+	apiv1 "tkestack.io/tapp/api/v1"
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/podset"
 )
@@ -28,9 +30,9 @@ func (a *API) listAppSetRevisions(q *request) error {
 		return err
 	}
 	slices.Reverse(versions)
-	out, err := revisionsOfAppSet(s, versions)
+	out, err := describe.AppSetRevisions(s, versions)
 	if err != nil {
 		return err
 	}
-	return q.writeValue(List[AppSetRevision]{Items: out, Total: len(out)})
+	return q.writeValue(apiv1.List[apiv1.AppSetRevision]{Items: out, Total: len(out)})
 }

@@ -6,6 +6,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tkestack.io/tapp/api/access"
+	apiv1 "tkestack.io/tapp/api/v1"
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/foresight"
 	"tkestack.io/tapp/plan/view"
@@ -26,7 +28,7 @@ func (a *API) previewAppSet(q *request) error {
 	}
 	v1beta1.DefaultAppSet(after)
 	foreseen := foresight.Of(before, after, time.Now())
-	out := AppSetPreview{Namespace: q.namespace, Name: after.Name, Created: foreseen.Created, State: string(foreseen.State),
+	out := apiv1.AppSetPreview{Namespace: q.namespace, Name: after.Name, Created: foreseen.Created, State: string(foreseen.State),
 		AtOnce: foreseen.AtOnce, Stages: foreseen.Stages, Last: foreseen.Last, Notes: foreseen.Notes, Paused: after.Spec.UpdateStrategy.Paused, Sentences: []string{}}
 	for _, p := range foreseen.Problems {
 		out.Problems = append(out.Problems, p.Field+": "+p.Why)
@@ -47,7 +49,7 @@ func (a *API) previewAppSet(q *request) error {
 // previewedKind is a kind of which manifests are previewed.
 type previewedKind[T metav1.Object] struct {
 	apiVersion, kind string
-	access           func(verb, namespace, name string) Access
+	access           func(verb, namespace, name string) access.Access
 	empty            func() T
 	get              func(name string) (T, error)
 }

@@ -10,12 +10,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"tkestack.io/tapp/api/access"
+	"tkestack.io/tapp/api/answer"
+	"tkestack.io/tapp/api/describe"
+	"tkestack.io/tapp/api/live"
+	apiv1 "tkestack.io/tapp/api/v1"
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/podset"
 )
 
-func appSetAccess(verb, namespace, name string) Access {
-	return Access{Verb: verb, Group: v1beta1.GroupName, Resource: "appsets", Namespace: namespace, Name: name}
+func appSetAccess(verb, namespace, name string) access.Access {
+	return access.Access{Verb: verb, Group: v1beta1.GroupName, Resource: "appsets", Namespace: namespace, Name: name}
 }
 
 func (a *API) listAppSets(q *request) error {
@@ -24,17 +29,13 @@ func (a *API) listAppSets(q *request) error {
 		if !ok {
 			return nil, false
 		}
-		return summarizeAppSet(s), true
+		return describe.AppSet(s), true
 	}})
 }
 
 func (a *API) getAppSet(q *request) error {
 	return a.showAppSet(q, "appset", func(s *v1beta1.AppSet) (any, error) {
-		d := AppSetDetail{AppSet: summarizeAppSet(s), ClusterStatuses: s.Status.AggrStatus.Clusters}
-		d.Commands = []Hint{{"Show its stages and clusters", fleetCommand(&d.Summary, "get")}, {"Tell what is left to do", fleetCommand(&d.Summary, "plan")}, {"Show its history", fleetCommand(&d.Summary, "history")}}
-		var err error
-		d.Object, err = manifest(s, v1beta1.SchemeGroupVersion.String(), v1beta1.KindAppSet)
-		return d, err
+		return describe.AppSetDetail(s)
 	})
 }
 
@@ -54,9 +55,9 @@ func (a *API) showAppSet(q *request, what string, of func(*v1beta1.AppSet) (any,
 	if err != nil {
 		return err
 	}
-	about := func(_ resource, n toolscache.ObjectName) bool { return n.Namespace == namespace && n.Name == name }
-	t, release, err := a.topics.acquire(what+"/"+namespace+"/"+name, about, func(_ context.Context, t *topic, before *shown) (*shown, time.Duration, error) {
-		store, err := t.feed(appSets, namespace)
+	about := func(_ live.Resource, n toolscache.ObjectName) bool { return n.Namespace == namespace && n.Name == name }
+	t, release, err := a.topics.Acquire(what+"/"+namespace+"/"+name, about, func(_ context.Context, t *live.Topic, before *live.Shown) (*live.Shown, time.Duration, error) {
+		store, err := t.Feed(appSets, namespace)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -72,7 +73,7 @@ func (a *API) showAppSet(q *request, what string, of func(*v1beta1.AppSet) (any,
 		if err != nil {
 			return nil, 0, err
 		}
-		s, err := newObject(value, before)
+		s, err := live.NewObject(value, before)
 		return s, 0, err
 	})
 	if err != nil {
@@ -120,7 +121,7 @@ func (a *API) listClusters(q *request) error {
 	if err != nil {
 		return err
 	}
-	return q.writeValue(List[Cluster]{Items: clusters, Total: len(clusters)})
+	return q.writeValue(apiv1.List[apiv1.Cluster]{Items: clusters, Total: len(clusters)})
 }
 
 func (a *API) getCluster(q *request) error {
@@ -136,46 +137,46 @@ func (a *API) getCluster(q *request) error {
 			return q.writeValue(clusters[i])
 		}
 	}
-	return notFound("no AppSet that you may see is in a cluster %q", q.name)
+	return answer.NotFound("no AppSet that you may see is in a cluster %q", q.name)
 }
 
-func (a *API) clustersOf(q *request) ([]Cluster, error) {
+func (a *API) clustersOf(q *request) ([]apiv1.Cluster, error) {
 	objects, v, err := a.storedAppSets(q)
 	if err != nil {
 		return nil, err
 	}
-	return gather(objects, v.sees), nil
+	return describe.Clusters(objects, v.sees), nil
 }
 
 // storedAppSets are all AppSets, and which of them the caller may see.
 func (a *API) storedAppSets(q *request) ([]any, visibility, error) {
 	namespace := a.Namespace
-	t, release, err := a.topics.acquire("stored "+string(appSets), nil, func(_ context.Context, t *topic, before *shown) (*shown, time.Duration, error) {
-		store, err := t.feed(appSets, namespace)
+	t, release, err := a.topics.Acquire("stored "+string(appSets), nil, func(_ context.Context, t *live.Topic, before *live.Shown) (*live.Shown, time.Duration, error) {
+		store, err := t.Feed(appSets, namespace)
 		if err != nil {
 			return nil, 0, err
 		}
-		var items []item
+		var items []live.Item
 		for _, object := range store.List() {
 			if s, ok := object.(*v1beta1.AppSet); ok {
-				items = append(items, item{key: s.Namespace + "/" + s.Name, value: s.ResourceVersion})
+				items = append(items, live.Item{Key: s.Namespace + "/" + s.Name, Value: s.ResourceVersion})
 			}
 		}
-		s, err := newList(items, nil, strings.Compare, before)
+		s, err := live.NewList(items, nil, strings.Compare, before)
 		return s, 0, err
 	})
 	if err != nil {
 		return nil, visibility{}, err
 	}
 	defer release()
-	if _, _, err := t.current(q.ctx()); err != nil {
+	if _, _, err := t.Current(q.ctx()); err != nil {
 		return nil, visibility{}, err
 	}
 	v, err := a.visible(q, t, appSetAccess("list", namespace, ""))
 	if err != nil {
 		return nil, visibility{}, err
 	}
-	store, err := t.feed(appSets, namespace)
+	store, err := t.Feed(appSets, namespace)
 	if err != nil {
 		return nil, visibility{}, err
 	}

@@ -9,6 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
+
+	"tkestack.io/tapp/api/access"
 )
 
 // TestAuditLine: at V(2) each request has one line that says who asked for what, and what came
@@ -28,7 +30,7 @@ func TestAuditLine(t *testing.T) {
 	for verbosity, lines := range map[int]int{1: 0, 2: len(requests)} {
 		t.Run(fmt.Sprintf("v=%d", verbosity), func(t *testing.T) {
 			logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.Verbosity(verbosity), ktesting.BufferLogs(true)))
-			a, err := New(klog.NewContext(t.Context(), logger), Options{Config: &rest.Config{Host: "http://127.0.0.1:1"}, Authenticator: Loopback{Token: "secret", User: "jane"}, Authorizer: Loopback{}})
+			a, err := New(klog.NewContext(t.Context(), logger), Options{Config: &rest.Config{Host: "http://127.0.0.1:1"}, Authenticator: access.Loopback{Token: "secret", User: "jane"}, Authorizer: access.Loopback{}})
 			if err != nil {
 				t.Fatal(err)
 			}

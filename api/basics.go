@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"tkestack.io/tapp/api/answer"
+	apiv1 "tkestack.io/tapp/api/v1"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
@@ -23,11 +25,11 @@ func (a *API) health(q *request) error {
 }
 
 func (a *API) openAPI(q *request) error {
-	return q.write(tagOf(string(document)), document)
+	return q.write(answer.TagOf(string(document)), document)
 }
 
 func (a *API) whoAmI(q *request) error {
-	return q.writeValue(User{User: q.caller.Name, Groups: q.caller.Groups})
+	return q.writeValue(apiv1.User{User: q.caller.Name, Groups: q.caller.Groups})
 }
 
 // policyOf decodes what the controller published.

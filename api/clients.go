@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"tkestack.io/tapp/api/access"
+	"tkestack.io/tapp/api/live"
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
@@ -65,44 +67,44 @@ func (c *clients) version(ctx context.Context) error {
 
 // The resources that are watched while somebody asks about them.
 const (
-	tapps   resource = "tapps"
-	apps    resource = "apps"
-	appSets resource = "appsets"
-	pods    resource = "pods"   // of TApps
-	claims  resource = "claims" // of TApps
+	tapps   live.Resource = "tapps"
+	apps    live.Resource = "apps"
+	appSets live.Resource = "appsets"
+	pods    live.Resource = "pods"   // of TApps
+	claims  live.Resource = "claims" // of TApps
 )
 
 // byStem indexes pods and claims by namespace and name without the instance id.
 const byStem = "stem"
 
 // source of a feed.
-func (a *API) source(key feedKey) (source, error) {
-	ns := key.namespace
-	s := source{transform: trim, index: toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}}
-	switch key.resource {
+func (a *API) source(key live.FeedKey) (live.Source, error) {
+	ns := key.Namespace
+	s := live.Source{Transform: trim, Index: toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}}
+	switch key.Resource {
 	case tapps:
 		c := a.clients.tapps.TApps(ns)
-		s.client, s.example, s.watches = c, &tappv1.TApp{}, c.Watch
-		s.lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, o) }
+		s.Client, s.Example, s.Watches = c, &tappv1.TApp{}, c.Watch
+		s.Lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, o) }
 	case apps:
 		c := a.clients.apps.Apps(ns)
-		s.client, s.example, s.watches = c, &appv1.App{}, c.Watch
-		s.lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, o) }
+		s.Client, s.Example, s.Watches = c, &appv1.App{}, c.Watch
+		s.Lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, o) }
 	case appSets:
 		c := a.clients.appSets.AppSets(ns)
-		s.client, s.example, s.watches = c, &v1beta1.AppSet{}, c.Watch
-		s.lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, o) }
+		s.Client, s.Example, s.Watches = c, &v1beta1.AppSet{}, c.Watch
+		s.Lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, o) }
 	case pods:
 		c := a.clients.core.Pods(ns)
-		s.client, s.example, s.watches, s.label = a.clients.core, &corev1.Pod{}, c.Watch, tappv1.LabelInstanceID
-		s.lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, o) }
-		s.index = toolscache.Indexers{byStem: indexByStem}
+		s.Client, s.Example, s.Watches, s.Label = a.clients.core, &corev1.Pod{}, c.Watch, tappv1.LabelInstanceID
+		s.Lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, o) }
+		s.Index = toolscache.Indexers{byStem: indexByStem}
 	case claims:
 		c := a.clients.core.PersistentVolumeClaims(ns)
-		s.client, s.example, s.watches, s.label = a.clients.core, &corev1.PersistentVolumeClaim{}, c.Watch, tappv1.LabelInstanceID
-		s.lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, o) }
+		s.Client, s.Example, s.Watches, s.Label = a.clients.core, &corev1.PersistentVolumeClaim{}, c.Watch, tappv1.LabelInstanceID
+		s.Lists = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, o) }
 	default:
-		return s, fmt.Errorf("there is no watch of %s", key.resource)
+		return s, fmt.Errorf("there is no watch of %s", key.Resource)
 	}
 	return s, nil
 }
@@ -162,7 +164,7 @@ func (a *API) policy(ctx context.Context) plan.Policy {
 	if a.ControllerNamespace == "" {
 		return p.now
 	}
-	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
+	ctx, cancel := context.WithTimeout(ctx, access.ReviewTimeout)
 	defer cancel()
 	object, err := a.clients.core.ConfigMaps(a.ControllerNamespace).Get(ctx, tappv1.PolicyConfigMap, metav1.GetOptions{})
 	if err != nil {

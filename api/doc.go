@@ -1,17 +1,22 @@
 // Package api is the HTTP API of tapp: it shows TApps, Apps and AppSets to those who may
 // see them, and writes nothing.
 //
-//	types.go      what it answers with, in JSON
 //	routes.go     the table of routes, of which the router and the documentation are made
 //	api.go        Options, New: the handler
-//	access.go     who asks, and whether he may: interfaces, and the two implementations
-//	              review.go (TokenReview and SubjectAccessReview) and local.go (loopback)
-//	feed.go       shared watches of the API server, kept while somebody asks
-//	topic.go      what is shown of them, computed once for all who look
-//	request.go    a request: its caller, rights and parameters; answer.go answers it
+//	request.go    a request: its caller, rights and parameters
 //	stream.go     streams of what changes; sender.go writes server-sent events
 //	tapps.go ...  one kind each
-//	server.go     `tapp api`: TLS, limits, command
+//	members.go    the clusters of the fleet; fleet_*.go, parts.go and alias.go show them
+//
+// What it is made of stands below:
+//
+//	v1        the types it answers with, in JSON
+//	describe  makes them of objects; pure
+//	live      shared watches, and what is shown of them, computed once for all who look
+//	access    who asks, whether he may, and how often
+//	answer    documents with ETags, and errors as Statuses
+//	server    `tapp api`: flags, TLS
+//	page      the web page
 //
 // Streams (?watch=1) are server-sent events:
 //

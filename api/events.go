@@ -8,6 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"tkestack.io/tapp/api/describe"
+	apiv1 "tkestack.io/tapp/api/v1"
 )
 
 // maxEvents is how many events about an object are told.
@@ -31,11 +34,11 @@ func (a *API) writeEvents(q *request, core corev1client.EventsGetter, uid types.
 	if err != nil {
 		return fmt.Errorf("listing events: %w", err)
 	}
-	out := List[Event]{Items: make([]Event, len(list.Items)), Total: len(list.Items)}
+	out := apiv1.List[apiv1.Event]{Items: make([]apiv1.Event, len(list.Items)), Total: len(list.Items)}
 	for i := range list.Items {
-		out.Items[i] = eventOf(&list.Items[i])
+		out.Items[i] = describe.Event(&list.Items[i])
 	}
-	slices.SortStableFunc(out.Items, func(a, b Event) int {
+	slices.SortStableFunc(out.Items, func(a, b apiv1.Event) int {
 		switch {
 		case a.Last == nil && b.Last == nil:
 			return 0

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/cache"
 
+	"tkestack.io/tapp/api/answer"
+	apiv1 "tkestack.io/tapp/api/v1"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/process/parallel"
@@ -45,7 +47,7 @@ func newPodReads() *podReads { return &podReads{kept: cache.NewLRUExpireCache(ke
 
 // memberPods are those of an AppSet in one cluster.
 type memberPods struct {
-	items []FleetInstance
+	items []apiv1.FleetInstance
 	more  bool
 }
 
@@ -63,7 +65,7 @@ func (a *API) listFleetInstances(q *request) error {
 }
 
 // fleetInstances of the AppSet of the path, in one cluster or in all, after the filters of the query.
-func (a *API) fleetInstances(q *request, only string) (*FleetInstanceList, error) {
+func (a *API) fleetInstances(q *request, only string) (*apiv1.FleetInstanceList, error) {
 	what := appSetAccess("get", q.namespace, q.name)
 	of := what
 	of.Subresource = subresourceInstances
@@ -84,7 +86,7 @@ func (a *API) fleetInstances(q *request, only string) (*FleetInstanceList, error
 		}
 	}
 	if len(names) == 0 && only != "" {
-		return nil, notFound("AppSet %s is in no cluster %q", s.Name, shorten(only))
+		return nil, answer.NotFound("AppSet %s is in no cluster %q", s.Name, answer.Shorten(only))
 	}
 	return a.gatherInstances(q, s, names), nil
 }
@@ -102,8 +104,8 @@ func clustersOfAppSet(s *v1beta1.AppSet) []string {
 	return slices.Compact(out)
 }
 
-func (a *API) gatherInstances(q *request, s *v1beta1.AppSet, names []string) *FleetInstanceList {
-	out := &FleetInstanceList{List: List[FleetInstance]{Items: []FleetInstance{}}, Clusters: make([]ClusterAnswer, len(names))}
+func (a *API) gatherInstances(q *request, s *v1beta1.AppSet, names []string) *apiv1.FleetInstanceList {
+	out := &apiv1.FleetInstanceList{List: apiv1.List[apiv1.FleetInstance]{Items: []apiv1.FleetInstance{}}, Clusters: make([]apiv1.ClusterAnswer, len(names))}
 	filter := q.instanceFilter()
 	var mu sync.Mutex
 	var silent []string
@@ -114,11 +116,11 @@ func (a *API) gatherInstances(q *request, s *v1beta1.AppSet, names []string) *Fl
 		asking.Do(func() {
 			defer func() { <-places }()
 			pods, err := a.podsOf(q, s, name)
-			told := ClusterAnswer{Cluster: name, Truncated: pods.more}
+			told := apiv1.ClusterAnswer{Cluster: name, Truncated: pods.more}
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				told.Error = statusOf(err).Message
+				told.Error = answer.StatusOf(err).Message
 				silent = append(silent, name)
 			}
 			for k := range pods.items {
@@ -131,7 +133,7 @@ func (a *API) gatherInstances(q *request, s *v1beta1.AppSet, names []string) *Fl
 		})
 	}
 	asking.Wait()
-	slices.SortFunc(out.Items, func(a, b FleetInstance) int { return strings.Compare(instanceKey(&a), instanceKey(&b)) })
+	slices.SortFunc(out.Items, func(a, b apiv1.FleetInstance) int { return strings.Compare(instanceKey(&a), instanceKey(&b)) })
 	out.Total = len(out.Items)
 	if len(silent) > 0 {
 		slices.Sort(silent)
@@ -141,16 +143,16 @@ func (a *API) gatherInstances(q *request, s *v1beta1.AppSet, names []string) *Fl
 }
 
 // instanceKey is by what instances are sorted and pages continue.
-func instanceKey(i *FleetInstance) string {
+func instanceKey(i *apiv1.FleetInstance) string {
 	const width = 10 // of the largest id, so that they are sorted as numbers
 	return i.Cluster + "/" + i.PodSet + "/" + strings.Repeat("0", max(0, width-len(i.ID))) + i.ID + "/" + i.Name
 }
 
 // instanceFilter is what the query says of group, zone and logical data center.
-func (q *request) instanceFilter() func(*FleetInstance) bool {
+func (q *request) instanceFilter() func(*apiv1.FleetInstance) bool {
 	query := q.r.URL.Query()
 	group, zone, ldc := query.Get("group"), query.Get("zone"), query.Get("ldcLabel")
-	return func(i *FleetInstance) bool {
+	return func(i *apiv1.FleetInstance) bool {
 		return (group == "" || i.Group == group) && (zone == "" || i.Zone == zone) && (ldc == "" || i.Labels[v1beta1.LabelLDC] == ldc)
 	}
 }
@@ -232,20 +234,20 @@ func podSelectors(s *v1beta1.AppSet, cluster string) []string {
 	return []string{labelHelmRelease + in, v1beta1.LabelRelease + in}
 }
 
-func (a *API) fleetInstance(cluster string, pod *corev1.Pod, of belonging) FleetInstance {
-	return FleetInstance{
+func (a *API) fleetInstance(cluster string, pod *corev1.Pod, of belonging) apiv1.FleetInstance {
+	return apiv1.FleetInstance{
 		Pod: memberPodOf(cluster, pod, of), PodSet: of.podSet, Group: pod.Labels[v1beta1.LabelGroup], Version: pod.Labels[v1beta1.LabelVersion],
 		Zone: cmp.Or(pod.Labels[labelZone], a.Members.meta(cluster)[labelZone]), ID: pod.Labels[tappv1.LabelInstanceID],
 	}
 }
 
 // writeFleetInstances answers with a page.
-func (q *request) writeFleetInstances(all *FleetInstanceList) error {
+func (q *request) writeFleetInstances(all *apiv1.FleetInstanceList) error {
 	page, err := pageOf(q, all.List, instanceKey)
 	if err != nil {
 		return err
 	}
-	return q.writeValue(FleetInstanceList{List: page, Clusters: all.Clusters})
+	return q.writeValue(apiv1.FleetInstanceList{List: page, Clusters: all.Clusters})
 }
 
 // errAll refuses the name for all clusters in a route about one pod.

@@ -11,6 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tkestack.io/tapp/api/answer"
+	"tkestack.io/tapp/api/describe"
+	apiv1 "tkestack.io/tapp/api/v1"
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/fleet"
 )
@@ -27,7 +30,7 @@ const (
 
 // errHidden is the answer for pods that are of no AppSet that the caller may see.
 func errHidden(cluster, pod string) error {
-	return notFound("pods %q in cluster %s is not of an AppSet that you may get", pod, cluster)
+	return answer.NotFound("pods %q in cluster %s is not of an AppSet that you may get", pod, cluster)
 }
 
 // memberPod reads a pod of a cluster, and returns it if the caller may see the AppSet that it is of, and
@@ -70,7 +73,7 @@ func (a *API) memberPod(q *request, subresource string) (*fleet.Reader, *corev1.
 // if one is named. A caller who may not get the AppSet is told that it does not exist.
 func (a *API) mayOfPart(q *request, part *v1beta1.AdvDeployment, subresource string) error {
 	namespace, name, uid := appSetOf(part)
-	none := notFound("the part is not of an AppSet that you may get")
+	none := answer.NotFound("the part is not of an AppSet that you may get")
 	if name == "" {
 		return none
 	}
@@ -99,7 +102,7 @@ func (a *API) mayOfPart(q *request, part *v1beta1.AdvDeployment, subresource str
 // memberError tells that a cluster could not be asked. Statuses of the cluster are not passed on:
 // they are about the hub's account there, not about the caller.
 func memberError(cluster string, err error) error {
-	text := "cluster " + cluster + " could not be asked: " + wordsOf(err)
+	text := "cluster " + cluster + " could not be asked: " + answer.Words(err)
 	if errors.Is(err, context.DeadlineExceeded) {
 		text = fmt.Sprintf("cluster %s did not answer in %s", cluster, memberTimeout)
 	}
@@ -117,9 +120,9 @@ func (a *API) getMemberPod(q *request) error {
 	return q.writeValue(memberPodOf(q.cluster, pod, of))
 }
 
-func memberPodOf(cluster string, pod *corev1.Pod, of belonging) Pod {
+func memberPodOf(cluster string, pod *corev1.Pod, of belonging) apiv1.Pod {
 	_, name, _ := appSetOf(of.part)
-	out := podOf(pod, v1beta1.KindAppSet+"/"+cmp.Or(name, of.part.Name))
+	out := describe.Pod(pod, v1beta1.KindAppSet+"/"+cmp.Or(name, of.part.Name))
 	out.Cluster = v1beta1.FoldClusterName(cluster)
 	return out
 }

@@ -6,6 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tkestack.io/tapp/api/describe"
+	apiv1 "tkestack.io/tapp/api/v1"
 	"tkestack.io/tapp/plan/view"
 )
 
@@ -29,10 +31,10 @@ func (a *API) listRevisions(q *request) error {
 	if err != nil {
 		return err
 	}
-	out := List[Revision]{Items: make([]Revision, len(history)), Total: len(history)}
-	summary := Summary{Namespace: t.Namespace, Name: t.Name}
+	out := apiv1.List[apiv1.Revision]{Items: make([]apiv1.Revision, len(history)), Total: len(history)}
+	summary := apiv1.Summary{Namespace: t.Namespace, Name: t.Name}
 	for i, r := range history {
-		out.Items[i] = Revision{Revision: r, Changes: []view.FieldChange{}}
+		out.Items[i] = apiv1.Revision{Revision: r, Changes: []view.FieldChange{}}
 		if i > 0 {
 			changes, err := view.Changes("", stored[i-1].Version, stored[i].Version)
 			if err != nil {
@@ -41,7 +43,7 @@ func (a *API) listRevisions(q *request) error {
 			out.Items[i].Changes = append(out.Items[i].Changes, changes...)
 		}
 		if !r.Update {
-			out.Items[i].Command = kubectl(&summary, "undo", "--to-revision "+strconv.FormatInt(r.Revision, 10))
+			out.Items[i].Command = describe.Command(&summary, "undo", "--to-revision "+strconv.FormatInt(r.Revision, 10))
 		}
 	}
 	return q.writeValue(out)

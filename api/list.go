@@ -9,13 +9,18 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	"tkestack.io/tapp/api/access"
+	"tkestack.io/tapp/api/answer"
+	"tkestack.io/tapp/api/live"
+	apiv1 "tkestack.io/tapp/api/v1"
 )
 
 // kindList is the list of a kind.
 type kindList struct {
-	resource resource
+	resource live.Resource
 	// access that the caller needs; without a namespace in all, or in some.
-	access Access
+	access access.Access
 	// item makes a line of an object.
 	item func(object any) (any, bool)
 }
@@ -30,22 +35,22 @@ func (a *API) listKind(q *request, k kindList) error {
 		namespace = a.Namespace
 	}
 	k.access.Namespace = namespace
-	t, release, err := a.topics.acquire(string(k.resource)+" of "+namespace, nil, func(_ context.Context, t *topic, before *shown) (*shown, time.Duration, error) {
-		store, err := t.feed(k.resource, namespace)
+	t, release, err := a.topics.Acquire(string(k.resource)+" of "+namespace, nil, func(_ context.Context, t *live.Topic, before *live.Shown) (*live.Shown, time.Duration, error) {
+		store, err := t.Feed(k.resource, namespace)
 		if err != nil {
 			return nil, 0, err
 		}
-		var items []item
+		var items []live.Item
 		for _, object := range store.List() {
 			m, err := meta.Accessor(object)
 			if err != nil {
 				continue
 			}
 			if value, ok := k.item(object); ok {
-				items = append(items, item{key: m.GetNamespace() + "/" + m.GetName(), value: value})
+				items = append(items, live.Item{Key: m.GetNamespace() + "/" + m.GetName(), Value: value})
 			}
 		}
-		s, err := newList(items, nil, strings.Compare, before)
+		s, err := live.NewList(items, nil, strings.Compare, before)
 		return s, 0, err
 	})
 	if err != nil {
@@ -62,18 +67,18 @@ func (a *API) listKind(q *request, k kindList) error {
 
 // visible says which objects of a list the caller may see. Who may not list all namespaces
 // sees those of the namespaces that he may list.
-func (a *API) visible(q *request, t *topic, what Access) (visibility, error) {
+func (a *API) visible(q *request, t *live.Topic, what access.Access) (visibility, error) {
 	all := a.may(q, what)
 	if all == nil || what.Namespace != "" || !apierrors.IsForbidden(all) {
 		return visibility{}, all
 	}
-	now, _, err := t.current(q.ctx())
+	now, _, err := t.Current(q.ctx())
 	if err != nil {
 		return visibility{}, err
 	}
 	sees := map[string]bool{}
 	var names []string
-	for _, key := range now.keys {
+	for _, key := range now.Keys {
 		namespace, _, _ := strings.Cut(key, "/")
 		if _, known := sees[namespace]; known {
 			continue
@@ -92,14 +97,14 @@ func (a *API) visible(q *request, t *topic, what Access) (visibility, error) {
 		return visibility{}, all
 	}
 	slices.Sort(names)
-	return visibility{tag: tagOf(names...), sees: func(key string) bool {
+	return visibility{tag: answer.TagOf(names...), sees: func(key string) bool {
 		namespace, _, _ := strings.Cut(key, "/")
 		return sees[namespace]
 	}}, nil
 }
 
 // pageOf a list that is sorted by key, as the query says.
-func pageOf[T any](q *request, all List[T], key func(*T) string) (List[T], error) {
+func pageOf[T any](q *request, all apiv1.List[T], key func(*T) string) (apiv1.List[T], error) {
 	limit, err := q.number("limit", defaultLimit, 1, maxLimit)
 	if err != nil {
 		return all, err

@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"tkestack.io/tapp/api/access"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
@@ -140,7 +141,7 @@ func TestLoad(t *testing.T) {
 	before := runtime.NumGoroutine()
 	c := newCrowd(manyInstances)
 	server := httptest.NewServer(c)
-	a, err := New(t.Context(), Options{Config: &rest.Config{Host: server.URL}, Authenticator: Loopback{Token: "t"}, Authorizer: Loopback{},
+	a, err := New(t.Context(), Options{Config: &rest.Config{Host: server.URL}, Authenticator: access.Loopback{Token: "t"}, Authorizer: access.Loopback{},
 		Limits: Limits{Linger: time.Millisecond, Pulse: 200 * time.Millisecond, Request: 2 * time.Second}})
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +241,7 @@ func TestLoad(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	if n := a.streams.count(); n != 0 {
+	if n := a.streams.Count(); n != 0 {
 		t.Errorf("%d streams are counted", n)
 	}
 }

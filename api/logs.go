@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"tkestack.io/tapp/api/answer"
 	"tkestack.io/tapp/process/parallel"
 )
 
@@ -58,7 +59,7 @@ func (q *request) logOptions(pod *corev1.Pod) (*corev1.PodLogOptions, error) {
 		}
 	}
 	if !slices.Contains(names, o.Container) {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("pod %s has no container %q; it has %v", pod.Name, shorten(o.Container), names))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("pod %s has no container %q; it has %v", pod.Name, answer.Shorten(o.Container), names))
 	}
 	if !o.Follow {
 		most := int64(maxLog)
@@ -81,7 +82,7 @@ func (a *API) writeLog(q *request, core corev1client.PodsGetter, pod *corev1.Pod
 			return err
 		}
 		defer end()
-		stop := context.AfterFunc(a.topics.context(), cancel)
+		stop := context.AfterFunc(a.topics.Context(), cancel)
 		defer stop()
 		var beside parallel.Group
 		defer beside.Wait()

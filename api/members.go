@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"tkestack.io/tapp/api/access"
+	"tkestack.io/tapp/api/answer"
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/fleet"
 )
@@ -79,7 +81,7 @@ func (m *Members) id(ctx context.Context, core corev1client.NamespacesGetter) (s
 	again := time.NewTicker(hubAgain)
 	defer again.Stop()
 	for told := false; ; {
-		asked, cancel := context.WithTimeout(ctx, reviewTimeout)
+		asked, cancel := context.WithTimeout(ctx, access.ReviewTimeout)
 		system, err := core.Namespaces().Get(asked, metav1.NamespaceSystem, metav1.GetOptions{})
 		cancel()
 		switch {
@@ -98,7 +100,7 @@ func (m *Members) id(ctx context.Context, core corev1client.NamespacesGetter) (s
 }
 
 // errNoMembers is the answer where clusters are not read.
-var errNoMembers = notFound("the clusters of AppSets are not read here: tapp api does it with --cluster-namespace")
+var errNoMembers = answer.NotFound("the clusters of AppSets are not read here: tapp api does it with --cluster-namespace")
 
 // errMembersUnknown is the answer until the registrations are read.
 var errMembersUnknown = apierrors.NewServiceUnavailable("the clusters are not known yet")
@@ -116,7 +118,7 @@ func (m *Members) reader(name string) (*fleet.Reader, error) {
 	state := (*fleet.StateError)(nil)
 	switch {
 	case errors.Is(err, fleet.ErrUnknown):
-		return nil, notFound("no cluster is registered as %q", name)
+		return nil, answer.NotFound("no cluster is registered as %q", name)
 	case errors.As(err, &state):
 		return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("cluster %s is %s: %s", state.Name, state.State, cmp.Or(state.Message, state.Reason)))
 	}
@@ -143,7 +145,7 @@ func (m *Members) part(cluster, namespace, name string) (*v1beta1.AdvDeployment,
 	}
 	member, ok := known.Member(cluster)
 	if !ok {
-		return nil, fleet.Member{}, notFound("no cluster is registered as %q", cluster)
+		return nil, fleet.Member{}, answer.NotFound("no cluster is registered as %q", cluster)
 	}
 	for _, p := range known.Parts(namespace, name) {
 		if p.Cluster == member.Name {

@@ -31,8 +31,8 @@ func newMetrics(registry prometheus.Registerer, a *API) *metrics {
 		panics: factory.NewCounter(prometheus.CounterOpts{Name: "tapp_http_panics_total",
 			Help: "Panics of what the HTTP API computes beside requests: each is a bug, and the log has its stack."}),
 	}
-	factory.NewGaugeFunc(prometheus.GaugeOpts{Name: "tapp_http_streams", Help: "Streams of the HTTP API that are open."}, func() float64 { return float64(a.streams.count()) })
-	factory.NewGaugeFunc(prometheus.GaugeOpts{Name: "tapp_http_watches", Help: "Watches of the API server that the HTTP API shares among its callers."}, func() float64 { return float64(a.topics.watches()) })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{Name: "tapp_http_streams", Help: "Streams of the HTTP API that are open."}, func() float64 { return float64(a.streams.Count()) })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{Name: "tapp_http_watches", Help: "Watches of the API server that the HTTP API shares among its callers."}, func() float64 { return float64(a.topics.Watches()) })
 	return m
 }
 

@@ -8,6 +8,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tkestack.io/tapp/api/answer"
+	"tkestack.io/tapp/api/describe"
+	apiv1 "tkestack.io/tapp/api/v1"
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/fleet"
 )
@@ -22,20 +25,20 @@ func (a *API) getPart(q *request) error {
 		return err
 	}
 	if part == nil || apierrors.IsNotFound(a.mayOfPart(q, part, "")) {
-		return notFound("advdeployments %q in cluster %s is not of an AppSet that you may get", q.name, q.cluster)
+		return answer.NotFound("advdeployments %q in cluster %s is not of an AppSet that you may get", q.name, q.cluster)
 	}
 	if err := a.mayOfPart(q, part, ""); err != nil {
 		return err
 	}
-	out := PartDetail{Part: summarizePart(&member, part), PodSets: part.Status.AggrStatus.PodSets}
-	if out.Object, err = manifest(part, v1beta1.SchemeGroupVersion.String(), v1beta1.KindAdvDeployment); err != nil {
+	out := apiv1.PartDetail{Part: summarizePart(&member, part), PodSets: part.Status.AggrStatus.PodSets}
+	if out.Object, err = describe.Manifest(part, v1beta1.SchemeGroupVersion.String(), v1beta1.KindAdvDeployment); err != nil {
 		return err
 	}
 	return q.writeValue(out)
 }
 
 // partKey is by what parts are sorted and pages continue.
-func partKey(p *Part) string { return p.Cluster + "/" + p.Namespace + "/" + p.Name }
+func partKey(p *apiv1.Part) string { return p.Cluster + "/" + p.Namespace + "/" + p.Name }
 
 // listParts lists the parts of the AppSets that the caller may see, in the cluster and the
 // namespace of the path or in all. Clusters that are silent are told, with what was seen last.
@@ -62,7 +65,7 @@ func (a *API) listParts(q *request) error {
 	clusters = slices.Compact(clusters)
 	if only := v1beta1.FoldClusterName(q.cluster); only != "" {
 		if !slices.Contains(clusters, only) {
-			return notFound("no AppSet that you may see is in a cluster %q", q.cluster)
+			return answer.NotFound("no AppSet that you may see is in a cluster %q", q.cluster)
 		}
 		clusters = []string{only}
 	}
@@ -80,16 +83,16 @@ func (a *API) listParts(q *request) error {
 	return q.writeValue(out)
 }
 
-func summarizePart(member *fleet.Member, part *v1beta1.AdvDeployment) Part {
+func summarizePart(member *fleet.Member, part *v1beta1.AdvDeployment) apiv1.Part {
 	sum := &part.Status.AggrStatus
-	out := Part{
+	out := apiv1.Part{
 		Cluster: member.Name, State: string(member.State), Reason: member.Reason, Message: member.Message,
 		Namespace: part.Namespace, Name: part.Name, UID: string(part.UID), AppSet: part.Annotations[v1beta1.AnnotationAppSet],
 		Generation: part.Generation, ObservedGeneration: part.Status.ObservedGeneration,
 		Phase: string(sum.Status), Version: sum.Version, Desired: sum.Desired, Available: sum.Available,
 	}
 	if !member.Fresh && !member.AsOf.IsZero() {
-		out.AsOf = present(metav1.NewTime(member.AsOf))
+		out.AsOf = apiv1.Present(metav1.NewTime(member.AsOf))
 	}
 	return out
 }
@@ -102,8 +105,8 @@ func keyOfAppSet(s *v1beta1.AppSet) string {
 }
 
 // list the parts in these clusters that the filter lets through, sorted by their keys.
-func (m *Members) list(clusters []string, filter func(*v1beta1.AdvDeployment) bool) (List[Part], error) {
-	out := List[Part]{Items: []Part{}}
+func (m *Members) list(clusters []string, filter func(*v1beta1.AdvDeployment) bool) (apiv1.List[apiv1.Part], error) {
+	out := apiv1.List[apiv1.Part]{Items: []apiv1.Part{}}
 	known := m.now.Load()
 	if known == nil {
 		return out, errMembersUnknown
@@ -124,7 +127,7 @@ func (m *Members) list(clusters []string, filter func(*v1beta1.AdvDeployment) bo
 			}
 		}
 	}
-	slices.SortFunc(out.Items, func(a, b Part) int { return strings.Compare(partKey(&a), partKey(&b)) })
+	slices.SortFunc(out.Items, func(a, b apiv1.Part) int { return strings.Compare(partKey(&a), partKey(&b)) })
 	out.Total = len(out.Items)
 	if len(silent) > 0 {
 		out.Degraded = fmt.Sprintf("%d of %d clusters do not answer: %s", len(silent), len(clusters), strings.Join(silent[:min(len(silent), 10)], ", "))

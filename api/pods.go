@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"tkestack.io/tapp/api/access"
+	"tkestack.io/tapp/api/describe"
 	appv1 "tkestack.io/tapp/crd/app/v1"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
@@ -17,7 +19,7 @@ import (
 // subresource, and on the TApp or App whose pod it is. Owners are followed by their UIDs,
 // since names and labels can be had by anybody.
 func (a *API) ownedPod(q *request, subresource string) (*corev1.Pod, string, error) {
-	what := Access{Verb: "get", Resource: "pods", Subresource: subresource, Namespace: q.namespace, Name: q.name}
+	what := access.Access{Verb: "get", Resource: "pods", Subresource: subresource, Namespace: q.namespace, Name: q.name}
 	if err := firstError(q.checkQuery, func() error { return a.may(q, what) }); err != nil {
 		return nil, "", err
 	}
@@ -40,42 +42,42 @@ func errNobodys(pod string) error {
 }
 
 // ownerOf a pod: whose it is, and the right to see that.
-func (c *clients) ownerOf(ctx context.Context, pod *corev1.Pod) (string, Access, error) {
+func (c *clients) ownerOf(ctx context.Context, pod *corev1.Pod) (string, access.Access, error) {
 	nobodys := errNobodys(pod.Name)
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil {
-		return "", Access{}, nobodys
+		return "", access.Access{}, nobodys
 	}
 	ns := pod.Namespace
 	switch group(owner) + "/" + owner.Kind {
 	case tappv1.GroupName + "/" + tappv1.Kind:
 		t, err := c.tapps.TApps(ns).Get(ctx, owner.Name, metav1.GetOptions{})
 		if err != nil || t.UID != owner.UID {
-			return "", Access{}, unless(err, nobodys)
+			return "", access.Access{}, unless(err, nobodys)
 		}
 		return tappv1.Kind + "/" + t.Name, tappAccess("get", ns, t.Name), nil
 	case "apps/ReplicaSet":
 		set, err := c.kube.ReplicaSets(ns).Get(ctx, owner.Name, metav1.GetOptions{})
 		if err != nil || set.UID != owner.UID {
-			return "", Access{}, unless(err, nobodys)
+			return "", access.Access{}, unless(err, nobodys)
 		}
 		if owner = metav1.GetControllerOf(set); owner == nil || owner.Kind != "Deployment" {
-			return "", Access{}, nobodys
+			return "", access.Access{}, nobodys
 		}
 		deployment, err := c.kube.Deployments(ns).Get(ctx, owner.Name, metav1.GetOptions{})
 		if err != nil || deployment.UID != owner.UID {
-			return "", Access{}, unless(err, nobodys)
+			return "", access.Access{}, unless(err, nobodys)
 		}
 		if owner = metav1.GetControllerOf(deployment); owner == nil || group(owner) != appv1.GroupName || owner.Kind != appv1.Kind {
-			return "", Access{}, nobodys
+			return "", access.Access{}, nobodys
 		}
 		app, err := c.apps.Apps(ns).Get(ctx, owner.Name, metav1.GetOptions{})
 		if err != nil || app.UID != owner.UID {
-			return "", Access{}, unless(err, nobodys)
+			return "", access.Access{}, unless(err, nobodys)
 		}
 		return appv1.Kind + "/" + app.Name, appAccess("get", ns, app.Name), nil
 	}
-	return "", Access{}, nobodys
+	return "", access.Access{}, nobodys
 }
 
 // unless the error is one that the caller is to know, it is that the pod is nobody's.
@@ -99,7 +101,7 @@ func (a *API) getPod(q *request) error {
 	if err != nil {
 		return err
 	}
-	return q.writeValue(podOf(pod, owner))
+	return q.writeValue(describe.Pod(pod, owner))
 }
 
 func (a *API) listPodEvents(q *request) error {

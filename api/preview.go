@@ -16,6 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
+	"tkestack.io/tapp/api/answer"
+	"tkestack.io/tapp/api/describe"
+	"tkestack.io/tapp/api/live"
+	apiv1 "tkestack.io/tapp/api/v1"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/plan/view"
@@ -43,7 +47,7 @@ func (q *request) manifestOf(apiVersion, kind string) (map[string]any, error) {
 	}
 	var object map[string]any
 	if err := yaml.UnmarshalStrict(text, &object); err != nil {
-		return nil, errBody("the body is no manifest in YAML or JSON: %s", shorten(err.Error()))
+		return nil, errBody("the body is no manifest in YAML or JSON: %s", answer.Shorten(err.Error()))
 	}
 	if len(object) == 0 {
 		return nil, errBody("the body is empty; send a manifest of a %s in YAML or JSON", kind)
@@ -73,7 +77,7 @@ func (a *API) previewTApp(q *request) error {
 	if err != nil {
 		return err
 	}
-	out := Preview{Preview: *v, Sentences: []string{}}
+	out := apiv1.Preview{Preview: *v, Sentences: []string{}}
 	for i := range v.Steps {
 		out.Sentences = append(out.Sentences, v.Steps[i].Sentence())
 	}
@@ -84,9 +88,9 @@ func (a *API) previewTApp(q *request) error {
 func (q *request) named(object metav1.Object) error {
 	switch {
 	case object.GetNamespace() != "" && object.GetNamespace() != q.namespace:
-		return errBody("metadata.namespace is %q, and the path has %q", shorten(object.GetNamespace()), q.namespace)
+		return errBody("metadata.namespace is %q, and the path has %q", answer.Shorten(object.GetNamespace()), q.namespace)
 	case len(validation.IsDNS1123Subdomain(object.GetName())) > 0:
-		return errBody("metadata.name is %q, which is no name that Kubernetes takes", shorten(object.GetName()))
+		return errBody("metadata.name is %q, which is no name that Kubernetes takes", answer.Shorten(object.GetName()))
 	}
 	q.name = object.GetName()
 	return nil
@@ -96,7 +100,7 @@ func (q *request) named(object metav1.Object) error {
 func strict(object map[string]any, kind string, out any) error {
 	text, err := json.Marshal(object)
 	if err != nil {
-		return errBody("the manifest cannot be read: %s", shorten(err.Error()))
+		return errBody("the manifest cannot be read: %s", answer.Shorten(err.Error()))
 	}
 	if err := yaml.UnmarshalStrict(text, out); err != nil {
 		return errBody("the manifest is no %s: %s", kind, firstLine(err.Error()))
@@ -127,7 +131,7 @@ func merge(before metav1.Object, object map[string]any, kind string, after metav
 	manifest["metadata"] = metadata
 	modified, err := json.Marshal(manifest)
 	if err != nil {
-		return errBody("the manifest cannot be read: %s", shorten(err.Error()))
+		return errBody("the manifest cannot be read: %s", answer.Shorten(err.Error()))
 	}
 	current, err := json.Marshal(before)
 	if err != nil {
@@ -136,7 +140,7 @@ func merge(before metav1.Object, object map[string]any, kind string, after metav
 	last := last(before.GetAnnotations()[corev1.LastAppliedConfigAnnotation])
 	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(last, modified, current)
 	if err != nil {
-		return errBody("the manifest cannot be compared with the %s: %s", kind, shorten(err.Error()))
+		return errBody("the manifest cannot be compared with the %s: %s", kind, answer.Shorten(err.Error()))
 	}
 	merged, err := jsonpatch.MergePatch(current, patch)
 	if err != nil {
@@ -170,21 +174,21 @@ func last(annotation string) []byte {
 
 // foresee plans for the TApp as the manifest would make it, with its present pods.
 func (a *API) foresee(q *request, t *tappv1.TApp) (*view.Observed, error) {
-	topic, release, err := a.tappTopic(q, "tapp", func(o *view.Observed, before *shown) (*shown, error) {
-		d, err := detail(o)
+	topic, release, err := a.tappTopic(q, "tapp", func(o *view.Observed, before *live.Shown) (*live.Shown, error) {
+		d, err := describe.TAppDetail(o)
 		if err != nil {
 			return nil, err
 		}
-		return newObject(d, before)
+		return live.NewObject(d, before)
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	if _, _, err := topic.current(q.ctx()); err != nil && !apierrors.IsNotFound(err) {
+	if _, _, err := topic.Current(q.ctx()); err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
 	}
-	store, err := topic.feed(pods, q.namespace)
+	store, err := topic.Feed(pods, q.namespace)
 	if err != nil {
 		return nil, err
 	}

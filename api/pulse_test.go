@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"tkestack.io/tapp/api/access"
 )
 
 // TestHangingServer: an API server that takes requests and answers none, while its watches stay
@@ -29,7 +31,7 @@ func TestHangingServer(t *testing.T) {
 		}
 		crowd.ServeHTTP(w, r)
 	}))
-	a, err := New(t.Context(), Options{Config: &rest.Config{Host: back.URL}, Authenticator: Loopback{Token: "t"}, Authorizer: Loopback{},
+	a, err := New(t.Context(), Options{Config: &rest.Config{Host: back.URL}, Authenticator: access.Loopback{Token: "t"}, Authorizer: access.Loopback{},
 		Limits: Limits{Pulse: 20 * time.Millisecond, Request: 200 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +74,7 @@ func TestHangingServer(t *testing.T) {
 	}
 	leave()
 	if err := eventually(func() error {
-		if n := a.streams.count(); n > 0 {
+		if n := a.streams.Count(); n > 0 {
 			return errors.New("a stream is left")
 		}
 		return nil

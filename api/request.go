@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
 
+	"tkestack.io/tapp/api/access"
+	"tkestack.io/tapp/api/answer"
 	"tkestack.io/tapp/crd/workload/v1beta1"
 )
 
@@ -26,7 +28,7 @@ type request struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	route  Route
-	caller *Caller
+	caller *access.Caller
 	// turn that the request has, until it is called.
 	turn func()
 	// Of the path.
@@ -40,21 +42,21 @@ func (q *request) ctx() context.Context { return q.r.Context() }
 func (a *API) serve(route Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		counted := &counting{ResponseWriter: w}
+		counted := &answer.Counting{ResponseWriter: w}
 		q := &request{w: counted, r: r, route: route, cluster: mux.Vars(r)["cluster"], namespace: mux.Vars(r)["namespace"], name: mux.Vars(r)["name"]}
-		harden(w.Header())
+		answer.Harden(w.Header())
 		if err := a.answer(q); err != nil {
-			if counted.code == 0 {
-				writeError(counted, r, err)
+			if counted.Code == 0 {
+				answer.Error(counted, r, err)
 			}
 		}
-		a.metrics.observe(route.ID, counted.code, time.Since(began))
+		a.metrics.observe(route.ID, counted.Code, time.Since(began))
 		user := ""
 		if q.caller != nil {
 			user = q.caller.Name
 		}
-		klog.FromContext(a.topics.context()).V(2).Info("Request", "method", r.Method, "path", r.URL.Path, "user", user, "from", address(r),
-			"code", counted.code, "bytes", counted.bytes, "took", time.Since(began).Round(time.Microsecond))
+		klog.FromContext(a.topics.Context()).V(2).Info("Request", "method", r.Method, "path", r.URL.Path, "user", user, "from", address(r),
+			"code", counted.Code, "bytes", counted.Bytes, "took", time.Since(began).Round(time.Microsecond))
 	})
 }
 
@@ -82,10 +84,10 @@ func (a *API) answer(q *request) error {
 // is asked who the caller is, and requests would pile up while it hangs.
 func (a *API) admit(q *request) error {
 	from := address(q.r)
-	if !a.limits.mayFail(from) {
-		return apierrors.NewTooManyRequests("too many wrong tokens came from this address; wait a while", retrySeconds)
+	if !a.limits.MayFail(from) {
+		return apierrors.NewTooManyRequests("too many wrong tokens came from this address; wait a while", answer.RetrySeconds)
 	}
-	end, err := a.turns.begin(nil)
+	end, err := a.turns.Begin(nil)
 	if err != nil {
 		return err
 	}
@@ -93,21 +95,21 @@ func (a *API) admit(q *request) error {
 	end()
 	if err != nil {
 		if apierrors.IsUnauthorized(err) {
-			a.limits.failed(from)
+			a.limits.Failed(from)
 		}
 		return err
 	}
 	q.caller = caller
-	if !a.limits.allow(caller.key) {
-		return apierrors.NewTooManyRequests(fmt.Sprintf("%s sends more than %d requests a second", caller.Name, a.Limits.RequestsPerSecond), retrySeconds)
+	if !a.limits.Allow(caller.Key) {
+		return apierrors.NewTooManyRequests(fmt.Sprintf("%s sends more than %d requests a second", caller.Name, a.Limits.RequestsPerSecond), answer.RetrySeconds)
 	}
-	q.turn, err = a.turns.begin(caller)
+	q.turn, err = a.turns.Begin(caller)
 	return err
 }
 
 // beginStream gives the turn of its request back. The function that is returned ends the stream.
 func (a *API) beginStream(q *request) (func(), error) {
-	end, err := a.streams.begin(q.caller)
+	end, err := a.streams.Begin(q.caller)
 	if err == nil {
 		q.turn()
 	}
@@ -115,7 +117,7 @@ func (a *API) beginStream(q *request) (func(), error) {
 }
 
 // may returns an error unless the caller may do this.
-func (a *API) may(q *request, what Access) error {
+func (a *API) may(q *request, what access.Access) error {
 	allowed, why, err := a.Authorizer.Authorize(q.ctx(), q.caller, what)
 	if err != nil || allowed {
 		return err
@@ -156,13 +158,13 @@ func checkName(what, value string) error {
 		check = validation.IsDNS1123Label
 	}
 	if problems := check(value); len(problems) > 0 {
-		return apierrors.NewBadRequest(fmt.Sprintf("the %s %q is not one that Kubernetes has: %s", what, shorten(value), problems[0]))
+		return apierrors.NewBadRequest(fmt.Sprintf("the %s %q is not one that Kubernetes has: %s", what, answer.Shorten(value), problems[0]))
 	}
 	return nil
 }
 
 // write a document, or 304 if the caller has it already.
-func (q *request) write(tag string, body []byte) error { return writeDocument(q.w, q.r, tag, body) }
+func (q *request) write(tag string, body []byte) error { return answer.Document(q.w, q.r, tag, body) }
 
 // writeValue writes a value that no topic computes; its ETag is its hash.
 func (q *request) writeValue(value any) error {
@@ -170,7 +172,7 @@ func (q *request) writeValue(value any) error {
 	if err != nil {
 		return fmt.Errorf("writing the answer: %w", err)
 	}
-	return q.write(tagOf(string(body)), body)
+	return q.write(answer.TagOf(string(body)), body)
 }
 
 // flag of the query.
@@ -187,7 +189,7 @@ func (q *request) number(name string, unset, least, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > most {
-		return 0, apierrors.NewBadRequest(fmt.Sprintf("the parameter %s is %q; give a number from %d to %d", name, shorten(text), least, most))
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("the parameter %s is %q; give a number from %d to %d", name, answer.Shorten(text), least, most))
 	}
 	return n, nil
 }
@@ -205,7 +207,7 @@ func (q *request) checkQuery() error {
 			if len(known) > 0 {
 				text = "it has " + strings.Join(known, ", ")
 			}
-			return apierrors.NewBadRequest(fmt.Sprintf("the route has no parameter %q; %s", shorten(name), text))
+			return apierrors.NewBadRequest(fmt.Sprintf("the route has no parameter %q; %s", answer.Shorten(name), text))
 		}
 	}
 	return nil

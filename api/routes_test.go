@@ -9,6 +9,8 @@ import (
 
 	"github.com/gorilla/mux"
 	"k8s.io/client-go/rest"
+
+	"tkestack.io/tapp/api/access"
 )
 
 // TestDocumentHasEveryRoute: the router is walked, and the OpenAPI document has each route and
@@ -20,7 +22,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 	if err := json.Unmarshal(document, &read); err != nil {
 		t.Fatal(err)
 	}
-	a, err := New(t.Context(), Options{Config: &rest.Config{Host: "http://127.0.0.1"}, Authenticator: Loopback{}, Authorizer: Loopback{}})
+	a, err := New(t.Context(), Options{Config: &rest.Config{Host: "http://127.0.0.1"}, Authenticator: access.Loopback{}, Authorizer: access.Loopback{}})
 	if err != nil {
 		t.Fatal(err)
 	}

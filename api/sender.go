@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"tkestack.io/tapp/api/answer"
+	"tkestack.io/tapp/api/live"
+	apiv1 "tkestack.io/tapp/api/v1"
 )
 
 // errSent: the answer has begun, and cannot be another one.
@@ -24,12 +28,12 @@ type sender struct {
 	// last is the id that the client has, from before.
 	last string
 	// sent is what the client has seen, and health what it was told.
-	sent   *shown
+	sent   *live.Shown
 	health string
 }
 
 // show sends what is different from what was sent.
-func (s *sender) show(now *shown, health Health) error {
+func (s *sender) show(now *live.Shown, health apiv1.Health) error {
 	if now != nil && now != s.sent {
 		if err := s.showNew(now); err != nil {
 			return err
@@ -43,17 +47,17 @@ func (s *sender) show(now *shown, health Health) error {
 	return nil
 }
 
-func (s *sender) showNew(now *shown) error {
-	id := tagOf(now.id, s.visible.tag)
+func (s *sender) showNew(now *live.Shown) error {
+	id := answer.TagOf(now.ID, s.visible.tag)
 	switch {
 	case s.sent == nil && s.last == id:
 		return s.send([]byte(": nothing changed\n\n"))
-	case now.single:
-		return s.raw("object", id, now.items[0])
+	case now.Single:
+		return s.raw("object", id, now.Items[0])
 	case s.sent != nil:
-		return s.write("change", id, func() error { return now.writeChange(s, s.sent, s.visible.sees) })
+		return s.write("change", id, func() error { return now.WriteChange(s, s.sent, s.visible.sees) })
 	}
-	return s.write("list", id, func() error { return now.writeAll(s, s.visible.sees) })
+	return s.write("list", id, func() error { return now.WriteAll(s, s.visible.sees) })
 }
 
 // fail ends the stream with a Status.
@@ -61,7 +65,7 @@ func (s *sender) fail(err error) error {
 	if !s.begun {
 		return err
 	}
-	_ = s.event("error", "", statusOf(err)) // if it fails, the caller has gone
+	_ = s.event("error", "", answer.StatusOf(err)) // if it fails, the caller has gone
 	return errSent
 }
 

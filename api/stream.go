@@ -8,11 +8,15 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"tkestack.io/tapp/api/answer"
+	"tkestack.io/tapp/api/live"
+	apiv1 "tkestack.io/tapp/api/v1"
 )
 
-// heartbeat is how often a stream that has nothing to say sends a comment: proxies end
+// Heartbeat is how often a stream that has nothing to say sends a comment: proxies end
 // what is silent, and clients notice a server that is gone.
-const heartbeat = 15 * time.Second
+const Heartbeat = 15 * time.Second
 
 // visibility of a list: which items the caller may see. The zero value is all.
 type visibility struct {
@@ -33,22 +37,22 @@ func (q *request) granted(rights ...func() error) (visibility, error) {
 }
 
 // show answers with what a topic shows: at once, or as a stream.
-func (a *API) show(q *request, t *topic, v visibility) error {
+func (a *API) show(q *request, t *live.Topic, v visibility) error {
 	if q.flag("watch") {
 		return a.stream(q, t, v)
 	}
-	now, health, err := t.current(q.ctx())
+	now, health, err := t.Current(q.ctx())
 	if err != nil {
 		return err
 	}
-	if now.single {
-		return q.write(tagOf(now.id, health.Degraded), withHealth(now.items[0], health))
+	if now.Single {
+		return q.write(answer.TagOf(now.ID, health.Degraded), withHealth(now.Items[0], health))
 	}
 	return q.writePage(now, health, v)
 }
 
 // withHealth adds the members of Health to an object.
-func withHealth(object []byte, health Health) []byte {
+func withHealth(object []byte, health apiv1.Health) []byte {
 	members := membersOf(health)
 	if len(members) == 0 {
 		return object
@@ -60,7 +64,7 @@ func withHealth(object []byte, health Health) []byte {
 }
 
 // membersOf a Health in a document, without braces; empty where all is well.
-func membersOf(h Health) []byte {
+func membersOf(h apiv1.Health) []byte {
 	if h.Degraded == "" {
 		return nil
 	}
@@ -77,19 +81,19 @@ const (
 )
 
 // writePage answers with a page of a list.
-func (q *request) writePage(s *shown, health Health, v visibility) error {
+func (q *request) writePage(s *live.Shown, health apiv1.Health, v visibility) error {
 	limit, err := q.number("limit", defaultLimit, 1, maxLimit)
 	if err != nil {
 		return err
 	}
-	page := s.page(q.r.URL.Query().Get("continue"), limit, v.sees, membersOf(health))
-	return q.write(tagOf(s.id, v.tag, health.Degraded, q.r.URL.RawQuery), page)
+	page := s.Page(q.r.URL.Query().Get("continue"), limit, v.sees, membersOf(health))
+	return q.write(answer.TagOf(s.ID, v.tag, health.Degraded, q.r.URL.RawQuery), page)
 }
 
 // stream sends what a topic shows, and what changes, until the caller leaves or may not any
 // more. It remembers only what it sent last: a reader that is slow gets fewer and larger
 // changes, and one that takes nothing for long is dropped.
-func (a *API) stream(q *request, t *topic, v visibility) error {
+func (a *API) stream(q *request, t *live.Topic, v visibility) error {
 	end, err := a.beginStream(q)
 	if err != nil {
 		return err
@@ -101,11 +105,11 @@ func (a *API) stream(q *request, t *topic, v visibility) error {
 		q.w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	beat, recheck := time.NewTicker(heartbeat), time.NewTicker(a.Limits.Recheck)
+	beat, recheck := time.NewTicker(Heartbeat), time.NewTicker(a.Limits.Recheck)
 	defer beat.Stop()
 	defer recheck.Stop()
 	for {
-		now, health, next, failed := t.look()
+		now, health, next, failed := t.Look()
 		switch {
 		case failed != nil && !s.begun:
 			return failed
@@ -128,7 +132,7 @@ func (a *API) stream(q *request, t *topic, v visibility) error {
 				}
 			case <-q.ctx().Done():
 				return nil
-			case <-a.topics.context().Done():
+			case <-a.topics.Context().Done():
 				a.metrics.ended.WithLabelValues("ending").Inc()
 				return s.fail(apierrors.NewServiceUnavailable("the server is ending; connect again"))
 			}
@@ -152,7 +156,7 @@ func (a *API) recheck(q *request, s *sender) error {
 		return err
 	case err != nil:
 		return nil
-	case caller.key != q.caller.key:
+	case caller.Key != q.caller.Key:
 		q.caller = caller
 	}
 	if s.visible.again == nil {

@@ -17,6 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/client-go/rest"
+
+	"tkestack.io/tapp/api/access"
 )
 
 // streamsOf opens streams of the instances of a crowd.
@@ -32,7 +34,7 @@ func serveCrowd(t *testing.T, instances int, limits Limits, small bool) *streams
 	s := &streamsOf{crowd: newCrowd(instances)}
 	back := httptest.NewServer(s.crowd)
 	var err error
-	s.api, err = New(t.Context(), Options{Config: &rest.Config{Host: back.URL}, Authenticator: Loopback{Token: "t"}, Authorizer: Loopback{}, Registry: prometheus.NewRegistry(), Limits: limits})
+	s.api, err = New(t.Context(), Options{Config: &rest.Config{Host: back.URL}, Authenticator: access.Loopback{Token: "t"}, Authorizer: access.Loopback{}, Registry: prometheus.NewRegistry(), Limits: limits})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,12 +151,12 @@ func TestThousandStreams(t *testing.T) {
 	for err := range failed {
 		t.Error(err)
 	}
-	if n := s.api.topics.watches(); n != 2 {
+	if n := s.api.topics.Watches(); n != 2 {
 		t.Errorf("there are %d watches, want those of TApps and of pods", n)
 	}
 	leave()
 	if err := eventually(func() error {
-		if n := s.api.streams.count(); n != 0 {
+		if n := s.api.streams.Count(); n != 0 {
 			return fmt.Errorf("%d streams are counted", n)
 		}
 		return nil
@@ -186,7 +188,7 @@ func TestSlowReader(t *testing.T) {
 	if err := <-seen; err != nil {
 		t.Errorf("the other one: %v", err)
 	}
-	if n := s.api.streams.count(); n != 1 {
+	if n := s.api.streams.Count(); n != 1 {
 		t.Errorf("%d streams are counted, want 1", n)
 	}
 }

@@ -11,13 +11,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"tkestack.io/tapp/api/access"
+	"tkestack.io/tapp/api/describe"
+	"tkestack.io/tapp/api/live"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/plan/view"
 )
 
-func tappAccess(verb, namespace, name string) Access {
-	return Access{Verb: verb, Group: tappv1.GroupName, Resource: "tapps", Namespace: namespace, Name: name}
+func tappAccess(verb, namespace, name string) access.Access {
+	return access.Access{Verb: verb, Group: tappv1.GroupName, Resource: "tapps", Namespace: namespace, Name: name}
 }
 
 func (a *API) listTApps(q *request) error {
@@ -26,14 +29,14 @@ func (a *API) listTApps(q *request) error {
 		if !ok {
 			return nil, false
 		}
-		return summarize(t), true
+		return describe.TApp(t), true
 	}})
 }
 
 // tappTopic is a topic about one TApp. shows makes what is shown of it.
-func (a *API) tappTopic(q *request, what string, shows func(o *view.Observed, before *shown) (*shown, error)) (*topic, func(), error) {
+func (a *API) tappTopic(q *request, what string, shows func(o *view.Observed, before *live.Shown) (*live.Shown, error)) (*live.Topic, func(), error) {
 	namespace, name := q.namespace, q.name
-	about := func(r resource, n toolscache.ObjectName) bool {
+	about := func(r live.Resource, n toolscache.ObjectName) bool {
 		if n.Namespace != namespace {
 			return false
 		}
@@ -42,7 +45,7 @@ func (a *API) tappTopic(q *request, what string, shows func(o *view.Observed, be
 		}
 		return r == claims || view.HasInstanceName(name, n.Name)
 	}
-	return a.topics.acquire(what+"/"+namespace+"/"+name, about, func(ctx context.Context, t *topic, before *shown) (*shown, time.Duration, error) {
+	return a.topics.Acquire(what+"/"+namespace+"/"+name, about, func(ctx context.Context, t *live.Topic, before *live.Shown) (*live.Shown, time.Duration, error) {
 		o, err := a.observe(ctx, t, namespace, name)
 		if err != nil {
 			return nil, 0, err
@@ -53,9 +56,9 @@ func (a *API) tappTopic(q *request, what string, shows func(o *view.Observed, be
 }
 
 // observe a TApp from the feeds, and plan.
-func (a *API) observe(ctx context.Context, t *topic, namespace, name string) (*view.Observed, error) {
-	stored, errTApps := t.feed(tapps, namespace)
-	podStore, errPods := t.feed(pods, namespace) // both at once
+func (a *API) observe(ctx context.Context, t *live.Topic, namespace, name string) (*view.Observed, error) {
+	stored, errTApps := t.Feed(tapps, namespace)
+	podStore, errPods := t.Feed(pods, namespace) // both at once
 	if err := cmp.Or(errTApps, errPods); err != nil {
 		return nil, err
 	}
@@ -78,7 +81,7 @@ func (a *API) observe(ctx context.Context, t *topic, namespace, name string) (*v
 		}
 	}
 	if len(tapp.Spec.VolumeClaimTemplates) > 0 {
-		store, err := t.feed(claims, namespace)
+		store, err := t.Feed(claims, namespace)
 		if err != nil {
 			return nil, err
 		}
@@ -99,12 +102,12 @@ func (a *API) getTApp(q *request) error {
 	if err != nil {
 		return err
 	}
-	t, release, err := a.tappTopic(q, "tapp", func(o *view.Observed, before *shown) (*shown, error) {
-		d, err := detail(o)
+	t, release, err := a.tappTopic(q, "tapp", func(o *view.Observed, before *live.Shown) (*live.Shown, error) {
+		d, err := describe.TAppDetail(o)
 		if err != nil {
 			return nil, err
 		}
-		return newObject(d, before)
+		return live.NewObject(d, before)
 	})
 	if err != nil {
 		return err

@@ -10,6 +10,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
+
+	"tkestack.io/tapp/api/access"
 )
 
 // TestTurns: while the API server hangs, so many requests wait for it, of one caller, and of
@@ -28,16 +30,16 @@ func TestTurns(t *testing.T) {
 		}
 	}))
 	defer back.Close()
-	knows := authenticatorFunc(func(ctx context.Context, r *http.Request) (*Caller, error) {
+	knows := authenticatorFunc(func(ctx context.Context, r *http.Request) (*access.Caller, error) {
 		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if token == "unknown" {
 			asked <- struct{}{}
 			<-hangs
 			return nil, apierrors.NewUnauthorized("nobody knows")
 		}
-		return &Caller{Name: token, key: token}, nil
+		return &access.Caller{Name: token, Key: token}, nil
 	})
-	a, err := New(t.Context(), Options{Config: &rest.Config{Host: back.URL}, Authenticator: knows, Authorizer: Loopback{}, Limits: Limits{RequestsPerSecond: 2, Requests: 8, FailuresPerMinute: 100}})
+	a, err := New(t.Context(), Options{Config: &rest.Config{Host: back.URL}, Authenticator: knows, Authorizer: access.Loopback{}, Limits: Limits{RequestsPerSecond: 2, Requests: 8, FailuresPerMinute: 100}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,25 +65,25 @@ func TestTurns(t *testing.T) {
 		}
 	}
 	fill("ann", 4)
-	a.limits = newLimits(2, 100) // her next request is not too soon
+	a.limits = access.NewRates(2, 100) // her next request is not too soon
 	refused("ann", "ann has 4 requests open, which is the most that one caller may have")
 	fill("unknown", 4)
 	refused("joe", "8 requests are open, which is the most there may be")
 	refused("unknown", "8 requests are open, which is the most there may be")
 	close(hangs)
 	waiting.Wait()
-	if n := a.turns.count(); n != 0 {
+	if n := a.turns.Count(); n != 0 {
 		t.Errorf("%d requests keep their turns", n)
 	}
 	for range 4 {
-		if _, err := a.turns.begin(&Caller{Name: "ann", key: "ann"}); err != nil {
+		if _, err := a.turns.Begin(&access.Caller{Name: "ann", Key: "ann"}); err != nil {
 			t.Errorf("a request of before keeps its turn: %v", err)
 		}
 	}
 }
 
-type authenticatorFunc func(ctx context.Context, r *http.Request) (*Caller, error)
+type authenticatorFunc func(ctx context.Context, r *http.Request) (*access.Caller, error)
 
-func (f authenticatorFunc) Authenticate(ctx context.Context, r *http.Request) (*Caller, error) {
+func (f authenticatorFunc) Authenticate(ctx context.Context, r *http.Request) (*access.Caller, error) {
 	return f(ctx, r)
 }

@@ -23,6 +23,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"tkestack.io/tapp/api"
+	"tkestack.io/tapp/api/access"
 	"tkestack.io/tapp/api/page"
 )
 
@@ -148,7 +149,7 @@ func newHandler(ctx context.Context, t *Target, at net.Addr, token string) (_ ht
 	if err != nil {
 		return nil, nil, err
 	}
-	loopback := api.Loopback{Token: token, User: "you"}
+	loopback := access.Loopback{Token: token, User: "you"}
 	// What fails is told on the page.
 	a, err := api.New(klog.NewContext(ctx, logr.Discard()), api.Options{Config: t.Config, Authenticator: loopback, Authorizer: loopback, ControllerNamespace: t.ControllerNamespace, Page: files})
 	if err != nil {

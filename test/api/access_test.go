@@ -22,7 +22,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"tkestack.io/tapp/api"
+	"tkestack.io/tapp/api/server"
+	apiv1 "tkestack.io/tapp/api/v1"
 	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/gen"
 )
@@ -126,7 +127,7 @@ func TestPartOfAll(t *testing.T) {
 	if e := stream.next(r, "list"); !strings.Contains(e.data, `"name":"web"`) || strings.Contains(e.data, "hidden") || !strings.HasSuffix(e.data, `"total":1}`) {
 		t.Error(e.data)
 	}
-	list := get[api.List[api.TApp]](r, "/api/v1/tapps", token)
+	list := get[apiv1.List[apiv1.TApp]](r, "/api/v1/tapps", token)
 	if list.Total != 1 || len(list.Items) != 1 || list.Items[0].Name != "web" {
 		t.Errorf("%+v", list)
 	}
@@ -135,7 +136,7 @@ func TestPartOfAll(t *testing.T) {
 // TestExpiry: a stream ends with a word when its token is not one any more, and when its
 // user may not any more.
 func TestExpiry(t *testing.T) {
-	r := newRig(t, func(c *api.Config) {
+	r := newRig(t, func(c *server.Config) {
 		c.Limits.Recheck, c.Limits.Keep = 500*time.Millisecond, 250*time.Millisecond
 	})
 	r.Create(gen.TApp("web", gen.Replicas(1)))
@@ -161,7 +162,7 @@ func TestExpiry(t *testing.T) {
 
 // TestTooMuch: wrong tokens, requests and streams are bounded.
 func TestTooMuch(t *testing.T) {
-	r := newRig(t, func(c *api.Config) {
+	r := newRig(t, func(c *server.Config) {
 		c.Limits.FailuresPerMinute, c.Limits.RequestsPerSecond, c.Limits.Streams, c.Limits.StreamsPerUser = 3, 5, 3, 2
 	})
 	token, second, third := r.viewer(), r.user("second", rule("list", "apps.tkestack.io", "tapps")), r.user("third", rule("list", "apps.tkestack.io", "tapps"))
@@ -199,7 +200,7 @@ func TestClientCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.client = newClient(pair)
-	var who api.User
+	var who apiv1.User
 	r.Eventually("the API knows the CA", func(context.Context) error {
 		response, body := r.ask(http.MethodGet, "/api/v1/whoami", "", "")
 		if response.StatusCode != http.StatusOK {
@@ -211,7 +212,7 @@ func TestClientCertificate(t *testing.T) {
 	if who.User != pair.Leaf.Subject.CommonName || len(who.Groups) != len(pair.Leaf.Subject.Organization)+1 {
 		t.Errorf("%+v, want %s", who, pair.Leaf.Subject)
 	}
-	if list := get[api.List[api.TApp]](r, "/api/v1/namespaces/"+r.NS+"/tapps", ""); list.Total != 0 {
+	if list := get[apiv1.List[apiv1.TApp]](r, "/api/v1/namespaces/"+r.NS+"/tapps", ""); list.Total != 0 {
 		t.Errorf("%+v", list)
 	}
 	r.client = newClient(foreign(t, who.User))

@@ -10,7 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"tkestack.io/tapp/api"
+	apiv1 "tkestack.io/tapp/api/v1"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -51,7 +51,7 @@ func TestAway(t *testing.T) {
 	stream.until(r, "health", func(data string) bool {
 		return strings.Contains(data, "the API server cannot be asked about") && strings.Contains(data, `"asOf"`)
 	})
-	shown := get[api.InstanceList](r, path+"/web/instances", token)
+	shown := get[apiv1.InstanceList](r, path+"/web/instances", token)
 	if shown.Total != 2 || shown.Degraded == "" || shown.AsOf == nil {
 		t.Errorf("%+v", shown)
 	}

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tkestack.io/tapp/api"
+	"tkestack.io/tapp/api/server"
+	apiv1 "tkestack.io/tapp/api/v1"
 	"tkestack.io/tapp/controller"
 	"tkestack.io/tapp/crd/client"
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -36,7 +38,7 @@ type fleetRig struct {
 	appSets client.AppSetInterface
 }
 
-func newFleetRig(t *testing.T, change ...func(*api.Config)) *fleetRig {
+func newFleetRig(t *testing.T, change ...func(*server.Config)) *fleetRig {
 	t.Helper()
 	r := &fleetRig{rig: &rig{Rig: cluster.New(t, "api")}}
 	r.ForceDeletePods()
@@ -52,7 +54,7 @@ func newFleetRig(t *testing.T, change ...func(*api.Config)) *fleetRig {
 	r.Start([]string{"tapp", "app", "advdeployment", "appset"}, func(c *controller.Config) {
 		c.Fleet = controller.FleetConfig{ClusterNamespace: r.NS, ID: r.NS, SelfCluster: "here", AllowLocal: true, NoMemberLease: true}
 	})
-	r.serve(append([]func(*api.Config){func(c *api.Config) {
+	r.serve(append([]func(*server.Config){func(c *server.Config) {
 		c.Clusters = api.MembersOptions{Namespace: r.NS, FleetID: r.NS, SelfCluster: "here", AllowLocal: true}
 	}}, change...)...)
 	return r
@@ -102,34 +104,34 @@ func TestFleet(t *testing.T) {
 	list.until(r.rig, "change", func(data string) bool {
 		return strings.Contains(data, `"available":3`) && strings.Contains(data, "away")
 	})
-	one := get[api.AppSetDetail](r.rig, of+"/store", operator)
+	one := get[apiv1.AppSetDetail](r.rig, of+"/store", operator)
 	if one.Desired != 5 || one.Available != 3 || len(one.ClusterStatuses) != 2 || len(one.Attention) == 0 || one.Attention[len(one.Attention)-1].Cluster != "away" {
 		t.Errorf("%+v", one)
 	}
 
 	// Its pods, live: the cluster that is away is told, and the others are there.
-	all := get[api.FleetInstanceList](r.rig, of+"/store/instances", operator)
+	all := get[apiv1.FleetInstanceList](r.rig, of+"/store/instances", operator)
 	if all.Total != 3 || all.Degraded != "1 of 2 clusters did not answer: away" || len(all.Clusters) != 2 || all.Clusters[0].Error == "" || all.Clusters[1].Instances != 3 {
 		t.Errorf("%+v", all)
 	}
-	blue := get[api.FleetInstanceList](r.rig, of+"/store/instances?cluster=Here&group=blue&zone=bj4&limit=1", operator)
+	blue := get[apiv1.FleetInstanceList](r.rig, of+"/store/instances?cluster=Here&group=blue&zone=bj4&limit=1", operator)
 	if blue.Total != 2 || len(blue.Items) != 1 || blue.Items[0].Name != "store-gz01-blue-0" || blue.Items[0].ID != "0" || blue.Items[0].PodSet != "store-gz01-blue" || blue.Items[0].Owner != "AppSet/store" || blue.Continue == "" {
 		t.Errorf("%+v", blue)
 	}
-	next := get[api.FleetInstanceList](r.rig, of+"/store/instances?group=blue&limit=1&continue="+blue.Continue, operator)
+	next := get[apiv1.FleetInstanceList](r.rig, of+"/store/instances?group=blue&limit=1&continue="+blue.Continue, operator)
 	if len(next.Items) != 1 || next.Items[0].ID != "1" || next.Continue != "" {
 		t.Errorf("%+v", next)
 	}
-	part := get[api.PartDetail](r.rig, members+"/advdeployments/store", operator)
+	part := get[apiv1.PartDetail](r.rig, members+"/advdeployments/store", operator)
 	if part.Cluster != "here" || part.State != "Ready" || part.Available != 3 || len(part.PodSets) != 2 || part.AppSet != r.NS+"/store" {
 		t.Errorf("%+v", part)
 	}
 	r.parts(operator, part.Part)
-	pod := get[api.Pod](r.rig, members+"/pods/store-gz01-canary-0", operator)
+	pod := get[apiv1.Pod](r.rig, members+"/pods/store-gz01-canary-0", operator)
 	if pod.Cluster != "here" || !pod.Ready || pod.Containers[0].Image != "nginx:v1" {
 		t.Errorf("%+v", pod)
 	}
-	if events := get[api.List[api.Event]](r.rig, members+"/pods/store-gz01-canary-0/events", operator); events.Total == 0 {
+	if events := get[apiv1.List[apiv1.Event]](r.rig, members+"/pods/store-gz01-canary-0/events", operator); events.Total == 0 {
 		t.Error("the pod has no events")
 	}
 	r.aliases(operator)
@@ -139,7 +141,7 @@ func TestFleet(t *testing.T) {
 
 // parts in all clusters, in one, and in a namespace of one; not those of AppSets that one may not
 // see, or that only say so.
-func (r *fleetRig) parts(token string, want api.Part) {
+func (r *fleetRig) parts(token string, want apiv1.Part) {
 	r.Helper()
 	r.apply(strings.ReplaceAll(r.store("v1"), "name: store", "name: market"))
 	r.Eventually("the part of another AppSet", func(context.Context) error {
@@ -153,23 +155,23 @@ spec: {podSpec: {deployType: InPlaceSet, template: {spec: {containers: [{name: f
 `, r.NS, v1beta1.AnnotationAppSet, v1beta1.LabelAppSetUID))
 	const here = "/api/v1/clusters/Here"
 	for path, degraded := range map[string]string{"/api/v1/advdeployments": "1 of 2 clusters do not answer: away", here + "/advdeployments": "", here + "/namespaces/" + r.NS + "/advdeployments": ""} {
-		list := get[api.List[api.Part]](r.rig, path, token)
+		list := get[apiv1.List[apiv1.Part]](r.rig, path, token)
 		if len(list.Items) != 2 || list.Total != 2 || list.Items[0].Name != "market" || list.Items[1] != want || list.Degraded != degraded {
 			r.Errorf("%s: %+v, want %+v", path, list, want)
 		}
-		first := get[api.List[api.Part]](r.rig, path+"?limit=1", token)
-		if next := get[api.List[api.Part]](r.rig, path+"?limit=1&continue="+first.Continue, token); len(first.Items) != 1 || first.Items[0].Name != "market" || len(next.Items) != 1 || next.Items[0] != want || next.Continue != "" {
+		first := get[apiv1.List[apiv1.Part]](r.rig, path+"?limit=1", token)
+		if next := get[apiv1.List[apiv1.Part]](r.rig, path+"?limit=1&continue="+first.Continue, token); len(first.Items) != 1 || first.Items[0].Name != "market" || len(next.Items) != 1 || next.Items[0] != want || next.Continue != "" {
 			r.Errorf("%s: %+v and %+v", path, first, next)
 		}
 	}
-	if list := get[api.List[api.Part]](r.rig, "/api/v1/clusters/away/advdeployments", token); len(list.Items) != 0 || list.Degraded != "1 of 1 clusters do not answer: away" {
+	if list := get[apiv1.List[apiv1.Part]](r.rig, "/api/v1/clusters/away/advdeployments", token); len(list.Items) != 0 || list.Degraded != "1 of 1 clusters do not answer: away" {
 		r.Errorf("%+v", list)
 	}
 	r.Kubectl("delete", "advdeployment", "forged", "--wait=false")
 	r.Kubectl("delete", "as", "market", "--wait=false")
 }
 
-func (r *fleetRig) preview(token, manifest string) (out api.AppSetPreview) {
+func (r *fleetRig) preview(token, manifest string) (out apiv1.AppSetPreview) {
 	r.Helper()
 	response, body := r.ask(http.MethodPost, "/api/v1/namespaces/"+r.NS+"/appsets:preview", token, manifest)
 	if err := json.Unmarshal([]byte(body), &out); err != nil || response.StatusCode != http.StatusOK {
@@ -183,35 +185,35 @@ func (r *fleetRig) aliases(token string) {
 	r.Helper()
 	const of = "/api/cluster/"
 	namespaced := "/namespace/" + r.NS
-	if clusters := get[api.List[api.Cluster]](r.rig, of+"all", token); clusters.Total != 2 || clusters.Items[1].Name != "here" {
+	if clusters := get[apiv1.List[apiv1.Cluster]](r.rig, of+"all", token); clusters.Total != 2 || clusters.Items[1].Name != "here" {
 		r.Errorf("%+v", clusters)
 	}
-	if one := get[api.List[api.Cluster]](r.rig, of+"HERE", token); one.Total != 1 || one.Items[0].State != "Ready" {
+	if one := get[apiv1.List[apiv1.Cluster]](r.rig, of+"HERE", token); one.Total != 1 || one.Items[0].State != "Ready" {
 		r.Errorf("%+v", one)
 	}
-	resource := get[api.AliasResource](r.rig, of+"all"+namespaced+"/app/store/resource?group=blue&ldcLabel=gz01", token)
+	resource := get[apiv1.AliasResource](r.rig, of+"all"+namespaced+"/app/store/resource?group=blue&ldcLabel=gz01", token)
 	if resource.Pods.Total != 2 || len(resource.PodSets) != 2 {
 		r.Errorf("%+v", resource)
 	}
 	for _, path := range []string{"/appPod/store?namespace=" + r.NS, "/appPods/labels?appName=store&namespace=" + r.NS} {
-		if pods := get[api.FleetInstanceList](r.rig, of+"here"+path, token); pods.Total != 3 {
+		if pods := get[apiv1.FleetInstanceList](r.rig, of+"here"+path, token); pods.Total != 3 {
 			r.Errorf("%s: %+v", path, pods)
 		}
 	}
-	stat := get[api.List[v1beta1.PodSetStatus]](r.rig, of+"here/deployments/stat?appName=store&namespace="+r.NS, token)
+	stat := get[apiv1.List[v1beta1.PodSetStatus]](r.rig, of+"here/deployments/stat?appName=store&namespace="+r.NS, token)
 	if stat.Total != 2 || stat.Items[0].Desired+stat.Items[1].Desired != 3 {
 		r.Errorf("%+v", stat)
 	}
-	if releases := get[api.List[v1beta1.PodSetStatus]](r.rig, of+"here/appPod/store/helm?namespace="+r.NS, token); releases.Total != 2 {
+	if releases := get[apiv1.List[v1beta1.PodSetStatus]](r.rig, of+"here/appPod/store/helm?namespace="+r.NS, token); releases.Total != 2 {
 		r.Errorf("%+v", releases)
 	}
-	if endpoints := get[api.List[api.Endpoint]](r.rig, of+"all/endpoints/store?namespace="+r.NS, token); endpoints.Total != 3 || endpoints.Items[0].IP == "" {
+	if endpoints := get[apiv1.List[apiv1.Endpoint]](r.rig, of+"all/endpoints/store?namespace="+r.NS, token); endpoints.Total != 3 || endpoints.Items[0].IP == "" {
 		r.Errorf("%+v", endpoints)
 	}
-	if pod := get[api.Pod](r.rig, of+"here"+namespaced+"/pod/store-gz01-blue-1", token); pod.Name != "store-gz01-blue-1" {
+	if pod := get[apiv1.Pod](r.rig, of+"here"+namespaced+"/pod/store-gz01-blue-1", token); pod.Name != "store-gz01-blue-1" {
 		r.Errorf("%+v", pod)
 	}
-	if events := get[api.List[api.Event]](r.rig, of+"here"+namespaced+"/pods/store-gz01-blue-1/event", token); events.Total == 0 {
+	if events := get[apiv1.List[apiv1.Event]](r.rig, of+"here"+namespaced+"/pods/store-gz01-blue-1/event", token); events.Total == 0 {
 		r.Error("the pod has no events")
 	}
 }
@@ -260,7 +262,7 @@ func (r *fleetRig) strange(operator, viewer, stranger string) {
 			r.Errorf("%s: got %d %s\nwant %d %s", c.name, response.StatusCode, body, c.code, c.message)
 		}
 	}
-	if shown := get[api.FleetInstanceList](r.rig, of+"/store/instances", operator); shown.Total != 3 {
+	if shown := get[apiv1.FleetInstanceList](r.rig, of+"/store/instances", operator); shown.Total != 3 {
 		r.Errorf("with the lookalike: %+v", shown)
 	}
 	if response, body := r.ask(http.MethodGet, away+"/pods/a", operator, ""); response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "cluster away is Offline") {
@@ -283,7 +285,7 @@ func (r *fleetRig) rollout(token string, list *stream) {
 	r.apply(r.store("v2"))
 	list.until(r.rig, "change", func(data string) bool { return strings.Contains(data, `"stage":"canary"`) })
 	r.Eventually("two revisions", func(context.Context) error {
-		history := get[api.List[api.AppSetRevision]](r.rig, of+"/store/history", token)
+		history := get[apiv1.List[apiv1.AppSetRevision]](r.rig, of+"/store/history", token)
 		if history.Total != 2 {
 			return fmt.Errorf("%+v", history)
 		}

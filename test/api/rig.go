@@ -27,7 +27,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 
-	"tkestack.io/tapp/api"
+	"tkestack.io/tapp/api/server"
 	"tkestack.io/tapp/controller"
 	"tkestack.io/tapp/test/cluster"
 )
@@ -41,7 +41,7 @@ type rig struct {
 }
 
 // newRig starts a controller and an API for the test's namespace.
-func newRig(t *testing.T, change ...func(*api.Config)) *rig {
+func newRig(t *testing.T, change ...func(*server.Config)) *rig {
 	t.Helper()
 	r := &rig{Rig: cluster.New(t, "api")}
 	r.ForceDeletePods()
@@ -54,9 +54,9 @@ func newRig(t *testing.T, change ...func(*api.Config)) *rig {
 var kinds = controller.Kinds()
 
 // serve runs the API until the test ends.
-func (r *rig) serve(change ...func(*api.Config)) {
+func (r *rig) serve(change ...func(*server.Config)) {
 	r.Helper()
-	c := api.Defaults()
+	c := server.Defaults()
 	c.REST, c.MetricsAddress, c.Version, c.Registry = rest.CopyConfig(r.Config), "", "api-test", prometheus.NewRegistry()
 	c.Limits.Linger = time.Second
 	var err error
@@ -70,7 +70,7 @@ func (r *rig) serve(change ...func(*api.Config)) {
 	logger := ktesting.NewLogger(r.T, ktesting.NewConfig(ktesting.Verbosity(2), ktesting.BufferLogs(true)))
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
 	ended := make(chan error, 1)
-	go func() { ended <- api.Run(ctx, c) }()
+	go func() { ended <- server.Run(ctx, c) }()
 	r.Cleanup(func() {
 		r.client.CloseIdleConnections()
 		cancel()

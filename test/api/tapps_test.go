@@ -11,7 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"tkestack.io/tapp/api"
+	apiv1 "tkestack.io/tapp/api/v1"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/audit"
 	"tkestack.io/tapp/test/gen"
@@ -29,15 +29,15 @@ func TestTApp(t *testing.T) {
 	r.Create(gen.TApp("web", gen.Replicas(12)))
 	list.until(r, "change", func(data string) bool { return strings.Contains(data, `"state":"Ready"`) })
 
-	one := get[api.List[api.TApp]](r, of, token)
+	one := get[apiv1.List[apiv1.TApp]](r, of, token)
 	if len(one.Items) != 1 || one.Items[0].Available != 12 || one.Items[0].States["Running"] != 12 || one.Items[0].Templates[0].Images[0] != "main=demo:v1" || len(one.Items[0].Attention) != 0 {
 		t.Errorf("%+v", one)
 	}
-	instances := get[api.InstanceList](r, of+"/web/instances?limit=5", token)
+	instances := get[apiv1.InstanceList](r, of+"/web/instances?limit=5", token)
 	if len(instances.Items) != 5 || instances.Total != 12 || instances.Continue != "4" || instances.Items[4].ID != "4" || instances.Items[4].Pod != "web-4" || instances.Items[4].Node == "" || instances.Available != 12 {
 		t.Errorf("%+v", instances)
 	}
-	last := get[api.InstanceList](r, of+"/web/instances?limit=10&continue="+instances.Continue, token)
+	last := get[apiv1.InstanceList](r, of+"/web/instances?limit=10&continue="+instances.Continue, token)
 	if len(last.Items) != 7 || last.Items[0].ID != "5" || last.Items[6].ID != "11" || last.Continue != "" {
 		t.Errorf("%+v", last)
 	}
@@ -50,16 +50,16 @@ func TestTApp(t *testing.T) {
 		t.Spec.Paused = true
 	})
 	change := stream.until(r, "change", func(data string) bool { return strings.Contains(data, `"reason":"Paused"`) })
-	var changed api.InstanceChange
+	var changed apiv1.InstanceChange
 	if err := json.Unmarshal([]byte(change.data), &changed); err != nil {
 		t.Fatal(err)
 	}
 	if changed.Total != 12 || len(changed.Waiting) == 0 || changed.Waiting[0].Instances != "0-11" || changed.Waiting[0].Count != 12 {
 		t.Errorf("%+v", changed)
 	}
-	var d api.TAppDetail
+	var d apiv1.TAppDetail
 	r.Eventually("the detail says that it is paused", func(context.Context) error {
-		if d = get[api.TAppDetail](r, of+"/web", token); d.State != api.StatePaused {
+		if d = get[apiv1.TAppDetail](r, of+"/web", token); d.State != apiv1.StatePaused {
 			return errNotYet
 		}
 		return nil
@@ -72,15 +72,15 @@ func TestTApp(t *testing.T) {
 	list.until(r, "change", func(data string) bool {
 		return strings.Contains(data, `"state":"Ready"`) && strings.Contains(data, "demo:v2")
 	})
-	history := get[api.List[api.Revision]](r, of+"/web/history", token)
+	history := get[apiv1.List[apiv1.Revision]](r, of+"/web/history", token)
 	if len(history.Items) != 2 || history.Items[1].Change != "template.spec.containers[main].image: demo:v1 -> demo:v2" || history.Items[0].Command != "kubectl tapp undo web --to-revision 1 -n "+r.NS {
 		t.Errorf("%+v", history)
 	}
-	events := get[api.List[api.Event]](r, of+"/web/events", token)
+	events := get[apiv1.List[apiv1.Event]](r, of+"/web/events", token)
 	if len(events.Items) == 0 || events.Items[0].Kind != "TApp" || events.Items[0].Name != "web" {
 		t.Errorf("%+v", events)
 	}
-	pod := get[api.Pod](r, "/api/v1/namespaces/"+r.NS+"/pods/web-3", token)
+	pod := get[apiv1.Pod](r, "/api/v1/namespaces/"+r.NS+"/pods/web-3", token)
 	if pod.Owner != "TApp/web" || !pod.Ready || pod.Containers[0].Image != "demo:v2" {
 		t.Errorf("%+v", pod)
 	}
@@ -112,7 +112,7 @@ spec:
     spec: {containers: [{name: main, image: "demo:v2"}]}
 `
 	response, body := r.ask(http.MethodPost, "/api/v1/namespaces/"+r.NS+"/tapps:preview", token, manifest)
-	var v api.Preview
+	var v apiv1.Preview
 	if err := json.Unmarshal([]byte(body), &v); err != nil || response.StatusCode != http.StatusOK {
 		t.Fatal(response.Status, body)
 	}

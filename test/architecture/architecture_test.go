@@ -45,6 +45,42 @@ func TestPlanIsPure(t *testing.T) {
 	}
 }
 
+// maxLines of a package: one that is larger is two.
+const maxLines = 3700
+
+// TestSizes: each package of the product can be read by one person. Generated code and tests do not count.
+func TestSizes(t *testing.T) {
+	lines := map[string]int{}
+	for name := range readImports(t) {
+		room := strings.TrimPrefix(strings.TrimPrefix(name, module), "/")
+		if first, _, _ := strings.Cut(room, "/"); first == "test" {
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join(root, room, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(filepath.Base(file), "zz_generated") {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines[room] += strings.Count(string(text), "\n")
+		}
+	}
+	if lines["plan/tapp"] == 0 || lines["api"] == 0 {
+		t.Fatalf("the packages were not found: %v", lines)
+	}
+	for room, n := range lines {
+		if n > maxLines {
+			t.Errorf("%s has %d lines, and may have %d", room, n, maxLines)
+		}
+	}
+}
+
 // TestModules: the product is built without Kubernetes itself, which only the
 // development cluster needs.
 func TestModules(t *testing.T) {

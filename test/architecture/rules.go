@@ -23,7 +23,7 @@ type room struct {
 }
 
 var rooms = []room{
-	{name: ".", may: []string{"api", "api/page", "controller", "helm/engine", "webhook", "webhook/check", "plugin", "process", "crd/tapp/v1", "crd/app/v1"}},
+	{name: ".", may: []string{"api", "api/server", "api/page", "controller", "helm/engine", "webhook", "webhook/check", "plugin", "process", "crd/tapp/v1", "crd/app/v1"}},
 
 	// Command lines, logs, metrics and health over HTTP: it knows none of the work.
 	{name: "process"},
@@ -96,9 +96,16 @@ var rooms = []room{
 	{name: "webhook/app", may: []string{"crd/app/v1", "crd/client", "webhook/review", "webhook/rule"}},
 	// The web page: files, and the handler that serves them.
 	{name: "api/page", only: []string{}},
-	{name: "plugin/...", may: []string{"api", "api/page", "plugin/...", "crd/...", "plan/...", "fleet/kubeconfig"}},
-	// The HTTP API reads, and asks about each caller. It knows no controller.
-	{name: "api", may: []string{"plan/...", "crd/...", "fleet/...", "certs", "process", "process/parallel"}},
+	{name: "plugin/...", may: []string{"api", "api/access", "api/page", "api/server", "plugin/...", "crd/...", "plan/...", "fleet/kubeconfig"}},
+	// The HTTP API reads, and asks about each caller. It knows no controller. What describes objects is pure,
+	// what is shown of watches knows no kind, and access and answers know no more than HTTP.
+	{name: "api", may: []string{"api/v1", "api/describe", "api/live", "api/access", "api/answer", "plan/...", "crd/...", "fleet/...", "process/parallel"}},
+	{name: "api/v1", may: []string{"plan/view", "plan/foresight", "crd/workload/v1beta1"}, only: []string{"k8s.io/apimachinery"}},
+	{name: "api/describe", may: []string{"api/v1", "api/answer", "plan/...", "crd/..."}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "api/live", may: []string{"api/v1", "api/answer", "process/parallel"}},
+	{name: "api/access", may: []string{"api/answer"}},
+	{name: "api/answer"},
+	{name: "api/server", may: []string{"api", "api/access", "certs", "process"}},
 	// Certificates are cert-manager's business, and only this room talks to its packages.
 	{name: "certs/...", may: []string{"certs/...", "process"}, only: []string{
 		"github.com/cert-manager/cert-manager", "golang.org/x/sync", "github.com/urfave/cli/v2", "github.com/prometheus/client_golang",

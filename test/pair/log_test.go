@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"tkestack.io/tapp/api"
+	"tkestack.io/tapp/api/server"
 	"tkestack.io/tapp/test/cluster"
 	"tkestack.io/tapp/test/local"
 )
@@ -65,12 +65,12 @@ func (s *site) serve() string {
 	if err != nil {
 		s.Fatal(err)
 	}
-	c := api.Defaults()
+	c := server.Defaults()
 	c.REST, c.Listener, c.MetricsAddress, c.Version, c.Clusters.Namespace = rest.CopyConfig(s.Config), listener, "", "pair-test", releaseSpace
 	c.Limits.Recheck, c.Limits.Keep = 500*time.Millisecond, 250*time.Millisecond
 	ctx, stop := context.WithCancel(s.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- api.Run(ctx, c) }()
+	go func() { ended <- server.Run(ctx, c) }()
 	s.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {

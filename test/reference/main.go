@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"tkestack.io/tapp/api"
+	"tkestack.io/tapp/api/access"
 	"tkestack.io/tapp/controller"
 	"tkestack.io/tapp/process"
 	"tkestack.io/tapp/webhook"
@@ -83,7 +84,7 @@ func registered() ([]family, error) {
 	if err := a.Prepare(); err != nil {
 		return nil, fmt.Errorf("the webhooks: %w", err)
 	}
-	h, err := api.New(context.Background(), api.Options{Config: c.REST, Authenticator: api.Loopback{}, Authorizer: api.Loopback{}, Registry: r})
+	h, err := api.New(context.Background(), api.Options{Config: c.REST, Authenticator: access.Loopback{}, Authorizer: access.Loopback{}, Registry: r})
 	if err != nil {
 		return nil, fmt.Errorf("the HTTP API: %w", err)
 	}

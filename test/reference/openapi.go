@@ -40,7 +40,7 @@ func openAPI(out io.Writer) error {
 
 func openAPIDocument() (object, error) {
 	s := &schemas{known: object{}, words: map[string]string{}}
-	if err := s.read("api", "plan/view", "plan/foresight", "crd/workload/v1beta1"); err != nil {
+	if err := s.read("api/v1", "plan/view", "plan/foresight", "crd/workload/v1beta1"); err != nil {
 		return nil, err
 	}
 	paths := object{}

@@ -1,0 +1,105 @@
+package live
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"tkestack.io/tapp/api/answer"
+)
+
+// maxTopics bounds what is shown at a time.
+const maxTopics = 4096
+
+// computingAtOnce bounds how many topics are computed at a time.
+const computingAtOnce = 4
+
+// Options of topics. All are required.
+type Options struct {
+	// Source of a feed.
+	Source func(FeedKey) (Source, error)
+	// Ask the API server for anything. pulse is how often while something is watched, and how
+	// long it may take.
+	Ask   func(context.Context) error
+	Pulse time.Duration
+	// Linger is how long a watch goes on after its last reader has gone.
+	Linger time.Duration
+	// Panicked is told of each panic of a computation.
+	Panicked func()
+}
+
+// Topics are those that somebody looks at.
+type Topics struct {
+	// ctx ends when everything is to end. It has the logger.
+	ctx    context.Context //nolint:containedctx // topics begin and end while it lasts
+	feeds  *feeds
+	linger time.Duration
+
+	mu  sync.Mutex
+	all map[string]*Topic
+	run sync.WaitGroup
+	// turns bound how many topics are computed at a time.
+	turns chan struct{}
+	// panicked is told of each panic.
+	panicked func()
+}
+
+// New makes the set of them. It asks the API server nothing before somebody looks. When ctx ends, nothing is watched any more.
+func New(ctx context.Context, o Options) *Topics {
+	f := &feeds{ctx: ctx, linger: o.Linger, make: o.Source, all: map[FeedKey]*feed{}, pulse: pulse{ask: o.Ask, every: o.Pulse}}
+	f.run.Go(f.feelPulse)
+	return &Topics{ctx: ctx, feeds: f, linger: o.Linger, all: map[string]*Topic{}, turns: make(chan struct{}, computingAtOnce), panicked: o.Panicked}
+}
+
+// Context of everything that is watched. It has the logger.
+func (p *Topics) Context() context.Context { return p.ctx }
+
+// Watches of the API server that go on.
+func (p *Topics) Watches() int { return p.feeds.count() }
+
+// Acquire a topic by its name. The function that is returned releases it.
+func (p *Topics) Acquire(name string, about func(Resource, toolscache.ObjectName) bool, compute computing) (*Topic, func(), error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.all[name]
+	if t == nil {
+		switch {
+		case p.feeds.ctx.Err() != nil:
+			return nil, nil, apierrors.NewServiceUnavailable("the server is ending")
+		case len(p.all) >= maxTopics:
+			return nil, nil, apierrors.NewTooManyRequests("too many different objects are looked at; try again later", answer.RetrySeconds)
+		}
+		ctx, stop := context.WithCancel(p.feeds.ctx)
+		t = &Topic{name: name, about: about, compute: compute, topics: p, stop: stop, dirty: make(chan struct{}, 1), feeds: map[FeedKey]*feed{}, next: make(chan struct{})}
+		p.all[name] = t
+		p.run.Go(func() { t.run(ctx) })
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.usage.begin()
+	return t, sync.OnceFunc(t.release), nil
+}
+
+func (t *Topic) release() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.usage.leave(t.topics.linger, t.end)
+}
+
+// Close ends all topics and watches, and returns when they have ended. ctx has to have ended.
+func (p *Topics) Close() {
+	p.mu.Lock()
+	for name, t := range p.all {
+		delete(p.all, name)
+		t.mu.Lock()
+		t.usage.stop()
+		t.mu.Unlock()
+		t.stop()
+	}
+	p.mu.Unlock()
+	p.run.Wait()
+	p.feeds.close()
+}
