@@ -28,15 +28,15 @@ const (
 // errNotYet is the error of a topic whose feeds are not filled yet.
 var errNotYet = errors.New("the objects are not known yet")
 
-// computing makes what a topic shows. It returns after how long time alone may change it;
+// Computation makes what a topic shows. It returns after how long time alone may change it;
 // 0: it cannot.
-type computing func(ctx context.Context, t *Topic, before *Shown) (*Shown, time.Duration, error)
+type Computation func(ctx context.Context, t *Topic, before *Shown) (*Shown, time.Duration, error)
 
 // Topic is something that is shown: it is computed once for all who look at it, and anew
 // when the objects change that it is made of.
 type Topic struct {
 	name    string
-	compute computing
+	compute Computation
 	topics  *Topics
 	// about says whether a change concerns the topic; nil: each one does.
 	about func(r Resource, name toolscache.ObjectName) bool
@@ -189,8 +189,8 @@ func (t *Topic) trouble() (apiv1.Health, error) {
 	return apiv1.Health{}, nil
 }
 
-// Feed gives access to the objects of a resource. Until they are known it returns
-// errNotYet; the topic is computed again then.
+// Feed gives access to the objects of a resource. Until they are known it returns an error that a
+// Computation returns; the topic is computed again then.
 func (t *Topic) Feed(r Resource, namespace string) (toolscache.Indexer, error) {
 	key := FeedKey{r, namespace}
 	t.mu.Lock()

@@ -61,7 +61,7 @@ func (p *Topics) Context() context.Context { return p.ctx }
 func (p *Topics) Watches() int { return p.feeds.count() }
 
 // Acquire a topic by its name. The function that is returned releases it.
-func (p *Topics) Acquire(name string, about func(Resource, toolscache.ObjectName) bool, compute computing) (*Topic, func(), error) {
+func (p *Topics) Acquire(name string, about func(Resource, toolscache.ObjectName) bool, compute Computation) (*Topic, func(), error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.all[name]
