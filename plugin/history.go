@@ -93,7 +93,7 @@ func newUndo(e *environment) *cobra.Command {
 		Short: "Go back to an earlier version of the templates",
 		Long: `Go back to an earlier version of the templates: spec.template, templatePool, templates and defaultTemplateName become what
 they were. Instances go back as they came, in place or recreated, within the budget. Replicas, killed instances and the update
-strategy stay as they are.`,
+strategy stay as they are, but for an updateStrategy.template that the earlier version does not have: it is removed.`,
 		Example: `  # To the version before the present one
   kubectl tapp undo web
 
@@ -145,7 +145,11 @@ func (u *undo) run(ctx context.Context, name string) error {
 	if u.plan {
 		return u.tell(ctx, s, t, after)
 	}
-	return u.report(after, fmt.Sprintf("rolled back to revision %d", target.Revision))
+	done := fmt.Sprintf("rolled back to revision %d", target.Revision)
+	if lacksRolling(t, target) {
+		done += fmt.Sprintf(", which has no template %q: spec.updateStrategy.template is the default one again", t.Spec.UpdateStrategy.Template)
+	}
+	return u.report(after, done)
 }
 
 // target of a rollback: the revision that is asked for, or the one before the
@@ -166,8 +170,9 @@ func target(t *tappv1.TApp, revisions []view.Stored, to string) (*view.Stored, e
 }
 
 // rollback returns a JSON patch that replaces the templates by those of the revision. It
-// takes them as stored, with fields that this program does not know. It fails if the
-// generation changed since.
+// takes them as stored, with fields that this program does not know. A rolling template
+// that the revision does not have would be refused, and is taken back to the default one.
+// It fails if the generation changed since.
 func rollback(t *tappv1.TApp, to *view.Stored) ([]byte, error) {
 	var data struct {
 		Spec map[string]json.RawMessage `json:"spec"`
@@ -193,11 +198,21 @@ func rollback(t *tappv1.TApp, to *view.Stored) ([]byte, error) {
 		// A removal fails if the field is absent, so it is added first.
 		patch = append(patch, operation{"add", path, json.RawMessage(emptyOf(field))}, operation{Op: "remove", Path: path})
 	}
+	if lacksRolling(t, to) {
+		patch = append(patch, operation{Op: "remove", Path: "/spec/updateStrategy/template"})
+	}
 	out, err := json.Marshal(patch)
 	if err != nil {
 		return nil, fmt.Errorf("writing a patch: %w", err)
 	}
 	return out, nil
+}
+
+// lacksRolling says whether spec.updateStrategy.template names a template that the revision
+// does not have.
+func lacksRolling(t *tappv1.TApp, to *view.Stored) bool {
+	name, templates := t.Spec.UpdateStrategy.Template, tappv1.TAppSpec{TemplatePool: to.Version.TemplatePool}
+	return name != "" && templates.FindTemplate(name) == nil
 }
 
 func emptyOf(field string) string {

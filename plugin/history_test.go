@@ -76,20 +76,32 @@ func TestRollback(t *testing.T) {
 	})
 	const template = `{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"web:0","fromTheFuture":1}]}}`
 	for _, c := range []struct {
-		name, spec, patch string
+		name, spec, patch, rolling string
 	}{
-		{"all", `{"template":` + template + `,"templatePool":{"a":{}},"templates":{"1":"a"},"defaultTemplateName":"a"}`,
-			`[{"op":"test","path":"/metadata/uid","value":"tapp"},{"op":"test","path":"/metadata/generation","value":7},` +
+		{name: "a rolling template that the revision has", rolling: "a", spec: `{"template":` + template + `,"templatePool":{"a":{}},"defaultTemplateName":"default"}`,
+			patch: `[{"op":"test","path":"/metadata/uid","value":"tapp"},{"op":"test","path":"/metadata/generation","value":7},` +
+				`{"op":"add","path":"/spec/template","value":` + template + `},` +
+				`{"op":"add","path":"/spec/templatePool","value":{"a":{}}},` +
+				`{"op":"add","path":"/spec/templates","value":{}},{"op":"remove","path":"/spec/templates"}]`},
+		{name: "one that it does not have", rolling: "canary", spec: `{"template":` + template + `,"templatePool":{"a":{}},"defaultTemplateName":"default"}`,
+			patch: `[{"op":"test","path":"/metadata/uid","value":"tapp"},{"op":"test","path":"/metadata/generation","value":7},` +
+				`{"op":"add","path":"/spec/template","value":` + template + `},` +
+				`{"op":"add","path":"/spec/templatePool","value":{"a":{}}},` +
+				`{"op":"add","path":"/spec/templates","value":{}},{"op":"remove","path":"/spec/templates"},` +
+				`{"op":"remove","path":"/spec/updateStrategy/template"}]`},
+		{name: "all", spec: `{"template":` + template + `,"templatePool":{"a":{}},"templates":{"1":"a"},"defaultTemplateName":"a"}`,
+			patch: `[{"op":"test","path":"/metadata/uid","value":"tapp"},{"op":"test","path":"/metadata/generation","value":7},` +
 				`{"op":"add","path":"/spec/template","value":` + template + `},` +
 				`{"op":"add","path":"/spec/templatePool","value":{"a":{}}},{"op":"add","path":"/spec/templates","value":{"1":"a"}},` +
 				`{"op":"add","path":"/spec/defaultTemplateName","value":"a"}]`},
-		{"the default's name need not be written", `{"template":` + template + `,"defaultTemplateName":"default"}`,
-			`[{"op":"test","path":"/metadata/uid","value":"tapp"},{"op":"test","path":"/metadata/generation","value":7},` +
+		{name: "the default's name need not be written", spec: `{"template":` + template + `,"defaultTemplateName":"default"}`,
+			patch: `[{"op":"test","path":"/metadata/uid","value":"tapp"},{"op":"test","path":"/metadata/generation","value":7},` +
 				`{"op":"add","path":"/spec/template","value":` + template + `},` +
 				`{"op":"add","path":"/spec/templatePool","value":{}},{"op":"remove","path":"/spec/templatePool"},` +
 				`{"op":"add","path":"/spec/templates","value":{}},{"op":"remove","path":"/spec/templates"}]`},
 	} {
 		r := revisionOf(t, "web-1", 1, `{"spec":`+c.spec+`}`)
+		tapp.Spec.UpdateStrategy.Template = c.rolling
 		patch, err := rollback(tapp, &r)
 		if err != nil || string(patch) != c.patch {
 			t.Errorf("%s: %v, it is\n%s\nand should be\n%s", c.name, err, patch, c.patch)
