@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -51,6 +52,7 @@ func judgeClaims(t *tappv1.TApp) field.ErrorList {
 //	the size grows                            admitted
 //	it shrinks, some claim may lack the size  admitted: the storage may not have it
 //	it shrinks, all claims have the size      denied
+//	kind, status, the default volumeMode      admitted: the claims are the same
 //	anything else                             denied
 func compareClaims(now, was *tappv1.TApp) field.ErrorList {
 	var errs field.ErrorList
@@ -67,12 +69,22 @@ func compareClaims(now, was *tappv1.TApp) field.ErrorList {
 			errs = append(errs, field.Invalid(path.Child("spec", "resources", "requests").Key(string(corev1.ResourceStorage)), size.String(),
 				fmt.Sprintf("it was %s, and a claim cannot shrink; give at least that", oldSize.String())))
 		}
-		is.Status, before.Status = corev1.PersistentVolumeClaimStatus{}, corev1.PersistentVolumeClaimStatus{}
+		withoutSpelling(is)
+		withoutSpelling(before)
 		if !equality.Semantic.DeepEqual(is, before) {
 			errs = append(errs, field.Forbidden(path, "only spec.resources.requests.storage can change, and only grow: the instances have their claims; create a new TApp for other claims"))
 		}
 	}
 	return errs
+}
+
+// withoutSpelling drops what makes no other claim: the kind, which manifests of
+// StatefulSets have, the status, and the default volumeMode.
+func withoutSpelling(c *corev1.PersistentVolumeClaim) {
+	c.TypeMeta, c.Status = metav1.TypeMeta{}, corev1.PersistentVolumeClaimStatus{}
+	if c.Spec.VolumeMode != nil && *c.Spec.VolumeMode == corev1.PersistentVolumeFilesystem {
+		c.Spec.VolumeMode = nil
+	}
 }
 
 // isGrowing says whether some claim may lack the size of its template: the status says

@@ -35,6 +35,8 @@ spec.volumeClaimTemplates[1].spec.resources.requests[storage]: Required value: a
 		{"takes back what claims have not got", "2Gi", "1Gi", "", metav1.ConditionTrue, 2},
 		{"takes back what nobody has seen", "2Gi", "1Gi", "", "", 1},
 		{"other class", "1Gi", "1Gi}}, storageClassName: fast, other: {a: {b: 1", `spec.volumeClaimTemplates[0]: Forbidden: only spec.resources.requests.storage can change, and only grow: the instances have their claims; create a new TApp for other claims`, "", 2},
+		{"as a StatefulSet has it", "1Gi", "1Gi}}, volumeMode: Filesystem}, apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Pending, other: {a: {b: 1", "", "", 2},
+		{"other mode", "1Gi", "1Gi}}, volumeMode: Block, other: {a: {b: 1", `spec.volumeClaimTemplates[0]: Forbidden: only spec.resources.requests.storage can change, and only grow: the instances have their claims; create a new TApp for other claims`, "", 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sized := func(size string) *tappv1.TApp {
