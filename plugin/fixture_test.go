@@ -64,6 +64,9 @@ func podOf(t *tappv1.TApp, template string, id int, edits ...func(*corev1.Pod)) 
 	return pod
 }
 
+// orphaned makes a pod whose TApp was deleted without it.
+func orphaned(pod *corev1.Pod) { pod.OwnerReferences = nil }
+
 // notReady makes a pod that does not become ready.
 func notReady(pod *corev1.Pod) {
 	pod.Status.Conditions[1].Status = corev1.ConditionFalse

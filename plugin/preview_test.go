@@ -102,6 +102,11 @@ func TestPreviewHeadlines(t *testing.T) {
 	}{
 		{"nothing", stored, stored, []*corev1.Pod{running}, "tapp.apps.tkestack.io/web: nothing would change\n", false},
 		{"new", nil, webTApp(0), nil, "tapp.apps.tkestack.io/web would be created\n", true},
+		{"new, with pods of an earlier one", nil, webTApp(3, withImage("web:2")),
+			[]*corev1.Pod{podOf(stored, "default", 0, orphaned), podOf(stored, "default", 1, orphaned), podOf(stored, "default", 2, orphaned, notReady)},
+			"tapp.apps.tkestack.io/web would be created\n\n" +
+				"In this order:\n  1. 3 instances are updated in place (0-2): image of web from web:1 to web:2; rolling, at most 1 at a time, but 2 at once, since not available\n\n" +
+				"First, as things are now:\n  Adopt 0-2 (PodWithoutController): the pod has no controller, and has the name and the labels of the instance\n", true},
 		{"left to do", stored, stored, nil, "tapp.apps.tkestack.io/web: the spec stays as it is, and this is left to do\n\n" +
 			"In this order:\n  1. 1 instance is created (0): the instance has no pod\n\n" +
 			"First, as things are now:\n  Create 0 (PodMissing): the instance has no pod\n", true},

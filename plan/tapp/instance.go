@@ -154,18 +154,11 @@ func (s *spec) stateOf(i *instance) state {
 	switch pod := i.pod; {
 	case pod == nil:
 		return missing
-	case metav1.GetControllerOfNoCopy(pod) == nil:
-		// The name is the identity, so that a label which contradicts it was not
-		// put there by a TApp.
-		if pod.DeletionTimestamp == nil && pod.Labels[tappv1.LabelInstanceID] == i.name && s.selects(pod) {
-			return orphan
-		}
+	case s.isOrphan(i) && !s.foresees:
+		return orphan
+	case !controls(s.tapp, pod) && !s.isOrphan(i):
 		return foreign
-	case !controls(s.tapp, pod):
-		return foreign
-	case pod.DeletionTimestamp != nil:
-		return terminating
-	case isCollected(pod):
+	case pod.DeletionTimestamp != nil, isCollected(pod):
 		return terminating
 	case s.selector != nil && !s.selects(pod):
 		return unmatched
@@ -173,6 +166,12 @@ func (s *spec) stateOf(i *instance) state {
 		return ended
 	}
 	return alive
+}
+
+// isOrphan says whether the pod is the TApp's to adopt. The name is the identity, so that
+// a label which contradicts it was not put there by a TApp.
+func (s *spec) isOrphan(i *instance) bool {
+	return metav1.GetControllerOfNoCopy(i.pod) == nil && i.pod.DeletionTimestamp == nil && i.pod.Labels[tappv1.LabelInstanceID] == i.name && s.selects(i.pod)
 }
 
 // isCollected says whether Kubernetes is about to remove the pod because its node

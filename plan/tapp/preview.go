@@ -92,6 +92,7 @@ func (e Effect) Words(n int) string {
 func Preview(in Input) []Change {
 	in.Claims = nil
 	s := readSpec(in)
+	s.foresees = true
 	if s.tapp.DeletionTimestamp != nil {
 		return nil
 	}

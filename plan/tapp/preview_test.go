@@ -86,6 +86,21 @@ func TestPreviewSaysWhatComputeSays(t *testing.T) {
 	})
 }
 
+// TestPreviewOfOrphans: pods that nobody controls are adopted, and then go the way of all
+// others. What is not adopted has no future.
+func TestPreviewOfOrphans(t *testing.T) {
+	s := story(2, podStory{IDs: "0", Owner: "none"}, podStory{IDs: "1,3", From: "image", Owner: "none"}, podStory{IDs: "2", Owner: "other"})
+	s.TApp.Spec.Replicas = new(int32(3))
+	var told []string
+	for _, change := range Preview(s.input(t)) {
+		told = append(told, change.String())
+	}
+	want := []string{"1 instance is updated in place (1): image of app from web:1 to web:2", "1 instance is removed (3): spec.replicas is 3"}
+	if !slices.Equal(told, want) {
+		t.Errorf("told is %q, want %q", told, want)
+	}
+}
+
 // TestPreviewOfEveryEffect: what is drawn for the test above has every effect.
 func TestPreviewOfEveryEffect(t *testing.T) {
 	inputs, seen := rapid.Custom(drawInput), map[Effect]bool{}

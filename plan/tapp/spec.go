@@ -48,6 +48,7 @@ type spec struct {
 	budgets
 	// openGate is the second write of every create.
 	openGate []byte
+	foresees bool // for a preview, to which orphans are adopted already
 }
 
 // readSpec turns the input's spec into what the steps work with, and notes its

@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
@@ -119,7 +122,7 @@ func (o *Observed) Steps() []Step {
 				groups[p] = s
 			}
 			s.IDs = append(s.IDs, id)
-			if i := o.Instance(id); (p == Forced || p == Rolling) && i != nil && !i.Available {
+			if i := o.Instance(id); (p == Forced || p == Rolling) && i != nil && !i.Available && !isReadyOrphan(i) {
 				s.Unavailable = append(s.Unavailable, id)
 			}
 		}
@@ -152,6 +155,13 @@ func (o *Observed) phaseOf(e plan.Effect, id int) Phase {
 		return Rolling
 	}
 	return AtOnce
+}
+
+// isReadyOrphan says whether an instance becomes available by being adopted.
+func isReadyOrphan(i *plan.Instance) bool {
+	return i.Pod != nil && metav1.GetControllerOfNoCopy(i.Pod) == nil && slices.ContainsFunc(i.Pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // firstActions are the actions of the plan. Those with the same operation, reason and
