@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,8 +29,9 @@ type explanation struct {
 	PodTemplateHash string `json:"podTemplateHash,omitempty"`
 	PodUniqHash     string `json:"podUniqHash,omitempty"`
 	// Rollout is what the preview says of it.
-	Rollout  string          `json:"rollout,omitempty"`
-	Problems []string        `json:"problems,omitempty"`
+	Rollout  string   `json:"rollout,omitempty"`
+	Problems []string `json:"problems,omitempty"`
+	// Contains are the pod's containers, the init containers first.
 	Contains []containerView `json:"containers,omitempty"`
 }
 
@@ -100,7 +102,7 @@ func (o *observed) explain(i *plan.Instance) explanation {
 	}
 	if i.Pod != nil {
 		x.PodTemplateHash, x.PodUniqHash = i.Pod.Labels[tappv1.LabelTemplateHash], i.Pod.Labels[tappv1.LabelUniqHash]
-		for _, c := range i.Pod.Status.ContainerStatuses {
+		for _, c := range slices.Concat(i.Pod.Status.InitContainerStatuses, i.Pod.Status.ContainerStatuses) {
 			x.Contains = append(x.Contains, containerView{c.Name, c.Image, stateOf(&c), c.RestartCount})
 		}
 	}

@@ -23,7 +23,10 @@ func TestExplain(t *testing.T) {
 		t.Spec.Statuses = map[string]tappv1.InstanceStatus{"1": tappv1.InstanceKilled}
 		t.Status.Statuses = map[string]tappv1.InstanceStatus{"2": tappv1.InstanceFailed}
 	})
-	o := observe(t, tapp, podOf(stored, "default", 0), podOf(stored, "default", 3, notReady))
+	o := observe(t, tapp, podOf(stored, "default", 0), podOf(stored, "default", 3, notReady, func(pod *corev1.Pod) {
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "setup", Image: "setup:1", Ready: true,
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"}}}}
+	}))
 	for id, want := range map[int]string{
 		0: `Instance:       0 of web in namespace shop
 Wanted:         running
@@ -63,6 +66,7 @@ Template:       default, hash #, uniq hash #
 Updates:        rolling, at most 1 at a time
 Pod:            web-3 on node node-1, IP 10.0.0.1, UID uid of web-3
 Pod's template: hash #, uniq hash #: it differs in images, labels or annotations only
+Container:      setup runs setup:1: ended with exit code 0: Completed, restarts 0
 Container:      web runs web:1: running, not ready, restarts 0
 Next:           Delete, ScaledDown: spec.replicas is 3
 Rollout:        1 instance is removed (3): spec.replicas is 3

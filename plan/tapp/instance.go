@@ -245,6 +245,9 @@ func whyNotAvailable(pod *corev1.Pod) (reason, why string) {
 			return c.Reason, "its pod has no node: " + message.Quote(c.Message)
 		}
 	}
+	if c := ready(pod); c != nil && c.Reason == "ReadinessGatesNotReady" { // of other programs, such as one for load balancers
+		return c.Reason, "its pod is not ready: " + message.Quote(c.Message)
+	}
 	return "NotReady", "its pod is not ready"
 }
 
