@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,6 +73,39 @@ func TestFleetRetry(t *testing.T) {
 		again := &v1beta1.AppSet{}
 		if err := json.Unmarshal([]byte(out), again); err != nil || code != 0 || errOut != "" || again.Annotations[v1beta1.AnnotationRetry] != want {
 			t.Errorf("after %q: exit code %d, %v, errors %q, %q", was, code, err, errOut, again.Annotations)
+		}
+	}
+}
+
+// seenLater is an AppSet that the controller has not seen when it is asked for first.
+type seenLater struct {
+	*v1beta1.AppSet
+	asked *atomic.Int32
+}
+
+func (s seenLater) MarshalJSON() ([]byte, error) {
+	a := s.DeepCopy()
+	if s.asked.Add(1) == 1 {
+		a.Status.ObservedGeneration--
+		a.Status.AggrStatus.Status = v1beta1.PhaseRunning
+	}
+	return json.Marshal(a)
+}
+
+// TestFleetObserves: what goes by the status waits until that is about the present spec.
+func TestFleetObserves(t *testing.T) {
+	for args, want := range map[string]struct {
+		edit func(*v1beta1.AppSet)
+		out  string
+	}{
+		"confirm web --stage canary": {func(*v1beta1.AppSet) {}, "confirmation.workload.dmall.com/web-abc123 confirms stage canary of rollout 0123456789-4 (server dry run)\n"},
+		"retry web":                  {halted, "appset.workload.dmall.com/web tries rollout 0123456789-4 again (server dry run)\n"},
+	} {
+		a := seenLater{fleetApp(t, want.edit), &atomic.Int32{}}
+		serveFleet(t, a.AppSet, map[string]any{appSetsPath + "/web": a})
+		code, out, errOut := run(t, append([]string{program, "fleet"}, strings.Fields(args+" --dry-run")...)...)
+		if code != 0 || out != want.out || errOut != "Waiting for the controller to see generation 4 of web.\n" {
+			t.Errorf("%s: exit code %d, %q, errors %q", args, code, out, errOut)
 		}
 	}
 }
@@ -168,6 +202,8 @@ func TestFleet(t *testing.T) {
 		a.Status.AggrStatus.Clusters[0].PodSets[1].Revision = "v1-old"
 	}
 	const silent = "its cluster is Offline, and was seen last at 2026-11-24T10:00:00Z"
+	const unseen = "Waiting for the controller to see generation 5 of web.\n" +
+		"error: the time is up after 1ns, and the controller has not seen generation 5 of web: look whether it runs on the hub (kubectl get pods -n tapp-system), or wait longer with --timeout\n"
 	const held = "stage canary is done, and waits for a confirmation: kubectl tapp fleet confirm web"
 	for _, c := range []struct {
 		name     string
@@ -251,8 +287,11 @@ func TestFleet(t *testing.T) {
 		{name: "confirm another rollout", args: "confirm web --rollout 9876543210-3", code: 1, err: "error: rollout 9876543210-3 does not wait: the present one is 0123456789-4\n"},
 		{name: "confirm nothing", args: "confirm web", edits: []func(*v1beta1.AppSet){settled}, code: 1,
 			err: "error: no gate of web waits: it is Running; stage canary was confirmed by ann\n"},
-		{name: "confirm what may be another one", args: "confirm web", edits: []func(*v1beta1.AppSet){unobserved}, code: 1,
-			err: "error: the controller has not seen the present spec yet, and a gate that waited may not be one any more; try again\n"},
+		{name: "confirm nothing yet", args: "confirm web", edits: []func(*v1beta1.AppSet){func(a *v1beta1.AppSet) {
+			a.Status.Rollout.State, a.Status.Rollout.Stages[0].Token = "Staged", ""
+		}}, code: 1, err: "error: no gate of web waits: it is Unknown; to follow it: kubectl tapp fleet status web --watch\n"},
+		{name: "confirm what may be another one", args: "confirm web --timeout 1ns", edits: []func(*v1beta1.AppSet){unobserved}, code: 1, err: unseen},
+		{name: "retry what may be another one", args: "retry web --timeout 1ns", edits: []func(*v1beta1.AppSet){unobserved}, code: 1, err: unseen},
 		{name: "confirm badly", args: "confirm web --dry-run=client", code: 1, err: "error: --dry-run is \"client\"; give none or server\nSee 'kubectl tapp fleet confirm --help' for usage.\n"},
 		{name: "pause without a name", args: "pause", code: 1, err: "error: the name of an AppSet is missing\nSee 'kubectl tapp fleet pause --help' for usage.\n"},
 		{name: "two names", args: "resume web api", code: 1, err: "error: \"api\" is one argument too many\nSee 'kubectl tapp fleet resume --help' for usage.\n"},

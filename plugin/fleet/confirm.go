@@ -12,11 +12,13 @@ import (
 
 	"tkestack.io/tapp/crd/client"
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/rollout"
 )
 
 // confirm lets a rollout pass the gate that it waits at.
 type confirm struct {
 	*writing
+	*observing
 	stage, rollout, comment string
 }
 
@@ -29,11 +31,12 @@ func newConfirm(all *common) *cobra.Command {
 It creates a Confirmation of this very gate: it opens no gate of another rollout, and none of a later stage. Confirming twice
 is the same. The right to create confirmations is one of its own, so that others than those who edit AppSets can have it.
 
-With --stage or --rollout it fails unless it is that one which waits.`,
+With --stage or --rollout it fails unless it is that one which waits. Right after a change of the AppSet it waits until the
+controller has seen that: a gate that waited before may not be one any more.`,
 		Example: `  kubectl tapp fleet confirm web --comment "error rate is fine"
   kubectl tapp fleet confirm web --stage canary`,
 	}
-	x := &confirm{writing: newWriting(all, c)}
+	x := &confirm{writing: newWriting(all, c), observing: newObserving(c)}
 	c.Flags().StringVar(&x.stage, "stage", "", "The stage that is confirmed")
 	c.Flags().StringVar(&x.rollout, "rollout", "", "The id of the rollout that is confirmed")
 	c.Flags().StringVar(&x.comment, "comment", "", "A comment for those who read it later")
@@ -49,7 +52,7 @@ func (x *confirm) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	a, err := hub.get(ctx, name)
+	a, err := x.get(ctx, hub, name)
 	if err != nil {
 		return err
 	}
@@ -94,9 +97,6 @@ func confirmationOf(a *v1beta1.AppSet, gate *v1beta1.StageStatus, comment string
 // waitingGate is the stage after which a gate waits, or an error that says why none does.
 func waitingGate(a *v1beta1.AppSet) (*v1beta1.StageStatus, error) {
 	r := a.Status.Rollout
-	if isUnobserved(a) {
-		return nil, errors.New("the controller has not seen the present spec yet, and a gate that waited may not be one any more; try again")
-	}
 	if r != nil {
 		for i := range r.Stages {
 			if r.Stages[i].Token != "" {
@@ -115,6 +115,9 @@ func waitingGate(a *v1beta1.AppSet) (*v1beta1.StageStatus, error) {
 	why := fmt.Sprintf("no gate of %s waits: it is %s", a.Name, a.Status.AggrStatus.Status)
 	if len(confirmed) > 0 {
 		why += "; " + strings.Join(confirmed, ", ")
+	}
+	if r != nil && r.State != "" && r.State != string(rollout.Done) {
+		why += "; to follow it: kubectl tapp fleet status " + a.Name + " --watch"
 	}
 	return nil, errors.New(why)
 }

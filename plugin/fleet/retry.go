@@ -15,9 +15,9 @@ func newRetry(all *common) *cobra.Command {
 		Use:   "retry APPSET",
 		Short: "Try a rollout again that halted",
 		Long: `Try a rollout again that halted, or that was rolled back. Its stages and gates are those with which it began, and what failed gets
-its time anew. It sets the annotation ` + v1beta1.AnnotationRetry + `.`,
+its time anew. Right after a change of the AppSet it waits until the controller has seen that. It sets the annotation ` + v1beta1.AnnotationRetry + `.`,
 	}
-	w := newWriting(all, c)
+	w, o := newWriting(all, c), newObserving(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := w.validate(); err != nil {
 			return err
@@ -26,7 +26,7 @@ its time anew. It sets the annotation ` + v1beta1.AnnotationRetry + `.`,
 		if err != nil {
 			return err
 		}
-		a, err := hub.get(c.Context(), args[0])
+		a, err := o.get(c.Context(), hub, args[0])
 		if err != nil {
 			return err
 		}
@@ -47,8 +47,6 @@ its time anew. It sets the annotation ` + v1beta1.AnnotationRetry + `.`,
 func retryOf(a *v1beta1.AppSet) (string, error) {
 	phase := a.Status.AggrStatus.Status
 	switch {
-	case isUnobserved(a):
-		return "", fmt.Errorf("the controller has not seen the present spec yet; try again")
 	case a.Status.Rollout == nil || a.Status.Rollout.ID == "" || phase != v1beta1.PhaseHalted && phase != v1beta1.PhaseRolledBack && phase != v1beta1.PhaseRollingBack:
 		return "", fmt.Errorf("no rollout of %s halted: it is %s", a.Name, phase)
 	}
