@@ -67,6 +67,11 @@ func TestFleetReturns(t *testing.T) {
 
 // TestFleetRetry: each retry is another one.
 func TestFleetRetry(t *testing.T) {
+	installing := func(a *v1beta1.AppSet) { a.Status.AggrStatus.Clusters[0].PodSets[1].Reason = "HookFailed" }
+	serveFleet(t, fleetApp(t, installing), nil)
+	if code, out, errOut := run(t, program, "fleet", "retry", "web", "--dry-run"); code != 0 || out != "appset.workload.dmall.com/web tries rollout 0123456789-4 again (server dry run)\n" {
+		t.Errorf("with a hook that failed: exit code %d, %q, errors %q", code, out, errOut)
+	}
 	for was, want := range map[string]string{"": "0123456789-4", "9876543210-1/3": "0123456789-4", "0123456789-4": "0123456789-4/2", "0123456789-4/2": "0123456789-4/3"} {
 		serveFleet(t, fleetApp(t, halted, func(a *v1beta1.AppSet) { a.Annotations = map[string]string{v1beta1.AnnotationRetry: was} }), nil)
 		code, out, errOut := run(t, program, "fleet", "retry", "web", "--dry-run", "-o", "json")

@@ -28,6 +28,7 @@ const (
 	annotationOwner    = v1beta1.GroupName + "/owner-uid"
 	annotationContent  = v1beta1.AnnotationRevision
 	annotationReplicas = v1beta1.GroupName + "/replicas"
+	annotationRetried  = v1beta1.AnnotationRetry
 	annotationProgress = v1beta1.GroupName + "/hooks"
 	annotationChart    = v1beta1.GroupName + "/chart"
 )
@@ -146,7 +147,7 @@ func recordOf(head metav1.Object, version int) plan.Record {
 	annotations := head.GetAnnotations()
 	r := plan.Record{
 		Version: version, Status: plan.Status(head.GetLabels()["status"]), Chart: annotations[annotationChart], Owner: types.UID(annotations[annotationOwner]),
-		Content: annotations[annotationContent], UID: head.GetUID(), ResourceVersion: head.GetResourceVersion(),
+		Content: annotations[annotationContent], Retried: annotations[annotationRetried], UID: head.GetUID(), ResourceVersion: head.GetResourceVersion(),
 	}
 	if n, err := strconv.ParseInt(annotations[annotationReplicas], 10, 32); err == nil {
 		r.Replicas = new(int32(n))
@@ -167,6 +168,9 @@ func annotationsOf(r *plan.Record) map[string]string {
 	}
 	if r.Replicas != nil {
 		out[annotationReplicas] = strconv.Itoa(int(*r.Replicas))
+	}
+	if r.Retried != "" {
+		out[annotationRetried] = r.Retried
 	}
 	if r.Progress != (plan.Progress{}) {
 		text, _ := json.Marshal(r.Progress) // texts and numbers always marshal

@@ -39,6 +39,7 @@ func (c *computation) releaseInput(name string) release.Input {
 	in := c.in.Releases[name]
 	in.Name, in.Namespace, in.Owner, in.OwnerName, in.Now = name, c.d.Namespace, c.d.UID, c.d.Name, c.in.Now
 	in.Adopt = slices.Contains(strings.FieldsFunc(c.d.Annotations[release.AnnotationAdopt], func(r rune) bool { return r == ',' || r == ' ' }), name)
+	in.Retry, in.Part = c.d.Annotations[v1beta1.AnnotationRetry], IsPart(c.d)
 	in.SkipHooks = c.d.Annotations[release.AnnotationSkipHooks] == "true"
 	in.History = int(v1beta1.DefaultRevisionHistoryLimit)
 	if limit := c.d.Spec.RevisionHistoryLimit; limit != nil {

@@ -66,8 +66,18 @@ func TestReleases(t *testing.T) {
 	seen.Records[0].Hooks = []release.Hook{{Object: release.Object{Content: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "h"}}},
 		Events: []string{"post-install"}, Run: release.Run{Phase: release.RunFailed}}}
 	p = Compute(in)
-	if s := p.Status.AggrStatus.PodSets[0]; s.Reason != "HookFailed" || s.Message != `release "web": hook post-upgrade failed. Change the chart or its values to try again` || s.Available != 2 || s.Observed {
+	if s := p.Status.AggrStatus.PodSets[0]; s.Reason != "HookFailed" || s.Message != `release "web": hook post-upgrade failed. Change the chart or its values, or annotate the AdvDeployment with workload.dmall.com/retry=1 to try again` || s.Available != 2 || s.Observed {
 		t.Errorf("status %+v", s)
+	}
+
+	// Who makes it a part of an AppSet asks for another try there.
+	d.Labels = map[string]string{v1beta1.LabelAppSetUID: "web-1"}
+	if s := Compute(in).Status.AggrStatus.PodSets[0]; s.Message != `release "web": hook post-upgrade failed. Change the chart or its values, or try again: kubectl tapp fleet retry app` {
+		t.Errorf("status %+v", s)
+	}
+	d.Annotations = map[string]string{v1beta1.AnnotationRetry: "1"}
+	if p = Compute(in); p.Releases[0].Render == nil {
+		t.Errorf("asked for another try it plans %+v", p.Releases)
 	}
 
 	d.DeletionTimestamp = &metav1.Time{Time: in.Now}

@@ -23,6 +23,62 @@ spec:
     - {name: one, podSets: [{name: a, replicas: 2}, {name: b, replicas: 1, chart: {rawChart: H4s=}}]}
 `
 
+// retried is what the part of a cluster is asked by for another try.
+func (w *world) retried(cluster string) string {
+	return w.clusters[cluster].Part.Annotations[v1beta1.AnnotationRetry]
+}
+
+// failHook has a hook of the release of a podSet fail, as its worker tells of it.
+func (w *world) failHook(cluster string, podSet int) {
+	part := w.clusters[cluster].Part
+	s := &part.Status.AggrStatus.PodSets[podSet]
+	s.Reason, s.Message, s.Observed = "HookFailed", "a hook failed", false
+	part.Status.Conditions = []metav1.Condition{{Type: v1beta1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "HookFailed", Message: "a hook failed"}}
+}
+
+// Another try of a rollout reaches the releases whose hooks failed, within a budget, too, and no
+// cluster that has them behind it or before it. What fails later is not tried again by it.
+func TestRetryReleases(t *testing.T) {
+	for _, limit := range []*intstr.IntOrString{nil, new(intstr.FromInt32(1))} {
+		w := newWorld(t, charted, "one", "two", "three")
+		w.edit(func(a *v1beta1.AppSet) {
+			a.Spec.PodSpec.Chart = &v1beta1.ChartSpec{RawChart: []byte("\x1f\x8bone")}
+			a.Spec.UpdateStrategy.MaxUnavailable = limit
+			clusters := &a.Spec.ClusterTopology.Clusters
+			(*clusters)[0].PodSets = (*clusters)[0].PodSets[:1]
+			for _, name := range []string{"two", "three"} {
+				*clusters = append(*clusters, *(*clusters)[0].DeepCopy())
+				(*clusters)[len(*clusters)-1].Name = name
+			}
+		})
+		w.install()
+		w.edit(func(a *v1beta1.AppSet) { a.Spec.PodSpec.Chart.RawChart = []byte("\x1f\x8btwo") })
+		w.settle().work().settle().expect("Apply one", "Apply two").work()
+		w.failHook("two", 0)
+		w.settle().expect("Apply two")
+		w.workIn("two")
+		w.failHook("two", 0)
+		w.settle().expect()
+		id := w.app.Status.Rollout.ID
+		if grant := w.clusters["two"].Part.Spec.Topology.PodSets[0].MaxUnavailable; w.app.Status.Rollout.State != "Halted" || grant == nil || *grant != 0 {
+			t.Fatalf("%+v, with a budget of %v", w.app.Status.Rollout, grant)
+		}
+
+		annotate(w, v1beta1.AnnotationRetry, id)
+		w.settle().expect("Apply two")
+		if grant := w.clusters["two"].Part.Spec.Topology.PodSets[0].MaxUnavailable; w.app.Status.Rollout.State != "Staged" || grant != nil && *grant == 0 || w.retried("two") != id || w.retried("one")+w.retried("three") != "" {
+			t.Fatalf("%+v, with a budget of %v, asked by %q", w.app.Status.Rollout, grant, w.retried("two"))
+		}
+		w.work().settle().work().settle()
+		if w.app.Status.Rollout.State != "Done" || w.retried("one") != "" || w.retried("two") != id || w.retried("three") != id {
+			t.Errorf("%+v, asked by %q, %q, %q", w.app.Status.Rollout, w.retried("one"), w.retried("two"), w.retried("three"))
+		}
+		w.wrote = nil
+		annotate(w, v1beta1.AnnotationRetry, id+"/2")
+		w.settle().expect()
+	}
+}
+
 // A part has each chart by its digest, and no archive.
 func TestCharts(t *testing.T) {
 	digest := strings.Repeat("ab", 32)

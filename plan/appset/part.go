@@ -15,6 +15,7 @@ import (
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/manifest"
+	"tkestack.io/tapp/plan/podset"
 )
 
 // partOf is the manifest of a part: its whole spec, and our marks. The AppSet's generation
@@ -52,10 +53,33 @@ func (c *computation) plain(spec *v1beta1.AdvDeploymentSpec) map[string]any {
 type marks struct{ labels, annotations map[string]string }
 
 func (c *computation) marks(s *site) marks {
-	return marks{
+	out := marks{
 		labels:      map[string]string{v1beta1.LabelAppSetUID: string(c.app.UID), v1beta1.LabelFleetID: c.in.Fleet},
 		annotations: map[string]string{v1beta1.AnnotationAppSet: c.app.Namespace + "/" + c.app.Name, v1beta1.AnnotationRevision: s.revision},
 	}
+	if retry := c.retryOf(s); retry != "" {
+		out.annotations[v1beta1.AnnotationRetry] = retry
+	}
+	return out
+}
+
+// retryOf is what asks a part for another try of releases whose hooks failed: what asks the AppSet
+// for another try of the present rollout. Only parts that are to get the content now, and have not
+// got it, are asked anew. So a hook that fails later is not tried again by an earlier request.
+func (c *computation) retryOf(s *site) string {
+	asked := c.app.Annotations[v1beta1.AnnotationRetry]
+	id, _, _ := strings.Cut(asked, "/")
+	deployType, _ := v1beta1.DeployTypeOf(&c.app.Spec.PodSpec)
+	if deployType == v1beta1.DeployHelm && c.rolling != nil && id == c.rolling.decision.Record.ID && slices.ContainsFunc(s.units, func(u podset.Unit) bool {
+		v := c.verdict(s.Name, u.PodSet.Name)
+		return v != nil && !v.Done && v.Content == u.Hash
+	}) {
+		return asked
+	}
+	if !s.ours {
+		return ""
+	}
+	return s.Part.Annotations[v1beta1.AnnotationRetry]
 }
 
 // Differences of a part from its manifest, in a fixed order.
@@ -243,7 +267,7 @@ func release(part *v1beta1.AdvDeployment) []byte {
 
 func isMark(key string) bool {
 	return slices.Contains([]string{v1beta1.LabelAppSetUID, v1beta1.LabelFleetID, v1beta1.AnnotationAppSet,
-		v1beta1.AnnotationAppSetGeneration, v1beta1.AnnotationRevision, v1beta1.AnnotationApplied}, key)
+		v1beta1.AnnotationAppSetGeneration, v1beta1.AnnotationRevision, v1beta1.AnnotationRetry, v1beta1.AnnotationApplied}, key)
 }
 
 func encode(patch []operation) []byte {

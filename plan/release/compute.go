@@ -134,12 +134,21 @@ func (c *computation) converge() {
 		c.renew(last)
 	case last.Status == Uninstalling || last.Status == Superseded:
 		c.renew(last)
-	case c.in.Want.Held && c.base(last.Version+1) != nil, c.isWanted(last):
+	case c.in.Want.Held && c.base(last.Version+1) != nil, c.isWanted(last) && !c.isRetried(last):
 		c.carryOn(last)
 	default:
 		c.renew(last)
 	}
 	c.trim()
+}
+
+// isRetried says whether another try is asked for of a record whose hook failed: its content
+// gets a new record, as by another `helm upgrade`.
+func (c *computation) isRetried(r *Record) bool {
+	if c.in.Retry == "" || c.in.Retry == r.Retried || r.Status != Failed || c.in.Want.Held || !c.load(r) {
+		return false
+	}
+	return slices.ContainsFunc(r.Hooks, func(h Hook) bool { return h.Run.Phase == RunFailed })
 }
 
 // foreign notes that the release is somebody else's.
@@ -229,7 +238,10 @@ func (c *computation) create(made []Object, version int) bool {
 	if c.base(version) != nil {
 		status, why = PendingUpgrade, "chart, values or content are other ones"
 	}
-	record := &Record{Version: version, Status: status, Chart: r.Chart, Owner: c.in.Owner, Content: c.in.Want.Content, Loaded: true, Objects: made, Hooks: r.Hooks}
+	if last := c.last(); last != nil && c.isWanted(last) && c.isRetried(last) {
+		why = fmt.Sprintf("version %d is tried again", last.Version)
+	}
+	record := &Record{Version: version, Status: status, Chart: r.Chart, Owner: c.in.Owner, Content: c.in.Want.Content, Retried: c.in.Retry, Loaded: true, Objects: made, Hooks: r.Hooks}
 	if r.TakesReplicas {
 		record.Replicas = new(c.in.Want.Replicas)
 	}

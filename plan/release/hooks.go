@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/manifest"
 	"tkestack.io/tapp/plan/message"
 )
@@ -198,7 +199,7 @@ func (c *computation) over(r *Record, event string, at int, why string) {
 		c.update(r, &now, fmt.Sprintf("hook %s %s succeeded", event, ref))
 		return
 	}
-	run.Phase = RunFailed
+	run.Phase, now.Retried = RunFailed, c.in.Retry
 	now.Description = fmt.Sprintf("hook %s %s failed: %s", event, ref, why)
 	if r.Status != Uninstalling {
 		now.Status = Failed
@@ -210,10 +211,13 @@ func (c *computation) over(r *Record, event string, at int, why string) {
 // hookFailed keeps a release at what it is after a hook failed.
 func (c *computation) hookFailed(r *Record, event string, mine []int, bad int) {
 	c.failed = r.Description
-	advice := "Change the chart or its values to try again"
-	if r.Status == Uninstalling {
+	advice := fmt.Sprintf("Change the chart or its values, or annotate the AdvDeployment with %s=%d to try again", v1beta1.AnnotationRetry, r.Version)
+	switch {
+	case r.Status == Uninstalling:
 		c.failed = ""
 		advice = fmt.Sprintf("Annotate the AdvDeployment with %s=true to delete the release without its hooks", AnnotationSkipHooks)
+	case c.in.Part:
+		advice = "Change the chart or its values, or try again: kubectl tapp fleet retry " + c.in.OwnerName
 	}
 	c.stall(ReasonHookFailed, "%s. %s", r.Description, advice)
 	c.cleanHooks(r, event, mine[bad:bad+1], failed)

@@ -11,13 +11,14 @@
 //	                    hooks post-upgrade
 //	deployed            its objects are kept as the record says
 //	failed              a hook failed: nothing more is done until the content is another
-//	                    one. Or an object was refused: that is tried again
+//	                    one, or another try is asked for. Or an object was refused: that is
+//	                    tried again
 //	superseded          a later one is deployed
 //	uninstalling        hooks pre-delete, objects in the opposite order, hooks post-delete,
 //	                    records
 //
 // A new record is made when chart, values or content are other ones than those of the
-// last record, never to look: functions such as randAlphaNum would differ each time.
+// last record, or another try of one is asked for whose hook failed, never to look: functions such as randAlphaNum would differ each time.
 package release
 
 import (
@@ -87,6 +88,9 @@ type Record struct {
 	Content string
 	// Replicas that the chart was given as a value; nil: it takes none.
 	Replicas *int32
+	// Retried is the request for another try that was there when it was made, or when a hook
+	// of it failed: it asks for no other one.
+	Retried string
 	// Progress of its hooks: the event, and how many of them have succeeded.
 	Progress Progress
 	// Loaded says that Objects and Hooks are known.
@@ -153,6 +157,11 @@ type Input struct {
 	Want *Want
 	// Adopt has the release of somebody else taken over.
 	Adopt bool
+	// Retry asks for another try where a hook failed: any text that is not the one before;
+	// empty: nobody asks.
+	Retry string
+	// Part: an AppSet made the owner, and passes on who asks for another try.
+	Part bool
 	// SkipHooks has a release go without its hooks.
 	SkipHooks bool
 	// Records of this name, in any order. Fresh says that they were read after all that is

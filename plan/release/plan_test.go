@@ -124,7 +124,7 @@ func TestHookFails(t *testing.T) {
 	}
 	p := w.run()
 	expect(t, "done", w.said(), []string{"record 2 pending-upgrade", "record 2 pending-upgrade", "record 2 pending-upgrade", "create Job/job", "record 2 failed", "delete Job/job"})
-	expect(t, "said", stalls(p), []string{`HookFailed: release "web": hook pre-upgrade Job "job" failed: the Job failed: no more tries. Change the chart or its values to try again`})
+	expect(t, "said", stalls(p), []string{`HookFailed: release "web": hook pre-upgrade Job "job" failed: the Job failed: no more tries. Change the chart or its values, or annotate the AdvDeployment with workload.dmall.com/retry=2 to try again`})
 	if p.Numbers.UpToDate || w.records[1].Status != Deployed || p.Numbers.Updated != 0 {
 		t.Errorf("%+v", p.Numbers)
 	}
@@ -136,6 +136,48 @@ func TestHookFails(t *testing.T) {
 		t.Errorf("%+v %q", p.Numbers, stalls(p))
 	}
 	expect(t, "with another content", w.said(), []string{"record 3 pending-upgrade", "create ConfigMap/web", "record 3 deployed", "record 1 superseded"})
+}
+
+// A hook that failed runs again when another try is asked for, once for each request, and not for
+// one that was there when it failed.
+func TestRetry(t *testing.T) {
+	w := newWorld(t, &Rendered{Chart: "web-1", Objects: objects(t, deployment)})
+	w.run()
+	w.said()
+	w.in.Want.Content, w.in.Part = "u1-b", true
+	w.chart = &Rendered{Chart: "web-2", Objects: objects(t, config+deployment), Hooks: []Hook{hook(t, "job", 0, nil, "pre-upgrade")}}
+	fails := true
+	w.settle = func(ref Ref, o *unstructured.Unstructured) {
+		ready(ref, o)
+		if o.GetKind() == "Job" && fails {
+			o.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Failed", "status": "True", "message": "no more tries"}}}
+		}
+	}
+	w.in.Retry = "a"
+	expect(t, "said", stalls(w.run()), []string{`HookFailed: release "web": hook pre-upgrade Job "job" failed: the Job failed: no more tries. Change the chart or its values, or try again: kubectl tapp fleet retry app`})
+	expect(t, "asked for before it failed", w.said(), []string{"record 2 pending-upgrade", "record 2 pending-upgrade", "record 2 pending-upgrade", "create Job/job", "record 2 failed"})
+
+	w.in.Want.Held, w.in.Retry = true, "b"
+	w.run()
+	expect(t, "held back", w.said(), nil)
+	w.in.Want.Held = false
+	w.run()
+	again := []string{"record 3 pending-upgrade", "record 3 pending-upgrade", "delete Job/job", "record 3 pending-upgrade", "create Job/job", "record 3 failed"}
+	expect(t, "another try", w.said(), again)
+	w.run()
+	w.in.Retry = ""
+	w.run()
+	expect(t, "and no other one", w.said(), nil)
+
+	fails, w.in.Retry = false, "c"
+	if p := w.run(); !p.Numbers.UpToDate {
+		t.Errorf("%+v %q", p.Numbers, stalls(p))
+	}
+	expect(t, "one that succeeds", w.said(), []string{"record 4 pending-upgrade", "record 4 pending-upgrade", "delete Job/job", "record 4 pending-upgrade", "create Job/job",
+		"record 4 pending-upgrade", "record 4 pending-upgrade", "create ConfigMap/web", "record 4 deployed", "record 1 superseded", "record 1 gone"})
+	w.in.Retry = "d"
+	w.run()
+	expect(t, "of what did not fail", w.said(), nil)
 }
 
 // A hook that fails after an upgrade: the pods have the content, and the release is not up to date.
@@ -151,7 +193,7 @@ func TestLateHookFails(t *testing.T) {
 		}
 	}
 	p := w.run()
-	expect(t, "said", stalls(p), []string{`HookFailed: release "web": hook post-upgrade Job "job" failed: the Job failed: no more tries. Change the chart or its values to try again`})
+	expect(t, "said", stalls(p), []string{`HookFailed: release "web": hook post-upgrade Job "job" failed: the Job failed: no more tries. Change the chart or its values, or annotate the AdvDeployment with workload.dmall.com/retry=2 to try again`})
 	if p.Numbers.UpToDate || p.Numbers.Updated != 3 {
 		t.Errorf("%+v", p.Numbers)
 	}

@@ -171,7 +171,7 @@ func (s *spending) goOn(i int) {
 		cut := min(int64(held), s.excess)
 		s.excess -= cut
 		s.write(i, min(held-int32(cut), s.room(i))) // a grant bounds no less than itself, until it is followed
-	case s.in.Strategy.Paused || !s.cluster(u).Ready || !u.Observed:
+	case s.stands(u):
 	default:
 		limit := min(s.room(i), want)
 		switch {
@@ -183,6 +183,13 @@ func (s *spending) goOn(i int) {
 			v.Why = s.exhausted()
 		}
 	}
+}
+
+// stands says whether a unit that goes on is granted no more now. One that is broken and has no
+// grant is not observed before it has one: it has nothing to try again with.
+func (s *spending) stands(u *Unit) bool {
+	stuck := u.Broken && u.Grant != nil && *u.Grant == 0
+	return s.in.Strategy.Paused || !s.cluster(u).Ready || !u.Observed && !stuck
 }
 
 // withdraw a reservation whose write was not made, and is not wanted any more: as long as it

@@ -123,8 +123,9 @@ const (
 
 // Rollouts of an AppSet.
 const (
-	// AnnotationRetry is the id of a rollout that halted, and has it tried again. What
-	// follows a slash asks again: <id>/2.
+	// AnnotationRetry is the id of a rollout that halted, and has it tried again, and releases
+	// whose hooks failed. What follows a slash asks again: <id>/2. It is passed on to the parts.
+	// An AdvDeployment of charts that no AppSet made has no id: any text asks, once.
 	AnnotationRetry = GroupName + "/retry"
 	// LabelRevision is on the ControllerRevisions of the hub, which have the label
 	// LabelAppSetUID, too: the hash of the content that one has, or RevisionRecord.

@@ -13,6 +13,7 @@ import (
 	helmrelease "helm.sh/helm/v4/pkg/release/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/helm"
 	"tkestack.io/tapp/test/sim/apiserver"
 )
@@ -23,6 +24,11 @@ func (w *world) see(change *apiserver.Change) {
 		w.say("     %s is gone", apiserver.NameOf(change.Resource, o))
 	} else {
 		w.say("     %s by %s %s", apiserver.NameOf(change.Resource, o), change.By, o.GetLabels()["status"])
+	}
+	if change.Resource == apiserver.Secrets && change.Before == nil {
+		if w.made++; w.made > w.asked {
+			w.fail(fmt.Errorf("R1: record %s is number %d, and what led to one was asked for %d times", change.Object().GetName(), w.made, w.asked))
+		}
 	}
 	w.coverage["F12 judged"]++
 	history, err := w.history()
@@ -39,6 +45,8 @@ type stored struct {
 	*helmrelease.Release
 	// objects of its manifest, by kind and name.
 	objects []string
+	// retried is the request for another try that it was made or failed by.
+	retried string
 }
 
 // history of the release as `helm history` has it: what is in the Secrets that its labels
@@ -64,7 +72,7 @@ func (w *world) history() (out []stored, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("helm cannot read the manifest of version %d: %w", r.Version, err)
 		}
-		one := stored{Release: r}
+		one := stored{Release: r, retried: s.Annotations[v1beta1.AnnotationRetry]}
 		for _, o := range found {
 			one.objects = append(one.objects, o.GetKind()+" "+o.GetName())
 		}
@@ -140,6 +148,9 @@ func (w *world) atRest() {
 		w.fail(fmt.Errorf("L2: at rest, and there is no release: %q", w.told))
 	case hasFailure(w.chart) && history[last].Info.Status == "failed" && history[last].Chart.Metadata.Version == fmt.Sprintf("1.0.%d", w.chart):
 		w.coverage["ends failed"]++
+		if retried := history[last].retried; retried != w.retry {
+			w.fail(fmt.Errorf("R2: at rest, and version %d failed and was not tried again for %q, but for %q", history[last].Version, w.retry, retried))
+		}
 	case history[last].Info.Status != "deployed" || history[last].Chart.Metadata.Version != fmt.Sprintf("1.0.%d", w.chart):
 		w.fail(fmt.Errorf("L2: at rest, and version %d of chart %s is %s, where chart %d is asked for: %q", history[last].Version, history[last].Chart.Metadata.Version, history[last].Info.Status, w.chart, w.told))
 	case len(objects) < len(slices.DeleteFunc(slices.Clone(history[last].objects), func(o string) bool { return o == "ConfigMap kept" })):

@@ -155,7 +155,7 @@ func (w *world) sync() {
 			w.gone = true
 			return
 		}
-		in.Name, in.Namespace, in.Owner, in.OwnerName, in.Want, in.History, in.Now = name, namespace, w.uid, owner, w.want, 2, w.clock.Now()
+		in.Name, in.Namespace, in.Owner, in.OwnerName, in.Want, in.Retry, in.History, in.Now = name, namespace, w.uid, owner, w.want, w.retry, 2, w.clock.Now()
 		p := plan.Compute(in)
 		more, err := r.operator.Show(ctx, &r.state, of, name, &p, chart)
 		if err == nil && !more {

@@ -50,6 +50,10 @@ type world struct {
 	want  *plan.Want
 	uid   types.UID
 	chart int
+	// retry asks for another try where a hook failed; asked counts what may lead to a record.
+	retry string
+	asked int
+	made  int
 	// gone says that a plan said so, and told what the last one waits for.
 	gone bool
 	told []string
@@ -127,14 +131,15 @@ func (w *world) step(stormy bool) {
 // ask for a chart.
 func (w *world) ask() {
 	w.chart = w.rng.IntN(40)
+	w.asked++
 	w.want = &plan.Want{App: owner, Content: fmt.Sprintf("u1-%d", w.chart), Replicas: int32(w.rng.IntN(4))}
 	w.say("user: chart %d, %d instances", w.chart, w.want.Replicas)
 }
 
-// edit is what users do: they want another chart or fewer instances, hold a change back, or
-// delete the AdvDeployment. When it is gone they make it again.
+// edit is what users do: they want another chart or fewer instances, try again, hold a change
+// back, or delete the AdvDeployment. When it is gone they make it again.
 func (w *world) edit() {
-	switch n := w.rng.IntN(10); {
+	switch n := w.rng.IntN(11); {
 	case w.want == nil && w.gone:
 		w.uid, w.gone = w.NewUID(), false
 		w.ask()
@@ -145,6 +150,10 @@ func (w *world) edit() {
 		w.want.Replicas = int32(w.rng.IntN(4))
 		w.say("user: %d instances", w.want.Replicas)
 	case n < 8:
+		w.retry = fmt.Sprint(w.steps)
+		w.asked++
+		w.say("user: tries again, %s", w.retry)
+	case n < 9:
 		w.want.Held = !w.want.Held
 		w.say("user: held %v", w.want.Held)
 	default:
