@@ -126,9 +126,10 @@ func (c *computation) pass(k int, record *StageRecord, well, last bool) bool {
 
 // open the gate after a stage that is done, and say whether it is open.
 func (c *computation) open(stage *Stage, record *StageRecord, last bool) bool {
-	if !stage.Confirm || last || record.ConfirmedBy != "" {
+	if !stage.Confirm || last && !record.Asked || record.ConfirmedBy != "" {
 		return true
 	}
+	record.Asked = true
 	stage.Token = Token(c.in.UID, c.r.ID, stage.Name, *record.Finished)
 	for _, confirmation := range c.in.Confirmations {
 		if confirmation.Rollout == c.r.ID && confirmation.Stage == stage.Name && confirmation.Token == stage.Token {

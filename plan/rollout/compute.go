@@ -67,7 +67,7 @@ func (c *computation) begin() {
 	if c.r.Installing {
 		c.installAll()
 	}
-	c.stages = stagesOf(&c.in.Strategy, &c.r.Staging, c.in.Clusters, c.in.Units)
+	c.stages = stagesOf(&c.in.Strategy, c.r, c.in.Clusters, c.in.Units)
 	for i := range c.verdicts {
 		c.verdicts[i].Stage = -1
 	}
@@ -139,7 +139,23 @@ func (c *computation) judge() {
 			failed = append(failed, Failure{u.Key, why})
 		}
 	}
-	c.r.Failed = failed
+	c.r.Failed = c.stillFailed(failed)
+}
+
+// stillFailed are the failures of a rollout, in order. Those for which it halted stay where no
+// instance is left to show that they are gone: to scale down what failed, or to remove it, is no
+// reason to go on with the others.
+func (c *computation) stillFailed(now []Failure) []Failure {
+	if c.r.Halted == "" || c.r.RollingBack {
+		return now
+	}
+	for _, f := range c.r.Failed {
+		n := slices.IndexFunc(c.in.Units, func(u Unit) bool { return u.Key == f.Key })
+		if n < 0 || c.in.Units[n].Replicas == 0 && c.in.Units[n].Target != c.in.Units[n].Stable {
+			now = append(now, f)
+		}
+	}
+	return now
 }
 
 // failure of a unit that is on its way to the target; empty: none.

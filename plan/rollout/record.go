@@ -50,6 +50,8 @@ type StageRecord struct {
 	Started  *time.Time `json:"started,omitempty"`
 	Well     *time.Time `json:"well,omitempty"`
 	Finished *time.Time `json:"finished,omitempty"`
+	// Asked: its gate has waited for a Confirmation.
+	Asked bool `json:"asked,omitempty"`
 	// Passed: the next stage may start. By whose Confirmation, if it had a gate.
 	Passed      bool   `json:"passed,omitempty"`
 	ConfirmedBy string `json:"confirmedBy,omitempty"`
@@ -107,6 +109,11 @@ func (r *Record) stage(name string) *StageRecord {
 	}
 	r.Stages = append(r.Stages, StageRecord{Name: name})
 	return &r.Stages[len(r.Stages)-1]
+}
+
+// isUnderWay says whether a stage has begun and has not passed.
+func (r *Record) isUnderWay(name string) bool {
+	return slices.ContainsFunc(r.Stages, func(s StageRecord) bool { return s.Name == name && s.Started != nil && !s.Passed })
 }
 
 // boundOf a unit; nil: it has none.

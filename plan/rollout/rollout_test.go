@@ -36,7 +36,7 @@ func TestStagesOf(t *testing.T) {
 			w := newWorld(t, Strategy{}, fleetOf(Strategy{})...)
 			w.cluster("b").Labels = map[string]string{"region": "eu"}
 			var got []string
-			for _, stage := range stagesOf(&Strategy{}, &c.staging, w.in.Clusters, w.in.Units) {
+			for _, stage := range stagesOf(&Strategy{}, &Record{Staging: c.staging}, w.in.Clusters, w.in.Units) {
 				text := stage.Name + ":"
 				for _, i := range stage.Units {
 					text += " " + w.in.Units[i].String()

@@ -13,8 +13,8 @@ type Stage struct {
 	Name string
 	// Units by their index in Input.
 	Units []int
-	// Work: the target of some of its units is not what they have in the stable revision.
-	// Stages without work pass at once, and ask nobody.
+	// Work: the target of some of its units is not what they have in the stable revision, or
+	// was not when the stage began. Stages without work pass at once, and ask nobody.
 	Work bool
 	// Confirm: a gate follows. Token names it while it waits; empty: it does not.
 	Confirm bool
@@ -51,8 +51,12 @@ const (
 // | canary in the order, or canary clusters | canary: that group in the canary clusters (all if none are named); where a canary cluster has no such group, or the order does not name it, all of the cluster |
 // | further groups in the order | a stage each, canary clusters first; canaries elsewhere go with the first of them |
 // | nothing | rest: all others |
-func stagesOf(s *Strategy, staging *Staging, clusters []Cluster, units []Unit) []Stage {
-	a := assignment{s: s, staging: staging, clusters: map[string]*Cluster{}, units: units, taken: make([]bool, len(units))}
+//
+// A stage that has begun and has not passed stays, whatever becomes of its units: to scale a
+// canary down to 0, or to remove it, opens no gate.
+func stagesOf(s *Strategy, r *Record, clusters []Cluster, units []Unit) []Stage {
+	staging := &r.Staging
+	a := assignment{s: s, staging: staging, record: r, clusters: map[string]*Cluster{}, units: units, taken: make([]bool, len(units))}
 	for i := range clusters {
 		a.clusters[clusters[i].Name] = &clusters[i]
 	}
@@ -65,7 +69,7 @@ func stagesOf(s *Strategy, staging *Staging, clusters []Cluster, units []Unit) [
 	if slices.ContainsFunc(a.stages, func(stage Stage) bool { return stage.Name == stageRest }) {
 		last = stageOthers
 	}
-	a.add(Stage{Name: last, Confirm: staging.Confirm}, func(*Unit) bool { return true })
+	a.add(Stage{Name: last, Confirm: staging.Confirm, soak: s.Soak}, func(*Unit) bool { return true })
 	return a.stages
 }
 
@@ -73,6 +77,7 @@ func stagesOf(s *Strategy, staging *Staging, clusters []Cluster, units []Unit) [
 type assignment struct {
 	s        *Strategy
 	staging  *Staging
+	record   *Record
 	clusters map[string]*Cluster
 	units    []Unit
 	taken    []bool
@@ -84,9 +89,6 @@ func (a *assignment) add(stage Stage, selects func(*Unit) bool) {
 	if stage.concurrent == nil {
 		stage.concurrent = a.s.Concurrent
 	}
-	if stage.soak == 0 {
-		stage.soak = a.s.Soak
-	}
 	for _, first := range []bool{true, false} { // canary clusters come first
 		for i := range a.units {
 			u := &a.units[i]
@@ -97,7 +99,9 @@ func (a *assignment) add(stage Stage, selects func(*Unit) bool) {
 			}
 		}
 	}
-	if len(stage.Units) > 0 || len(a.staging.Stages) > 0 && stage.Name != stageRest && stage.Name != stageOthers {
+	begun := a.record.isUnderWay(stage.Name)
+	stage.Work = stage.Work || begun
+	if begun || len(stage.Units) > 0 || len(a.staging.Stages) > 0 && stage.Name != stageRest && stage.Name != stageOthers {
 		a.stages = append(a.stages, stage)
 	}
 }
@@ -108,7 +112,7 @@ func (u *Unit) hasWork() bool { return u.Target != u.Stable && u.Replicas > 0 }
 func (a *assignment) written() {
 	for i := range a.staging.Stages {
 		spec := &a.staging.Stages[i]
-		stage := Stage{Name: spec.Name, Confirm: a.staging.Confirm, concurrent: spec.Concurrent}
+		stage := Stage{Name: spec.Name, Confirm: a.staging.Confirm, soak: a.s.Soak, concurrent: spec.Concurrent}
 		if spec.Confirm != nil {
 			stage.Confirm = *spec.Confirm
 		}
@@ -131,7 +135,7 @@ func (a *assignment) written() {
 func (a *assignment) grouped() {
 	named := slices.Contains(a.staging.Order, groupCanary)
 	if named || len(a.staging.Canaries) > 0 {
-		a.add(Stage{Name: groupCanary, Confirm: a.staging.Confirm}, func(u *Unit) bool {
+		a.add(Stage{Name: groupCanary, Confirm: a.staging.Confirm, soak: a.s.Soak}, func(u *Unit) bool {
 			in := len(a.staging.Canaries) == 0 || slices.Contains(a.staging.Canaries, u.Cluster)
 			whole := len(a.staging.Canaries) > 0 && (!named || !a.hasGroup(u.Cluster, groupCanary))
 			return in && (whole || u.Group == groupCanary)
@@ -143,7 +147,7 @@ func (a *assignment) grouped() {
 			continue
 		}
 		late := first && named // canaries elsewhere are normal by then
-		a.add(Stage{Name: group, Confirm: a.staging.Confirm}, func(u *Unit) bool {
+		a.add(Stage{Name: group, Confirm: a.staging.Confirm, soak: a.s.Soak}, func(u *Unit) bool {
 			return u.Group == group || late && u.Group == groupCanary
 		})
 		first = false
