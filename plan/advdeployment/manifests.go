@@ -2,6 +2,7 @@ package advdeployment
 
 import (
 	"maps"
+	"math"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -161,6 +162,9 @@ func (c *computation) budget(u *unit, have *unstructured.Unstructured, spec map[
 		rolling["partition"] = int64(0)
 		if held {
 			rolling["partition"] = start + int64(u.Replicas)
+		}
+		if held && c.in.Autoscaled[u.child] { // it may have any number of instances
+			rolling["partition"] = int64(math.MaxInt32)
 		}
 		spec["podManagementPolicy"] = "Parallel"
 		spec["updateStrategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": rolling}

@@ -46,6 +46,9 @@ func (c *computation) numbersOf(u *unit) numbers {
 			n.updated = changed(u)
 		}
 	}
+	if u.child.Kind == TApp { // in place of those that are left, others may be missing
+		n.current = max(n.current, n.desired+leftBehind(o))
+	}
 	if n.observed {
 		n.failures = failuresOf(u.child.Kind, o)
 	}
@@ -58,6 +61,19 @@ func stopped(o map[string]any, replicas int32) (out int32) {
 	start, _, _ := unstructured.NestedInt64(o, "spec", "ordinals", "start")
 	for id, status := range statuses {
 		if n, err := strconv.Atoi(id); err == nil && n >= int(start) && n < int(start)+int(replicas) && status == "Killed" {
+			out++
+		}
+	}
+	return out
+}
+
+// leftBehind are the instances of a TApp that are not in its range, and are there yet.
+func leftBehind(o map[string]any) (out int32) {
+	statuses, _, _ := unstructured.NestedStringMap(o, "status", "statuses")
+	start, _, _ := unstructured.NestedInt64(o, "spec", "ordinals", "start")
+	replicas, _, _ := unstructured.NestedInt64(o, "spec", "replicas")
+	for id := range statuses {
+		if n, err := strconv.ParseInt(id, 10, 64); err == nil && (n < start || n >= start+replicas) {
 			out++
 		}
 	}

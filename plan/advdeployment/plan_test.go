@@ -2,6 +2,7 @@ package advdeployment
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -258,6 +259,27 @@ func TestAutoscaled(t *testing.T) {
 	w.expect("theirs", w.field(webDep, "spec", "replicas"), "4")
 	w.run()
 	w.expect("desired", w.d.Status.AggrStatus.Desired, int32(4))
+}
+
+// TestAutoscaledHeld: what is held back stays so with any number of instances, which is the autoscaler's.
+func TestAutoscaledHeld(t *testing.T) {
+	w := newWorld(t, spec("StatefulSet", "", web))
+	w.run()
+	w.autoscaled[webSet] = true
+	w.spec(spec("StatefulSet", "", "{name: web, replicas: 2, version: v2, maxUnavailable: 0}"))
+	w.expect("partition", manifest.At(w.plan().Actions[0].Manifest, "spec", "updateStrategy", "rollingUpdate", "partition"), any(int64(math.MaxInt32)))
+}
+
+// TestLeftBehind: instances that are not in the range count, also where others are missing.
+func TestLeftBehind(t *testing.T) {
+	w := newWorld(t, spec("tapp", "", "{name: web, replicas: 2, ordinals: {start: 5}}"))
+	w.run()
+	status := w.children[webTApp].Object["status"].(map[string]any)
+	status["statuses"] = map[string]any{"4": "Killing", "5": "Running", "6": "NotCreated"}
+	status["availableReplicas"] = int64(1)
+	w.step()
+	w.expect("current", *w.d.Status.AggrStatus.PodSets[0].Current, int32(3))
+	w.expect("told", w.d.Status.AggrStatus.PodSets[0].Message, "1 instances too many are left")
 }
 
 // TestBadSpecs: a sentence each, and nothing is lost.

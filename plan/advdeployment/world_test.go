@@ -181,8 +181,9 @@ func (w *world) tell(child Child, current, updated, available int64) {
 	o := w.children[child]
 	statuses := map[string]any{}
 	if child.Kind == TApp {
+		first, _, _ := unstructured.NestedInt64(o.Object, "spec", "ordinals", "start")
 		for id := range current {
-			statuses[fmt.Sprint(id)] = "Running"
+			statuses[fmt.Sprint(first+id)] = "Running"
 		}
 		if o.GetAnnotations()[v1beta1.AnnotationFrom] != "" {
 			moved, _, _ := unstructured.NestedStringMap(o.Object, "spec", "templates")
