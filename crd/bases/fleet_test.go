@@ -127,6 +127,10 @@ func TestDeployTypeImmutable(t *testing.T) {
 			{`{podSpec: {deployType: helm}}`, `{podSpec: {deployType: deployment}}`}: false,
 			{`{podSpec: {deployType: helm}}`, `{}`}:                                  false,
 			{`{}`, `{}`}:                                                             true,
+			{`{}`, `{podSpec: {deployType: Deployment}}`}:                            true,
+			{`{}`, `{podSpec: {chart: {chartUrl: {url: a/b}}}}`}:                     false,
+			{`{podSpec: {chart: {chartUrl: {url: a/b}}}}`, `{}`}:                     false,
+			{`{podSpec: {chart: {chartUrl: {url: a/b}}}}`, `{podSpec: {deployType: helm, chart: {chartUrl: {url: a/b}}}}`}: true,
 		} {
 			err := writeFleet(t, server, fleetObject(t, kind, "a", change[1]), fleetObject(t, kind, "a", change[0]))
 			if ok && err != nil || !ok && (err == nil || !strings.Contains(err.Error(), "spec.podSpec.deployType: Invalid value: deployType is immutable: the objects of one type would be abandoned for those of another. Create another "+kind+" to change it")) {

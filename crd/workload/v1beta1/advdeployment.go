@@ -45,7 +45,7 @@ type AdvDeploymentList struct {
 
 // AdvDeploymentSpec is the desired state of an AdvDeployment.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.podSpec) && has(self.podSpec.deployType) ? self.podSpec.deployType.lowerAscii() : \"\") == (has(oldSelf.podSpec) && has(oldSelf.podSpec.deployType) ? oldSelf.podSpec.deployType.lowerAscii() : \"\")",fieldPath=".podSpec.deployType",message="deployType is immutable: the objects of one type would be abandoned for those of another. Create another AdvDeployment to change it"
+// +kubebuilder:validation:XValidation:rule="(has(self.podSpec) && has(self.podSpec.deployType) ? self.podSpec.deployType.lowerAscii() : has(self.podSpec) && has(self.podSpec.chart) ? 'helm' : 'deployment') == (has(oldSelf.podSpec) && has(oldSelf.podSpec.deployType) ? oldSelf.podSpec.deployType.lowerAscii() : has(oldSelf.podSpec) && has(oldSelf.podSpec.chart) ? 'helm' : 'deployment')",fieldPath=".podSpec.deployType",message="deployType is immutable: the objects of one type would be abandoned for those of another. Create another AdvDeployment to change it"
 type AdvDeploymentSpec struct {
 	// labels of all children and pods.
 	// +optional

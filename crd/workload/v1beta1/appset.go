@@ -48,7 +48,7 @@ type AppSetList struct {
 // AppSetSpec is the desired state of an AppSet.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy) || !has(self.updateStrategy.canaryClusters) || (has(self.clusterTopology) && has(self.clusterTopology.clusters) && self.updateStrategy.canaryClusters.all(c, self.clusterTopology.clusters.exists(t, t.name == c)))",fieldPath=".updateStrategy.canaryClusters",message="a canary cluster is not among clusterTopology.clusters: add it there, or drop it here"
-// +kubebuilder:validation:XValidation:rule="(has(self.podSpec) && has(self.podSpec.deployType) ? self.podSpec.deployType.lowerAscii() : \"\") == (has(oldSelf.podSpec) && has(oldSelf.podSpec.deployType) ? oldSelf.podSpec.deployType.lowerAscii() : \"\")",fieldPath=".podSpec.deployType",message="deployType is immutable: the objects of one type would be abandoned for those of another. Create another AppSet to change it"
+// +kubebuilder:validation:XValidation:rule="(has(self.podSpec) && has(self.podSpec.deployType) ? self.podSpec.deployType.lowerAscii() : has(self.podSpec) && has(self.podSpec.chart) ? 'helm' : 'deployment') == (has(oldSelf.podSpec) && has(oldSelf.podSpec.deployType) ? oldSelf.podSpec.deployType.lowerAscii() : has(oldSelf.podSpec) && has(oldSelf.podSpec.chart) ? 'helm' : 'deployment')",fieldPath=".podSpec.deployType",message="deployType is immutable: the objects of one type would be abandoned for those of another. Create another AppSet to change it"
 type AppSetSpec struct {
 	// labels of all children and pods.
 	// +optional
