@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -62,6 +63,27 @@ func TestFleetReturns(t *testing.T) {
 		if out != c.out || errOut != c.err {
 			t.Errorf("%s: %q, errors %q, want %q, %q", c.args, out, errOut, c.out, c.err)
 		}
+	}
+}
+
+// TestFleetReturnsClaims: claims that have grown stay so, since they cannot shrink.
+func TestFleetReturnsClaims(t *testing.T) {
+	claims := func(size string) func(*v1beta1.AppSet) {
+		claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}}
+		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
+		return func(a *v1beta1.AppSet) { a.Spec.PodSpec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim} }
+	}
+	a := fleetApp(t, claims("1Gi"))
+	revisions := revisionsOf(t, a)
+	claims("2Gi")(a)
+	serveFleet(t, a, map[string]any{revisionsPath: revisions})
+	code, out, errOut := run(t, program, "fleet", "undo", "web", "--dry-run", "-o", "json")
+	back := &v1beta1.AppSet{}
+	if err := json.Unmarshal([]byte(out), back); err != nil || code != 0 || errOut != "" {
+		t.Fatalf("exit code %d, %v, errors %q: %s", code, err, errOut, out)
+	}
+	if got := back.Spec.PodSpec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage().String(); got != "2Gi" || back.Spec.ClusterTopology.Clusters[0].PodSets[0].Version != "v1" {
+		t.Errorf("claims of %s, and %+v", got, back.Spec.ClusterTopology)
 	}
 }
 

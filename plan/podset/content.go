@@ -78,11 +78,19 @@ func (b *builder) note(field, format string, args ...any) {
 	b.notes = append(b.notes, Note{field, fmt.Sprintf(format, args...)})
 }
 
+// maxStatefulSetName is how long the name of a StatefulSet may be, in bytes, so that the label
+// controller-revision-hash of its pods is one: the name, a dash, and up to 10 digits.
+const maxStatefulSetName = 52
+
 func (b *builder) build(u *Unit) {
 	spec := &b.app.Spec.PodSpec
 	labels, annotations := b.metadata()
 	c := Content{DeployType: b.deployType, Selector: spec.Selector, ServiceName: b.app.Spec.ServiceName, Labels: labels, Annotations: annotations}
 	u.Group, u.Version = GroupOf(b.podSet), b.podSet.Version
+	if n := len(b.podSet.Name); b.deployType == v1beta1.DeployStatefulSet && n > maxStatefulSetName {
+		b.problem(b.path+".name", "it has %d characters, and a StatefulSet at most %d: a label of its pods has the name, and a hash", n, maxStatefulSetName)
+		return
+	}
 	if b.podSet.Image != "" && !isImage(b.podSet.Image) {
 		b.problem(b.path+".image", "%q is no reference to an image", b.podSet.Image)
 		return

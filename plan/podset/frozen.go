@@ -16,7 +16,7 @@ import (
 // |---|---|
 // | podSpec.selector | no: selectors of workloads are immutable |
 // | serviceName | while both have dots: the Service has the application's name then |
-// | podSpec.volumeClaimTemplates | they may ask for more storage |
+// | podSpec.volumeClaimTemplates | they may ask for more storage, but for those of a StatefulSet, which are immutable |
 func Frozen(now, was *v1beta1.PodSpec, nowService, wasService string) (out []Problem) {
 	if !equality.Semantic.DeepEqual(now.Selector, was.Selector) {
 		out = append(out, Problem{"spec.podSpec.selector", "it cannot change, since those of the objects in the clusters cannot; make another application of it"})
@@ -24,11 +24,16 @@ func Frozen(now, was *v1beta1.PodSpec, nowService, wasService string) (out []Pro
 	if nowService != wasService && !(strings.Contains(wasService, ".") && strings.Contains(nowService, ".")) {
 		out = append(out, Problem{"spec.serviceName", fmt.Sprintf("it cannot change from %q to %q: only one domain can become another, since the Service keeps its name then", wasService, nowService)})
 	}
-	return append(out, frozenClaims(now.VolumeClaimTemplates, was.VolumeClaimTemplates)...)
+	deployType, _ := v1beta1.DeployTypeOf(now)
+	return append(out, frozenClaims(now.VolumeClaimTemplates, was.VolumeClaimTemplates, deployType == v1beta1.DeployStatefulSet)...)
 }
 
-func frozenClaims(now, was []corev1.PersistentVolumeClaim) []Problem {
-	const path, advice = "spec.podSpec.volumeClaimTemplates", "claims cannot change, but for more storage; make another application of it"
+func frozenClaims(now, was []corev1.PersistentVolumeClaim, all bool) []Problem {
+	const path = "spec.podSpec.volumeClaimTemplates"
+	advice := "claims cannot change, but for more storage; make another application of it"
+	if all {
+		advice = "those of a StatefulSet cannot change; have the claims in the clusters ask for more storage, or make another application of it"
+	}
 	if len(now) != len(was) {
 		return []Problem{{path, advice}}
 	}
@@ -36,6 +41,9 @@ func frozenClaims(now, was []corev1.PersistentVolumeClaim) []Problem {
 		after, before := now[i].DeepCopy(), was[i].DeepCopy()
 		at := fmt.Sprintf("%s[%s]", path, before.Name)
 		asked, had := after.Spec.Resources.Requests.Storage(), before.Spec.Resources.Requests.Storage()
+		if all && asked.Cmp(*had) != 0 {
+			return []Problem{{at, advice}}
+		}
 		if asked.Cmp(*had) < 0 {
 			return []Problem{{at + ".spec.resources.requests.storage", fmt.Sprintf("it cannot shrink from %s to %s", had, asked)}}
 		}

@@ -23,7 +23,7 @@ without gates. With --to-revision, or where the present content is the stable on
 the stages and gates of the spec.
 
 podSpec, serviceName, labels and meta become what they were, and image, version, chart and values of the podSets. Clusters, numbers of
-instances and the update strategy stay. It fails if the spec changed since it looked.`,
+instances, claims and the update strategy stay. It fails if the spec changed since it looked.`,
 		Example: `  kubectl tapp fleet undo web
   kubectl tapp fleet undo web --to-revision 3`,
 	}
@@ -98,6 +98,7 @@ func specOf(a *v1beta1.AppSet, h *podset.History) (map[string]any, error) {
 	then := a.DeepCopy()
 	s := &then.Spec
 	s.Labels, s.Meta, s.ServiceName, s.PodSpec = h.Labels, h.Meta, h.ServiceName, h.PodSpec
+	s.PodSpec.VolumeClaimTemplates = a.Spec.PodSpec.VolumeClaimTemplates // they may have grown, and cannot shrink
 	for c := range s.ClusterTopology.Clusters {
 		cluster := &s.ClusterTopology.Clusters[c]
 		was := clusterIn(&h.ClusterTopology, cluster.Name)

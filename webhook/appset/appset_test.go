@@ -73,6 +73,9 @@ func TestUnits(t *testing.T) {
 }
 
 func TestImmutable(t *testing.T) {
+	ofSet := func(size string) string {
+		return strings.Replace(`{podSpec: {deployType: StatefulSet, volumeClaimTemplates: [{metadata: {name: data}, spec: {resources: {requests: {storage: SIZE}}}}]}}`, "SIZE", size, 1)
+	}
 	claims := func(size, more string) string {
 		return `{podSpec: {volumeClaimTemplates: [{metadata: {name: data}, spec: {` + more + `resources: {requests: {storage: ` + size + `}}}}]}}`
 	}
@@ -80,6 +83,9 @@ func TestImmutable(t *testing.T) {
 	testRule(t, "Immutable", []ruleCase{
 		{"nothing changed", claims("1Gi", ""), claims("1024Mi", ""), ""},
 		{"more storage", claims("2Gi", ""), claims("1Gi", ""), ""},
+		{"no more for a StatefulSet", ofSet("1024Mi"), ofSet("1Gi"), ""},
+		{"more storage for a StatefulSet", ofSet("2Gi"), ofSet("1Gi"),
+			"spec.podSpec.volumeClaimTemplates[data]: Forbidden: those of a StatefulSet cannot change; have the claims in the clusters ask for more storage, or make another application of it"},
 		{"less storage", claims("1Gi", ""), claims("2Gi", ""),
 			"spec.podSpec.volumeClaimTemplates[data].spec.resources.requests.storage: Forbidden: it cannot shrink from 2Gi to 1Gi"},
 		{"another class", claims("1Gi", "storageClassName: fast, "), claims("1Gi", ""), "spec.podSpec.volumeClaimTemplates[data]: Forbidden: " + advice},
