@@ -51,7 +51,7 @@ func (c *computation) motion(s *v1beta1.AppSetStatus, done bool) v1beta1.Phase {
 		return v1beta1.PhaseInstalling
 	case c.pending(done, (*site).isChanging), c.isIn(rollout.Staged, rollout.Returning):
 		return v1beta1.PhaseUpdating
-	case !done && (stored.Status == v1beta1.PhaseScaling || stored.Desired != s.AggrStatus.Desired):
+	case !done && (stored.Status == v1beta1.PhaseScaling || stored.Desired != s.AggrStatus.Desired), slices.ContainsFunc(c.sites, (*site).waits):
 		return v1beta1.PhaseScaling
 	case c.pending(done, func(s *site) bool { return !s.asWanted || !s.isObserved() }):
 		return v1beta1.PhaseUpdating

@@ -137,10 +137,11 @@ func (c *computation) adjust(s *site) {
 func (c *computation) foreign(s *site) {
 	c.taken = true
 	whose := "nobody's mark is on it"
+	way := fmt.Sprintf(", or give it to the AppSet: label it %s=%s, and annotate it %s=%s/%s", v1beta1.LabelFleetID, c.in.Fleet, v1beta1.AnnotationAppSet, c.app.Namespace, c.app.Name)
 	if appSet := s.Part.Annotations[v1beta1.AnnotationAppSet]; appSet != "" {
-		whose = fmt.Sprintf("it is of AppSet %s in fleet %s", appSet, s.Part.Labels[v1beta1.LabelFleetID])
+		whose, way = fmt.Sprintf("it is of AppSet %s in fleet %s", appSet, s.Part.Labels[v1beta1.LabelFleetID]), ""
 	}
-	c.stall(v1beta1.ReasonResourceExists, "%s", s.tell(v1beta1.ReasonResourceExists, "cluster %s: AdvDeployment %q already exists and is not of this AppSet: %s. Delete or rename it", s.title, c.app.Name, whose))
+	c.stall(v1beta1.ReasonResourceExists, "%s", s.tell(v1beta1.ReasonResourceExists, "cluster %s: AdvDeployment %q already exists and is not of this AppSet: %s. Delete or rename it%s", s.title, c.app.Name, whose, way))
 }
 
 func (c *computation) refused(s *site, r Refusal) {

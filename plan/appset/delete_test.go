@@ -26,6 +26,12 @@ func TestDeletionWaits(t *testing.T) {
 			w.edit(func(a *v1beta1.AppSet) { a.Spec.ClusterTopology.Clusters = a.Spec.ClusterTopology.Clusters[:1] })
 			w.clusters["two"].Part = nil
 		},
+		"replaced, and left the topology": func(w *world) { // as by kubectl replace
+			w.app.Annotations, w.app.Finalizers = nil, nil
+			w.edit(func(a *v1beta1.AppSet) { a.Spec.ClusterTopology.Clusters = a.Spec.ClusterTopology.Clusters[:1] })
+			w.clusters["two"].Part = nil
+			w.settle().expect("Own")
+		},
 		"neither, but listed": func(w *world) {
 			w.app.Status = v1beta1.AppSetStatus{}
 			delete(w.app.Annotations, v1beta1.AnnotationClusters)

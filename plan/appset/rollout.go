@@ -270,9 +270,11 @@ func (c *computation) verdict(cluster, podSet string) *rollout.Verdict {
 
 // follow a decision: the parts, and the record before them.
 func (c *computation) follow(d *rollout.Decision) {
+	shared := c.shared()
 	for _, s := range c.sites {
 		if s.spec != nil {
 			c.assignContents(s)
+			c.handOver(s, shared)
 		}
 	}
 	if d.Store {
@@ -328,6 +330,31 @@ func (c *computation) assignContents(s *site) {
 		placed.MaxUnavailable, placed.Ceiling = v.Grant, v.Ceiling
 		if from := c.from(s, placed.Name, v); from != nil {
 			_ = podset.ChangeFrom(s.spec, placed.Name, from) // it came from JSON
+		}
+	}
+	if len(units) < len(s.units) {
+		c.stay(s)
+	}
+}
+
+// stay keeps the podSets in a part that the spec has no more, as they are, while a new one waits
+// for its turn: it may be what replaces them, and a cluster would be empty meanwhile.
+func (c *computation) stay(s *site) {
+	if !s.ours {
+		return
+	}
+	for i := range s.Part.Spec.Topology.PodSets {
+		placed := s.Part.Spec.Topology.PodSets[i].DeepCopy()
+		key := keyOf(s.Name, placed.Name)
+		has := c.rolling.has[key]
+		if _, asked := c.rolling.at[key]; asked || has == nil {
+			continue
+		}
+		placed.Revision, placed.From = "", ""
+		s.spec.Topology.PodSets = append(s.spec.Topology.PodSets, *placed)
+		_ = podset.HoldBack(s.spec, placed.Name, &has.Content, has.Hash) // it came from JSON
+		if has.From != nil {
+			_ = podset.ChangeFrom(s.spec, placed.Name, has.From)
 		}
 	}
 }

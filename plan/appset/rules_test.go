@@ -231,7 +231,8 @@ func TestForeign(t *testing.T) {
 	theirs := &v1beta1.AdvDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "theirs"}}
 	w.clusters["two"].Part = theirs
 	w.settle().expect("Own", "Create one").says(v1beta1.PhaseInstalling, "6/0/0",
-		`ErrResourceExists: cluster two: AdvDeployment "web" already exists and is not of this AppSet: nobody's mark is on it. Delete or rename it`)
+		`ErrResourceExists: cluster two: AdvDeployment "web" already exists and is not of this AppSet: nobody's mark is on it. Delete or rename it, `+
+			"or give it to the AppSet: label it workload.dmall.com/fleet-id=hub-1, and annotate it workload.dmall.com/appset=shop/web")
 	if p := Compute(w.input()); p.Wait != waitTaken {
 		t.Errorf("looks again after %v", p.Wait)
 	}

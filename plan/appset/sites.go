@@ -37,6 +37,8 @@ type site struct {
 	// admission makes.
 	ours, asWanted bool
 	differences    []string
+	// waiting are podSets of its part that wait for ids of other clusters, and why.
+	waiting []podset.Note
 	// reason and message tell what is wrong with the cluster, or what it waits for.
 	reason, message string
 }
@@ -253,7 +255,8 @@ func Concerned(a *v1beta1.AppSet) []string {
 
 // remembered are the clusters that may have a part, with their identities, from the
 // annotation AnnotationClusters. If somebody removed that, they are all clusters of the
-// status and the topology.
+// status and the topology; if the finalizer is missing, too, as after kubectl replace, those
+// that have told of a part.
 func remembered(a *v1beta1.AppSet) map[string]types.UID {
 	out := map[string]types.UID{}
 	text, written := a.Annotations[v1beta1.AnnotationClusters]
@@ -261,16 +264,26 @@ func remembered(a *v1beta1.AppSet) map[string]types.UID {
 		name, uid, _ := strings.Cut(entry, "=")
 		out[v1beta1.FoldClusterName(name)] = types.UID(uid)
 	}
-	if written || !slices.Contains(a.Finalizers, v1beta1.Finalizer) {
+	if written {
 		return out
 	}
+	ours := slices.Contains(a.Finalizers, v1beta1.Finalizer)
 	for i := range a.Status.AggrStatus.Clusters {
-		out[v1beta1.FoldClusterName(a.Status.AggrStatus.Clusters[i].Name)] = ""
+		if cluster := &a.Status.AggrStatus.Clusters[i]; ours || hadPart(cluster) {
+			out[v1beta1.FoldClusterName(cluster.Name)] = ""
+		}
 	}
 	for i := range a.Spec.ClusterTopology.Clusters {
-		out[v1beta1.FoldClusterName(a.Spec.ClusterTopology.Clusters[i].Name)] = ""
+		if ours {
+			out[v1beta1.FoldClusterName(a.Spec.ClusterTopology.Clusters[i].Name)] = ""
+		}
 	}
 	return out
+}
+
+// hadPart says whether a cluster has told of a part of the AppSet.
+func hadPart(c *v1beta1.ClusterStatus) bool {
+	return slices.ContainsFunc(c.PodSets, func(p v1beta1.PodSetStatus) bool { return p.HaveDeploy != nil })
 }
 
 // names of a list that is separated by commas or white space.

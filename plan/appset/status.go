@@ -172,6 +172,11 @@ func (c *computation) status(s *site) v1beta1.ClusterStatus {
 			out.PodSets = append(out.PodSets, *seen[i].DeepCopy())
 		}
 	}
+	for _, note := range s.waiting {
+		i := slices.IndexFunc(out.PodSets, func(p v1beta1.PodSetStatus) bool { return p.Name == note.Field })
+		u := slices.IndexFunc(s.units, func(u podset.Unit) bool { return u.PodSet.Name == note.Field })
+		out.PodSets[i].Desired, out.PodSets[i].Reason, out.PodSets[i].Message = s.units[u].Replicas, ReasonHeld, note.Why
+	}
 	for i := range out.PodSets {
 		p := &out.PodSets[i]
 		c.tellVerdict(s, p)

@@ -42,6 +42,17 @@ clusterTopology:
 `
 }
 
+// ranged is an AppSet whose clusters share ids: so many in one, and from some id on so many in two.
+func ranged(one, start, two string) string {
+	return `
+podSpec: {deployType: InPlaceSet, template: {spec: {containers: [{name: web, image: nginx}]}}}
+clusterTopology:
+  clusters:
+  - {name: one, podSets: [{name: web, replicas: ` + one + `}]}
+  - {name: two, podSets: [{name: web, replicas: ` + two + `, ordinals: {start: ` + start + `}}]}
+`
+}
+
 // joined is a cluster that comes to those of web.
 func joined(version string) string {
 	return "  - name: three\n    podSets: [{name: web-gz03-blue, replicas: 2, version: " + version + "}]\n"
@@ -68,6 +79,9 @@ at once: 1 instance is removed: replicas from 3 to 2
 stage canary (one, two; 1 at a time): 2 instances are recreated: template "default" changed: spec.containers[web].env[LEVEL].value; it has to stay well for 60 s; then it waits for a confirmation
 stage blue (one, two; 1 at a time): 4 instances are recreated: template "default" changed: spec.containers[web].env[LEVEL].value; it has to stay well for 60 s
 spec.updateStrategy.paused is true: updates start when it is false`},
+		{name: "ids that move", before: ranged("3", "3", "2"), after: ranged("1", "1", "4"), want: `
+at once: 2 instances are removed: replicas from 3 to 1
+at once: 2 instances are created: ids begin at 1 instead of 3, and replicas are 4; those that cluster one has come when it has let go of them`},
 		{name: "scaled alone", before: v1, after: web("InPlaceSet", gates, "v1", "1", "5"), want: "at once: 2 instances are created: replicas from 3 to 5"},
 		{name: "canary clusters", before: v1, after: web("InPlaceSet", "upgradeType: blue, canaryClusters: [two]", "v2", "1", "3"), want: `
 stage canary (two): 3 instances ` + inPlace + `

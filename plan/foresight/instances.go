@@ -2,6 +2,7 @@ package foresight
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,9 +74,25 @@ func (f *foresight) scaling() {
 			f.out.AtOnce = append(f.out.AtOnce, Change{u.Cluster, u.PodSet.Name, tapp.EffectScaleDown, len(gone), had.textOf(gone), whyScaled(had, is)})
 		}
 		if len(come) > 0 {
-			f.out.AtOnce = append(f.out.AtOnce, Change{u.Cluster, u.PodSet.Name, tapp.EffectCreate, len(come), is.textOf(come), whyScaled(had, is)})
+			f.out.AtOnce = append(f.out.AtOnce, Change{u.Cluster, u.PodSet.Name, tapp.EffectCreate, len(come), is.textOf(come), whyScaled(had, is) + f.whenLetGo(u, come)})
 		}
 	}
+}
+
+// whenLetGo is the end of a sentence about ids that come: some of them are those of another cluster.
+func (f *foresight) whenLetGo(u *podset.Unit, come []int) string {
+	if !slices.ContainsFunc(f.units, func(other podset.Unit) bool {
+		return other.PodSet.Name == u.PodSet.Name && other.PodSet.Ordinals != nil
+	}) {
+		return "" // each cluster has ids of its own
+	}
+	for i := range f.old {
+		other := &f.old[i]
+		if other.PodSet.Name == u.PodSet.Name && keyOf(other) != keyOf(u) && slices.ContainsFunc(come, idsOf(other).Has) {
+			return fmt.Sprintf("; those that cluster %s has come when it has let go of them", other.Cluster)
+		}
+	}
+	return ""
 }
 
 func whyScaled(was, is ids) string {
@@ -93,7 +110,7 @@ func (f *foresight) joining(d *rollout.Decision) {
 			if f.stable[keyOf(u)].Hash != u.Hash {
 				why = "the cluster is new, and begins with the stable content"
 			}
-			f.out.AtOnce = append(f.out.AtOnce, Change{u.Cluster, u.PodSet.Name, tapp.EffectCreate, int(u.Replicas), idsOf(u).text(), why})
+			f.out.AtOnce = append(f.out.AtOnce, Change{u.Cluster, u.PodSet.Name, tapp.EffectCreate, int(u.Replicas), idsOf(u).text(), why + f.whenLetGo(u, idsOf(u).All())})
 		}
 	}
 }

@@ -1,0 +1,56 @@
+package appset
+
+import (
+	"strings"
+	"testing"
+
+	"tkestack.io/tapp/crd/workload/v1beta1"
+)
+
+// podSetsOf the part of a cluster, with what they are held back at.
+func (w *world) podSetsOf(cluster string) string {
+	var out []string
+	for _, p := range w.clusters[cluster].Part.Spec.Topology.PodSets {
+		out = append(out, p.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+// TestPodSetsRenamed: a cluster keeps its podSets until it is the turn of those that replace them.
+func TestPodSetsRenamed(t *testing.T) {
+	for name, strategy := range map[string]v1beta1.UpdateStrategy{
+		"one cluster after the other": {},
+		"past a gate":                 {CanaryClusters: []string{"One"}, NeedWaitingForConfirm: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, web, "one", "two")
+			w.app.Spec.UpdateStrategy = strategy
+			w.install()
+			w.edit(func(a *v1beta1.AppSet) {
+				a.Spec.ClusterTopology.Clusters[0].PodSets[0].Name = "web-x"
+				a.Spec.ClusterTopology.Clusters[1].PodSets[0].Name = "web-y"
+				a.Spec.PodSpec.Template.Spec.Containers[0].Args = []string{"--new"}
+			})
+			content := w.clusters["two"].Part.Status.AggrStatus.PodSets[0].Revision
+			w.settle()
+			if one, two := w.podSetsOf("one"), w.podSetsOf("two"); one != "web-x web-b" || two != "web-a" {
+				t.Fatalf("one has %s, and two %s", one, two)
+			}
+			w.work().settle()
+			if strategy.NeedWaitingForConfirm {
+				if two := w.podSetsOf("two"); two != "web-a" {
+					t.Fatalf("two has %s before its gate is open", two)
+				}
+				if now := w.clusters["two"].Part.Status.AggrStatus.PodSets[0].Revision; now != content {
+					t.Errorf("what stays was changed from %s to %s", content, now)
+				}
+				w.says(v1beta1.PhaseWaitingForConfirm, "6/6/0 v1/v2", "")
+				w.confirm().settle()
+			}
+			if two := w.podSetsOf("two"); two != "web-y" {
+				t.Fatalf("two has %s", two)
+			}
+			w.work().settle().work().settle().says(v1beta1.PhaseRunning, "6/6/0 v1/v2", "")
+		})
+	}
+}
