@@ -45,6 +45,8 @@ func (c *computation) roll() {
 		c.stall(ReasonRolledBack, "the rollout %s failed, and all run what they ran before: %s. Set the spec back, or annotate the AppSet with %s=%s to try again", d.Record.ID, d.Record.Halted, v1beta1.AnnotationRetry, d.Record.ID)
 	case d.Why != "":
 		c.wait("%s", d.Why)
+	case d.State != rollout.Done && c.app.Spec.UpdateStrategy.Paused:
+		c.wait("rollout %s does not go on: spec.updateStrategy.paused is true", d.Record.ID)
 	case d.State != rollout.Done:
 		c.wait("rollout %s goes on", d.Record.ID)
 	}

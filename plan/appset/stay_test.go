@@ -54,3 +54,17 @@ func TestPodSetsRenamed(t *testing.T) {
 		})
 	}
 }
+
+// TestPausedRollout: what is paused does not go on, and says so.
+func TestPausedRollout(t *testing.T) {
+	w := newWorld(t, web, "one", "two").install()
+	w.edit(func(a *v1beta1.AppSet) {
+		a.Spec.PodSpec.Template.Spec.Containers[0].Args = []string{"--new"}
+		a.Spec.UpdateStrategy.Paused = true
+	})
+	w.settle().work().settle()
+	want := "rollout " + w.app.Status.Rollout.ID + " does not go on: spec.updateStrategy.paused is true"
+	if ready := w.condition(v1beta1.ConditionReady); ready.Message != want || w.app.Status.AggrStatus.Status != v1beta1.PhasePaused {
+		t.Errorf("%s, %s", w.app.Status.AggrStatus.Status, ready.Message)
+	}
+}

@@ -81,6 +81,21 @@ func (f *foresight) lists(cluster string) bool {
 	})
 }
 
+// goesOn says whether no other content is asked for of any unit that stays: a rollout that is under
+// way is not another one then.
+func (f *foresight) goesOn() bool {
+	return !slices.ContainsFunc(f.units, func(u podset.Unit) bool {
+		was := f.before(&u)
+		if was == nil {
+			return false
+		}
+		if asked, known := f.asked[keyOf(&u)]; known {
+			return asked != u.Hash
+		}
+		return was.Hash != u.Hash
+	})
+}
+
 // toldFrom is what a change is told from in the midst of another one.
 func (f *foresight) toldFrom() string {
 	if f.asked != nil {
@@ -96,6 +111,14 @@ func (f *foresight) notes(returns bool) {
 	switch {
 	case returns:
 		note("this is the content of the stable revision: all clusters return to it at once, without stages and gates")
+	case changes && r != nil && r.Stable != "" && r.Revision != r.Stable && f.goesOn():
+		waits := ""
+		for i := range r.Stages {
+			if r.Stages[i].Token != "" {
+				waits = fmt.Sprintf(", and stage %s of it waits for a confirmation", r.Stages[i].Name)
+			}
+		}
+		note("the rollout that is under way (%s) goes on%s; %s", cmp.Or(r.ID, r.Revision), waits, f.toldFrom())
 	case changes && r != nil && r.Stable != "" && r.Revision != r.Stable:
 		note("the rollout that is under way (%s) ends with this; %s", cmp.Or(r.ID, r.Revision), f.toldFrom())
 	}

@@ -40,4 +40,17 @@ the rollout that is under way (0123456789-2) ends with this; podSets that it has
 	if got := strings.Join(p.Lines(), "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
+
+	// To scale is no other rollout.
+	after = appSet(t, web("InPlaceSet", gates, "v2", "1", "2"))
+	after.Status = *before.Status.DeepCopy()
+	after.Status.Rollout.Stages = []v1beta1.StageStatus{{Name: "canary", Token: "t"}, {Name: "blue"}}
+	p = From(before, after, &history, now)
+	want = strings.TrimSpace(`
+at once: 1 instance is removed: replicas from 3 to 2
+stage blue (one, two; 1 at a time): 4 instances are updated in place: image of web from nginx:v1 to nginx:v2
+the rollout that is under way (0123456789-2) goes on, and stage canary of it waits for a confirmation; podSets that it has not reached are told from the stable content`)
+	if got := strings.Join(p.Lines(), "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
 }
