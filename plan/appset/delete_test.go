@@ -136,6 +136,32 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
+// TestAbandonedAndMadeAgain: the part of an AppSet that was given up says nothing of what another one
+// of its name is to have.
+func TestAbandonedAndMadeAgain(t *testing.T) {
+	w := newWorld(t, web, "one", "two", "three").install()
+	w.silence("two", v1beta1.ClusterOffline)
+	w.deleteAppSet()
+	annotate(w, v1beta1.AnnotationAbandonClusters, "two")
+	w.settle().expect("Delete one", "Bury two")
+	w.workIn("one")
+	if w.settle().expect("Own"); w.app != nil {
+		t.Fatal("it is still there")
+	}
+	again := newWorld(t, strings.NewReplacer("web-1", "web-2", "v1", "v5", "v2", "v5", "    - {name: two", "    - {name: three, podSets: [{name: web-c, replicas: 1, version: v5}]}\n    - {name: two").Replace(web))
+	w.app, w.revisions = again.app, nil
+	w.settle().expect("Own", "Create one", "Create three").work().settle().says(v1beta1.PhaseUnknown, "7/4/3 v2/v5", "")
+	for _, name := range []string{"one", "three"} {
+		for _, p := range w.clusters[name].Part.Status.AggrStatus.PodSets {
+			if p.Version != "v5" {
+				t.Errorf("podSet %s of cluster %s has %s", p.Name, name, p.Version)
+			}
+		}
+	}
+	w.hear("two")
+	w.settle().expect("Delete two").work().settle().expect("Create two", "Unbury two").work().settle().says(v1beta1.PhaseRunning, "7/7/0 v5", "")
+}
+
 func (w *world) inputWithout(last Input) Input {
 	w.app = last.AppSet
 	in := w.input()

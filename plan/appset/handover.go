@@ -21,7 +21,7 @@ import (
 type ids struct{ first, last int64 }
 
 // anyIDs may be all that there are.
-var anyIDs = ids{0, math.MaxInt64}
+func anyIDs() ids { return ids{0, math.MaxInt64} }
 
 func (a ids) and(b ids) ids { return ids{max(a.first, b.first), min(a.last, b.last)} }
 
@@ -64,19 +64,19 @@ func (c *computation) held(s *site, podSet string) ids {
 	case c.buried(s):
 		return ids{}
 	case !s.ours && s.remembered && !s.empty():
-		return anyIDs
+		return anyIDs()
 	case !s.ours || placed == nil && !s.mayRun(podSet):
 		return ids{}
 	case placed == nil:
-		return anyIDs
+		return anyIDs()
 	}
 	switch seen := s.podSet(podSet); {
 	case !s.isObserved() || seen == nil:
-		return anyIDs
+		return anyIDs()
 	case seen.HaveDeploy != nil && !*seen.HaveDeploy: // nothing was made of it
 		return ids{}
 	case !seen.Observed || seen.Current == nil || *seen.Current > seen.Desired:
-		return anyIDs // those that it had before may be there yet
+		return anyIDs() // those that it had before may be there yet
 	}
 	return idsOf(&placed.PodSetSpec, int64(placed.Replicas.IntValue()))
 }

@@ -19,7 +19,7 @@ func (p *progression) recover(c *computation, before map[rollout.Key]string) {
 	}
 	parts, order := map[string]*v1beta1.AdvDeployment{}, []string(nil)
 	for _, s := range c.sites {
-		if s.listed && s.ours {
+		if s.listed && s.ours && c.tombstoneOf(s) == nil {
 			parts[s.title], order = s.Part, append(order, s.title)
 		}
 	}

@@ -66,7 +66,7 @@ func newProgression(c *computation) *progression {
 		}
 	}
 	for _, s := range c.sites {
-		if s.ours {
+		if s.ours && c.tombstoneOf(s) == nil { // what goes first is nothing that others return to
 			units, _, _ := podset.Placed(s.Part)
 			for i := range units {
 				p.has[keyOf(s.Name, units[i].PodSet.Name)] = &units[i]

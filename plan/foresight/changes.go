@@ -81,6 +81,19 @@ func (f *foresight) lists(cluster string) bool {
 	})
 }
 
+// whatBecomesOf the rollout that is under way.
+func (f *foresight) whatBecomesOf(r *v1beta1.RolloutStatus) string {
+	if !f.goesOn() {
+		return "ends with this"
+	}
+	for i := range r.Stages {
+		if r.Stages[i].Token != "" {
+			return fmt.Sprintf("goes on, and stage %s of it waits for a confirmation", r.Stages[i].Name)
+		}
+	}
+	return "goes on"
+}
+
 // goesOn says whether no other content is asked for of any unit that stays: a rollout that is under
 // way is not another one then.
 func (f *foresight) goesOn() bool {
@@ -111,16 +124,8 @@ func (f *foresight) notes(returns bool) {
 	switch {
 	case returns:
 		note("this is the content of the stable revision: all clusters return to it at once, without stages and gates")
-	case changes && r != nil && r.Stable != "" && r.Revision != r.Stable && f.goesOn():
-		waits := ""
-		for i := range r.Stages {
-			if r.Stages[i].Token != "" {
-				waits = fmt.Sprintf(", and stage %s of it waits for a confirmation", r.Stages[i].Name)
-			}
-		}
-		note("the rollout that is under way (%s) goes on%s; %s", cmp.Or(r.ID, r.Revision), waits, f.toldFrom())
 	case changes && r != nil && r.Stable != "" && r.Revision != r.Stable:
-		note("the rollout that is under way (%s) ends with this; %s", cmp.Or(r.ID, r.Revision), f.toldFrom())
+		note("the rollout that is under way (%s) %s; %s", cmp.Or(r.ID, r.Revision), f.whatBecomesOf(r), f.toldFrom())
 	}
 	if changes && s.Paused {
 		note("spec.updateStrategy.paused is true: updates start when it is false")
