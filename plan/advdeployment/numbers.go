@@ -46,8 +46,8 @@ func (c *computation) numbersOf(u *unit) numbers {
 			n.updated = changed(u)
 		}
 	}
-	if u.child.Kind == TApp { // in place of those that are left, others may be missing
-		n.current = max(n.current, n.desired+leftBehind(o))
+	if left := leftBehind(o); u.child.Kind == TApp && left > 0 { // in place of those that are left, others may be missing
+		n.current = max(n.current, n.desired+left)
 	}
 	if n.observed {
 		n.failures = failuresOf(u.child.Kind, o)

@@ -275,8 +275,12 @@ func TestLeftBehind(t *testing.T) {
 	w := newWorld(t, spec("tapp", "", "{name: web, replicas: 2, ordinals: {start: 5}}"))
 	w.run()
 	status := w.children[webTApp].Object["status"].(map[string]any)
+	status["statuses"] = map[string]any{"5": "Running", "6": "NotCreated"}
+	status["availableReplicas"], status["replicas"] = int64(1), int64(1)
+	w.step()
+	w.expect("none is left", *w.d.Status.AggrStatus.PodSets[0].Current, int32(1))
+	status = w.children[webTApp].Object["status"].(map[string]any)
 	status["statuses"] = map[string]any{"4": "Killing", "5": "Running", "6": "NotCreated"}
-	status["availableReplicas"] = int64(1)
 	w.step()
 	w.expect("current", *w.d.Status.AggrStatus.PodSets[0].Current, int32(3))
 	w.expect("told", w.d.Status.AggrStatus.PodSets[0].Message, "1 instances too many are left")

@@ -151,6 +151,8 @@ func TestAbandonedAndMadeAgain(t *testing.T) {
 	again := newWorld(t, strings.NewReplacer("web-1", "web-2", "v1", "v5", "v2", "v5", "    - {name: two", "    - {name: three, podSets: [{name: web-c, replicas: 1, version: v5}]}\n    - {name: two").Replace(web))
 	w.app, w.revisions = again.app, nil
 	w.settle().expect("Own", "Create one", "Create three").work().settle().says(v1beta1.PhaseUnknown, "7/4/3 v2/v5", "")
+	w.now = w.now.Add(time.Hour)
+	w.settle().expect().says(v1beta1.PhaseUnknown, "7/4/3 v2/v5", "")
 	for _, name := range []string{"one", "three"} {
 		for _, p := range w.clusters[name].Part.Status.AggrStatus.PodSets {
 			if p.Version != "v5" {
