@@ -56,3 +56,26 @@ func TestNodeLost(t *testing.T) {
 	w.step()
 	w.expect("a fault halts at once", w.d.Status.AggrStatus.Status, v1beta1.PhaseHalted)
 }
+
+// TestMended: what is wrong with a content that the rollout replaces in its turn needs no help.
+func TestMended(t *testing.T) {
+	w := newWorld(t, coloured("nginx:v1", gated))
+	w.run()
+	w.stalls(blue, "InvalidSpec", "no")
+	w.step()
+	const said = `TApp "a-gz01-blue": no`
+	w.expect("at rest", w.condition(v1beta1.ConditionStalled), "True InvalidSpec: "+said)
+	w.spec(coloured("nginx:v2", gated))
+	w.step()
+	w.tell(canary, 1, 1, 0)
+	w.step()
+	w.expect("while the canary changes", w.condition(v1beta1.ConditionStalled), "False Synced: nothing is in the way")
+	if got := w.condition(v1beta1.ConditionReconciling); !strings.HasPrefix(got, "True ") || !strings.Contains(got, said+"; another content is on its way there") {
+		t.Errorf("it says %s", got)
+	}
+	w.spec(coloured("nginx:v2", gated+", paused: true"))
+	w.run()
+	w.stalls(blue, "InvalidSpec", "no")
+	w.step()
+	w.expect("while nothing changes", w.condition(v1beta1.ConditionStalled), "True InvalidSpec: "+said)
+}

@@ -98,12 +98,27 @@ func (c *computation) progress(u *unit) {
 	if u.have == nil || u.have.GetDeletionTimestamp() != nil || !u.upToDate {
 		return // noted already
 	}
-	for _, s := range n.failures {
-		c.stalls = append(c.stalls, stall{reason: s.reason, message: fmt.Sprintf("%s: %s", u.child, message.Quote(s.message))})
+	for _, f := range n.failures {
+		said := fmt.Sprintf("%s: %s", u.child, message.Quote(f.message))
+		if podset.IsFault(f.reason) && c.isReplaced(u) {
+			c.waits = append(c.waits, said+"; another content is on its way there")
+			continue
+		}
+		c.stalls = append(c.stalls, stall{reason: f.reason, message: said})
 	}
 	if why := u.waitsFor(); why != "" {
 		c.waits = append(c.waits, fmt.Sprintf("%s: %s", u.child, why))
 	}
+}
+
+// isReplaced says whether the rollout under way is to give a podSet another content in its turn than
+// it has: what is wrong with that needs no help.
+func (c *computation) isReplaced(u *unit) bool {
+	if c.d.Spec.UpdateStrategy.Paused || !c.isIn(rollout.Staged, rollout.Waiting, rollout.Returning) {
+		return false
+	}
+	i := slices.IndexFunc(c.rolling.in.Units, func(r rollout.Unit) bool { return r.Name == u.PodSet.Name })
+	return i >= 0 && c.rolling.in.Units[i].Has != c.rolling.in.Units[i].Target && !c.rolling.decision.Units[i].Failed
 }
 
 // waitsFor says what a podSet waits for; empty: nothing.

@@ -54,9 +54,14 @@ func (c *computation) progress(s *site) {
 	if !s.ours || !s.certain() || c.deleting() || s.spec == nil {
 		return
 	}
-	if stalled := s.stalled(); stalled != nil {
+	if stalled := s.stalled(); stalled != nil && (s.asWanted && s.isObserved() || !podset.IsFault(stalled.Reason)) { // else it is about what was asked for before
 		reason := cmp.Or(stalled.Reason, ReasonPartStalled)
-		c.stall(reason, "%s", s.tell(reason, "cluster %s: %s", s.title, message.Quote(stalled.Message)))
+		said := s.tell(reason, "cluster %s: %s", s.title, message.Quote(stalled.Message))
+		if c.isMended(s, stalled.Reason) {
+			c.wait("%s; another content is on its way there", said)
+			return
+		}
+		c.stall(reason, "%s", said)
 		return
 	}
 	if !s.asWanted || c.isDone(s) {

@@ -18,7 +18,6 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
-	"tkestack.io/tapp/plan/podset"
 	"tkestack.io/tapp/plan/rollout"
 )
 
@@ -127,33 +126,10 @@ func outcome(a *v1beta1.AppSet) (bool, error) {
 		return false, fmt.Errorf("the rollout of %s failed: %s. To go back: kubectl tapp fleet undo %s; to try again: kubectl tapp fleet retry %s", a.Name, why, a.Name, a.Name)
 	case isTrue(stalled) && stalled.Reason == v1beta1.ReasonNodeLost && a.Status.Rollout != nil && a.Status.Rollout.State != string(rollout.Done):
 		return false, nil // the rollout halts by itself when nothing moves for too long
-	case isTrue(stalled) && isSuperseded(a, stalled.Reason):
-		return false, nil
 	case isTrue(stalled):
 		return false, fmt.Errorf("the rollout of %s is stalled (%s): %s", a.Name, stalled.Reason, stalled.Message)
 	}
 	return isTrue(condition(a, v1beta1.ConditionReady)), nil
-}
-
-// isSuperseded says whether only podSets are stalled, for this reason, that the rollout under way
-// gives another content in their turn.
-func isSuperseded(a *v1beta1.AppSet, reason string) bool {
-	if r := a.Status.Rollout; r == nil || r.State != string(rollout.Staged) && r.State != string(rollout.Returning) {
-		return false
-	}
-	units, _ := unitsOf(a)
-	found := false
-	for i := range units {
-		u := &units[i]
-		if !podset.IsBroken(&u.Status) {
-			continue
-		}
-		if u.Wanted == nil || u.Status.Revision == "" || u.Status.Revision == u.Wanted.Content || u.Status.Reason != reason {
-			return false
-		}
-		found = true
-	}
-	return found
 }
 
 // summary in one line.
