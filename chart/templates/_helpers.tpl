@@ -58,14 +58,35 @@ app.kubernetes.io/name: {{ include "tapp.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
+{{/* Labels that the user gives, without those that the chart sets itself, which it refuses: both would be keys of one map. Arguments: the
+root, and the path and the value of labels that win over commonLabels. */}}
+{{- define "tapp.userLabels" -}}
+{{- $common := default dict (index . 0).Values.commonLabels }}
+{{- $more := default dict (index . 2) }}
+{{- range $path, $labels := dict "commonLabels" $common (index . 1) $more }}
+{{- range $key, $_ := $labels }}
+{{- if or (has $key (list "helm.sh/chart" "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/version" "app.kubernetes.io/managed-by" "app.kubernetes.io/component")) (hasPrefix "rbac.authorization.k8s.io/" $key) }}
+{{- fail (printf "%s: %s is a label that the chart sets itself: leave it out" $path $key) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- with merge (deepCopy $more) $common }}
+{{- toYaml . }}
+{{- end }}
+{{- end -}}
+
 {{- define "tapp.labels" -}}
+{{ include "tapp.ownLabels" . }}
+{{- with include "tapp.userLabels" (list . "commonLabels" .Values.commonLabels) }}
+{{ . }}
+{{- end }}
+{{- end -}}
+
+{{- define "tapp.ownLabels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{ include "tapp.selectorLabels" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
 {{- end -}}
 
 {{- define "tapp.image" -}}
@@ -195,14 +216,18 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
 {{- define "tapp.apiLabels" -}}
+{{ include "tapp.apiOwnLabels" . }}
+{{- with include "tapp.userLabels" (list . "commonLabels" .Values.commonLabels) }}
+{{ . }}
+{{- end }}
+{{- end -}}
+
+{{- define "tapp.apiOwnLabels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{ include "tapp.apiSelectorLabels" . }}
 app.kubernetes.io/component: api
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
 {{- end -}}
 
 {{/* Of what `helm test` makes. The name is another one here, too. The argument of the hook is its weight. */}}
@@ -211,8 +236,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 app.kubernetes.io/name: {{ include "tapp.name" . | trunc 58 }}-test
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
+{{- with include "tapp.userLabels" (list . "commonLabels" .Values.commonLabels) }}
+{{ . }}
 {{- end }}
 {{- end -}}
 
