@@ -71,7 +71,12 @@ func (c *computation) blind() {
 // see is an object of the cluster. Not known: it is asked for.
 func (c *computation) see(ref Ref) (o *unstructured.Unstructured, known bool) {
 	if why, hidden := c.in.Hidden[ref]; hidden {
-		c.stall(v1beta1.ReasonRefused, "the cluster refuses to show %s: %s", ref, message.Quote(why))
+		advice := ""
+		if ref.Kind == kindCRD {
+			advice = fmt.Sprintf(". The chart has it in crds/: give ServiceAccount %s of namespace %s the right to get it. Where the cluster lacks it, that needs the right to create and patch it, too, and %s",
+				c.in.Account, c.in.Namespace, anywhere)
+		}
+		c.stall(v1beta1.ReasonRefused, "the cluster refuses to show %s: %s%s", ref, message.Quote(why), advice)
 		return nil, false
 	}
 	o, known = c.in.Objects[ref]

@@ -40,6 +40,9 @@ const (
 	annotationRun = v1beta1.GroupName + "/hook-run"
 )
 
+// anywhere names what lets charts have objects of the cluster.
+const anywhere = "fleet.charts.anywhere=true in the values of TApp's chart (--charts-anywhere)"
+
 const kindCRD = "CustomResourceDefinition"
 
 func text(object map[string]any, keys ...string) string {
@@ -112,8 +115,8 @@ func (c *computation) allowed(made []Object, r *Rendered) bool {
 		c.stall(ReasonChart, "the cluster has no kind %s. Install what defines it, and the release goes on", message.Quote(strings.Join(unknown, "; ")))
 	}
 	if len(outside) > 0 && !c.in.Anywhere {
-		c.stall(ReasonNotAllowed, "%s is not in namespace %s, and charts may only have objects there. An operator can allow others by --charts-anywhere",
-			message.Quote(strings.Join(outside, ", ")), c.in.Namespace)
+		c.stall(ReasonNotAllowed, "%s is not in namespace %s, and charts may only have objects there. The operator of this cluster can allow others: %s",
+			message.Quote(strings.Join(outside, ", ")), c.in.Namespace, anywhere)
 	}
 	return len(unknown) == 0 && (len(outside) == 0 || c.in.Anywhere)
 }

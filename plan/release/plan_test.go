@@ -266,7 +266,19 @@ func TestBad(t *testing.T) {
 		"no such workload": {chart: Rendered{Objects: objects(t, deployment)}, change: func(w *world) { w.in.Want.Workload = "x" }, want: []string{
 			`AmbiguousWorkload: release "web": no single workload of the chart is named x: there are Deployment "web"`}},
 		"an object of the cluster": {chart: Rendered{Objects: objects(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: other}\n")}, want: []string{
-			`NotAllowed: release "web": Namespace "a", ConfigMap "b" is not in namespace shop, and charts may only have objects there. An operator can allow others by --charts-anywhere`}},
+			`NotAllowed: release "web": Namespace "a", ConfigMap "b" is not in namespace shop, and charts may only have objects there. The operator of this cluster can allow others: ` +
+				`fleet.charts.anywhere=true in the values of TApp's chart (--charts-anywhere)`}},
+		"a CRD that may not be read": {
+			chart: Rendered{Objects: objects(t, config), CRDs: objects(t, "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.x}\nspec: {group: x, scope: Namespaced, names: {kind: A}}\n")},
+			change: func(w *world) {
+				w.in.Hidden = map[Ref]string{{"apiextensions.k8s.io/v1", kindCRD, "", "as.x"}: "forbidden"}
+			},
+			want: []string{`Refused: release "web": the cluster refuses to show CustomResourceDefinition "as.x": forbidden. The chart has it in crds/: give ServiceAccount tapp-release of namespace shop ` +
+				`the right to get it. Where the cluster lacks it, that needs the right to create and patch it, too, and fleet.charts.anywhere=true in the values of TApp's chart (--charts-anywhere)`}},
+		"a CRD that the cluster lacks": {
+			chart: Rendered{Objects: objects(t, config), CRDs: objects(t, "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.x}\nspec: {group: x, scope: Namespaced, names: {kind: A}}\n")},
+			want: []string{`NotAllowed: release "web": CustomResourceDefinition "as.x" is not in namespace shop, and charts may only have objects there. The operator of this cluster can allow others: ` +
+				`fleet.charts.anywhere=true in the values of TApp's chart (--charts-anywhere)`}},
 		"an unknown kind": {chart: Rendered{Objects: objects(t, "apiVersion: x/v1\nkind: A\nmetadata: {name: a}\n")}, want: []string{
 			`ChartError: release "web": the cluster has no kind A of x/v1, which web/templates/a.yaml has. Install what defines it, and the release goes on`}},
 		"a name that is taken": {chart: Rendered{Objects: objects(t, config)}, change: func(w *world) {
