@@ -226,7 +226,7 @@ func (s *server) resource(w http.ResponseWriter, r *http.Request, path []string,
 			}
 			return strings.HasPrefix(key, path[0]+"/"+namespace) && selector.Matches(set)
 		}
-		if r.Method == http.MethodPost && (kind == "Lease" || kind == "Secret") {
+		if r.Method == http.MethodPost && (kind == "Lease" || kind == "Secret" || kind == "Event") {
 			s.create(w, r, path[0]+"/"+namespace+"/", kind, apiVersion)
 			return
 		}

@@ -41,6 +41,7 @@ type member struct {
 	// known is the cache that was listed last; a session that has not listed shows nothing.
 	known *parts
 	told  Member
+	news  news
 }
 
 // keepError: the identity could not be stored.
@@ -218,7 +219,13 @@ func (m *member) partChanged(s *session, key types.NamespacedName) {
 
 // changed looks which session serves, and tells of what is different.
 func (m *member) changed(*session) {
-	was, now, keys := m.choose()
+	was, now, keys, tell := m.choose()
+	if tell != nil {
+		m.fleet.mu.RLock()
+		ctx := m.fleet.running
+		m.fleet.mu.RUnlock()
+		tell(ctx)
+	}
 	for _, key := range keys {
 		m.fleet.tellPart(m.name, key)
 	}
@@ -227,9 +234,9 @@ func (m *member) changed(*session) {
 	}
 }
 
-// choose which session serves. It returns what was told of the member and what is to be, and
-// the parts that are to be looked at again.
-func (m *member) choose() (was, now Member, keys []types.NamespacedName) {
+// choose which session serves. It returns what was told of the member and what is to be,
+// the parts that are to be looked at again, and what tells people of news; nil: there is none.
+func (m *member) choose() (was, now Member, keys []types.NamespacedName, tell func(context.Context)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.next != nil {
@@ -258,7 +265,12 @@ func (m *member) choose() (was, now Member, keys []types.NamespacedName) {
 		}
 	}
 	was, m.told = m.told, m.snapshot()
-	return was, m.told, keys
+	now = m.told
+	if before, is := m.news.of(&now); is {
+		from := m.last.from
+		tell = func(ctx context.Context) { m.fleet.announce(ctx, from, before, &now) }
+	}
+	return was, now, keys, tell
 }
 
 // look is the member as it is now.
