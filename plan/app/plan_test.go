@@ -191,6 +191,13 @@ func TestLife(t *testing.T) {
 		}
 	}
 
+	d.Spec.Paused, d.Status = true, appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2}
+	const paused = `Deployment "web": 0 of 2 pods are as they should be, and the Deployment is paused`
+	if p = c.step(); p.Status.Conditions[0].Message != paused || len(p.Actions) > 0 {
+		t.Errorf("paused by somebody: %q, %v", p.Status.Conditions[0].Message, actions(p))
+	}
+	d.Spec.Paused = false
+
 	c.rollOut()
 	p = c.step()
 	want = []string{

@@ -73,7 +73,11 @@ func (c *computation) rollout(d *appsv1.Deployment) {
 	case s.ObservedGeneration < d.Generation:
 		c.waits = append(c.waits, fmt.Sprintf("%s has not been looked at yet", child))
 	case s.UpdatedReplicas < want:
-		c.waits = append(c.waits, fmt.Sprintf("%s: %d of %d pods are as they should be", child, s.UpdatedReplicas, want))
+		paused := ""
+		if d.Spec.Paused { // which the App leaves to who set it
+			paused = ", and the Deployment is paused"
+		}
+		c.waits = append(c.waits, fmt.Sprintf("%s: %d of %d pods are as they should be%s", child, s.UpdatedReplicas, want, paused))
 	case s.Replicas > s.UpdatedReplicas:
 		c.waits = append(c.waits, fmt.Sprintf("%s: %d old pods are left", child, s.Replicas-s.UpdatedReplicas))
 	case s.AvailableReplicas < want:

@@ -113,7 +113,7 @@ func ResizeTo(pod *corev1.Pod, t *corev1.PodTemplateSpec, follows template.Resou
 	if pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows && len(r.Changes) > 0 {
 		r.Blocked = "pods on Windows cannot be resized"
 	}
-	if r.Blocked == "" && len(r.Changes) > 0 && qosOf(&pod.Spec) != qosOf(&after) {
+	if r.Blocked == "" && len(r.Changes) > 0 && !hasPodResources(&pod.Spec) && qosOf(&pod.Spec) != qosOf(&after) {
 		r.Blocked = fmt.Sprintf("the pod's class of service would change from %s to %s, which a running pod cannot", qosOf(&pod.Spec), qosOf(&after))
 	}
 	return r
@@ -226,6 +226,12 @@ func (c container) lacksResources() bool {
 func sameShare(name corev1.ResourceName, has, want resource.Quantity) bool {
 	least := resource.NewMilliQuantity(10, resource.DecimalSI)
 	return has.Cmp(want) == 0 || name == corev1.ResourceCPU && want.Cmp(*least) < 0 && has.Cmp(*least) <= 0
+}
+
+// hasPodResources says whether the pod as a whole has resources. They alone decide about
+// its class of service, and a resize of containers leaves them alone.
+func hasPodResources(spec *corev1.PodSpec) bool {
+	return spec.Resources != nil && len(spec.Resources.Requests)+len(spec.Resources.Limits) > 0
 }
 
 // qosOf a pod by its containers' resources, as ComputePodQOS in

@@ -106,6 +106,27 @@ func TestWindowsIsNotResized(t *testing.T) {
 	}
 }
 
+// TestPodResourcesDecideTheClass: containers of a pod that has resources as a whole can get
+// their first ones in place.
+func TestPodResourcesDecideTheClass(t *testing.T) {
+	cpu := corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web"}}}}
+	want := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Resources: cpu}}}}
+	for _, c := range []struct {
+		whole   *corev1.ResourceRequirements
+		blocked string
+	}{
+		{nil, "the pod's class of service would change from BestEffort to Burstable, which a running pod cannot"},
+		{&corev1.ResourceRequirements{}, "the pod's class of service would change from BestEffort to Burstable, which a running pod cannot"},
+		{&cpu, ""},
+	} {
+		pod.Spec.Resources = c.whole
+		if r := ResizeTo(pod, want, template.ReadResourceSet("true")); r.Blocked != c.blocked || len(r.Changes) != 1 {
+			t.Errorf("%v: %+v", c.whole, r)
+		}
+	}
+}
+
 // TestResizeIsThreeWay: a resize changes what the template changed. What admission gave the
 // same container, or another one, stays.
 func TestResizeIsThreeWay(t *testing.T) {
