@@ -373,8 +373,13 @@ func TestFleetWaits(t *testing.T) {
 		"maintaining": {func(a *v1beta1.AppSet) { a.Status.AggrStatus.Clusters[0].State = v1beta1.ClusterMaintaining }, "its cluster is in maintenance, and is brought up afterwards"},
 		"stale": {func(a *v1beta1.AppSet) { a.Status.AggrStatus.Clusters[0].AsOf = &metav1.Time{Time: time.Unix(0, 0)} },
 			"its cluster answers, and what it has is not known to be current, and was seen last at 1970-01-01T00:00:00Z"},
-		"its own words":   {func(a *v1beta1.AppSet) { blue(a).Message = "ImagePullBackOff" }, "ImagePullBackOff"},
-		"of its cluster":  {func(a *v1beta1.AppSet) { a.Status.AggrStatus.Clusters[0].Message = "no namespace" }, "no namespace"},
+		"its own words": {func(a *v1beta1.AppSet) { blue(a).Message = "ImagePullBackOff" }, "ImagePullBackOff"},
+		"of its cluster": {func(a *v1beta1.AppSet) {
+			a.Status.AggrStatus.Clusters[0].Reason, a.Status.AggrStatus.Clusters[0].Message = "NamespaceMissing", "no namespace"
+		}, "no namespace"},
+		"beside it": {func(a *v1beta1.AppSet) {
+			a.Status.AggrStatus.Clusters[0].Message = "its new kubeconfig is not used yet"
+		}, "stage canary is done, and waits for a confirmation: kubectl tapp fleet confirm web"},
 		"a stage goes on": {func(a *v1beta1.AppSet) { a.Status.Rollout.Stages[0].Token = "" }, "stage canary is under way"},
 		"no stage":        {func(a *v1beta1.AppSet) { a.Status.Rollout = nil }, "it is not its turn yet"},
 		"not available":   {func(a *v1beta1.AppSet) { blue(a).Revision, blue(a).Available = "", 1 }, "1 of 3 instances are available"},

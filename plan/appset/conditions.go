@@ -57,7 +57,7 @@ func (c *computation) motion(s *v1beta1.AppSetStatus, done bool) v1beta1.Phase {
 		return v1beta1.PhaseUpdating
 	case slices.ContainsFunc(c.sites, c.leaves):
 		return v1beta1.PhaseMigrating
-	case !done:
+	case !done || len(c.stalls) > 0:
 		return v1beta1.PhaseDegraded
 	}
 	return v1beta1.PhaseRunning

@@ -189,7 +189,7 @@ func TestOverruled(t *testing.T) {
 	w := newWorld(t, web, "one", "two").install()
 	w.clusters["one"].Part.Spec.ServiceName = "theirs"
 	w.overrule = map[string][]string{"one": {"spec.serviceName"}}
-	w.settle().expect().says(v1beta1.PhaseRunning, "6/6/0 v1/v2", "Refused: cluster One overrules its part: spec.serviceName")
+	w.settle().expect().says(v1beta1.PhaseDegraded, "6/6/0 v1/v2", "Refused: cluster One overrules its part: spec.serviceName")
 }
 
 // TestLost: a cluster whose definitions do not know a field of the part is not used: what
@@ -320,6 +320,16 @@ func TestReplaced(t *testing.T) {
 	w.settle().expect("Own", "Create two").work().settle().says(v1beta1.PhaseRunning, "6/6/0 v1/v2", "")
 	if got := w.app.Annotations[v1beta1.AnnotationClusters]; got != "one=uid-one,two=another" {
 		t.Errorf("remembers %s", got)
+	}
+}
+
+// TestReadyAndSaysSomething: what a cluster that answers has to say is told, and holds nothing up.
+func TestReadyAndSaysSomething(t *testing.T) {
+	w := newWorld(t, web, "one", "two").install()
+	w.clusters["two"].Message = "its new kubeconfig is not used yet: Unauthorized"
+	w.settle().expect().says(v1beta1.PhaseRunning, "6/6/0 v1/v2", "")
+	if got := w.app.Status.AggrStatus.Clusters[1].Message; got != w.clusters["two"].Message {
+		t.Errorf("%q is told", got)
 	}
 }
 

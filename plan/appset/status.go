@@ -150,6 +150,9 @@ func (c *computation) sums() v1beta1.AppSetAggregate {
 // status of one cluster: what was seen last.
 func (c *computation) status(s *site) v1beta1.ClusterStatus {
 	out := v1beta1.ClusterStatus{Name: s.title, State: s.State, Reason: s.reason, Message: message.Cut(s.message, maxMessage)}
+	if out.Message == "" && s.certain() && s.State == v1beta1.ClusterReady { // it holds nothing up, and somebody has to know
+		out.Message = message.Cut(s.Message, maxMessage)
+	}
 	if !s.certain() && !s.AsOf.IsZero() {
 		out.AsOf = new(metav1.NewTime(s.AsOf.Truncate(time.Second)))
 	}

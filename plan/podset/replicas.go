@@ -167,6 +167,9 @@ func notesOn(a *v1beta1.AppSet, shares []share, out []int32, numbers int64) (not
 			notes = append(notes, Note{s.path, fmt.Sprintf("%d%% of %d instances is none", s.value, *a.Spec.Replicas)})
 		}
 	}
+	if len(shares) == 0 && a.Spec.Replicas != nil && *a.Spec.Replicas > 0 {
+		notes = append(notes, Note{"spec.replicas", fmt.Sprintf("there is no podSet that has instances, so that %d has no effect", *a.Spec.Replicas)})
+	}
 	if all && len(shares) > 0 && a.Spec.Replicas != nil && int64(*a.Spec.Replicas) != numbers {
 		notes = append(notes, Note{"spec.replicas", fmt.Sprintf("the podSets have %d instances of their own, so that %d has no effect", numbers, *a.Spec.Replicas)})
 	}

@@ -49,7 +49,7 @@ func TestReplicas(t *testing.T) {
 		{"0% is meant", ten, []string{"0%", "100%"}, []int32{0, 10}, ""},
 		{"zero", new(int32(0)), []string{"", "50%"}, []int32{0, 0}, "spec.clusterTopology.clusters[c].podSets[p1].replicas: 50% of 0 instances is none"},
 		{"more than all", ten, []string{"100%", "100%"}, []int32{10, 10}, ""},
-		{"no podSets", ten, nil, []int32{}, ""},
+		{"no podSets", ten, nil, []int32{}, "spec.replicas: there is no podSet that has instances, so that 10 has no effect"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, notes, problems := replicasOf(appOf(c.total, c.replicas...), inTopology)

@@ -77,6 +77,9 @@ func unitsOf(a *v1beta1.AppSet, path pathOf) ([]Unit, []Note, []Problem) {
 	}
 	replicas, notes, problems := replicasOf(a, path)
 	problems = append(problems, problemsOfStrategy(&a.Spec.UpdateStrategy, a.Spec.ClusterTopology.Clusters)...)
+	if len(a.Spec.PodSpec.VolumeClaimTemplates) > 0 && (deployType == v1beta1.DeployDeployment || deployType == v1beta1.DeployHelm) {
+		notes = append(notes, Note{"spec.podSpec.volumeClaimTemplates", fmt.Sprintf("claims have no effect with deployType %s", deployType)})
+	}
 	if a.Spec.PodSpec.RawValues != "" {
 		problems = append(problems, problemsOfValues("spec.podSpec.rawValues", a.Spec.PodSpec.RawValues)...)
 	}

@@ -111,7 +111,7 @@ func (u *unitView) why(a *v1beta1.AppSet) string {
 		return ""
 	case s.Message != "":
 		return s.Message
-	case u.cluster.Message != "":
+	case u.cluster.Message != "" && u.cluster.Reason != "": // without a reason, nothing waits for it
 		return u.cluster.Message
 	case u.Wanted == nil:
 		return "the spec has it no more, and it goes when the others are available"

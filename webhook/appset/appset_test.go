@@ -66,6 +66,8 @@ func testRule(t *testing.T, rule string, cases []ruleCase) {
 func TestUnits(t *testing.T) {
 	testRule(t, "Units", []ruleCase{
 		{"good", `{podSpec: {` + template + `}}`, "", ""},
+		{"no podSets", `{replicas: 3, podSpec: {` + template + `}}`, "", "warning: spec.replicas: there is no podSet that has instances, so that 3 has no effect"},
+		{"claims that nobody makes", `{podSpec: {volumeClaimTemplates: [{metadata: {name: data}}], ` + template + `}}`, "", "warning: spec.podSpec.volumeClaimTemplates: claims have no effect with deployType deployment"},
 		{"no template", `{podSpec: {deployType: tapp}}`, "", "spec.podSpec.template: Invalid value: deployType InPlaceSet needs a pod template"},
 		{"a version that is only a label", `{podSpec: {` + template + `}, clusterTopology: {clusters: [{name: one, podSets: [{name: p, replicas: 1, version: v4}]}]}}`, "",
 			"warning: spec.clusterTopology.clusters[one].podSets[p].version: version v4 labels the pods; their image stays a:1; leave out its tag to have the version there"},
