@@ -117,6 +117,9 @@ func (c *computation) converged(u *unit, service string, asked map[Child]bool) {
 		if why, refused := c.in.Refused[u.child]; refused {
 			u.hindrance = stall{reason: v1beta1.ReasonRefused, message: refusal(u.child, why)}
 		}
+		if other := c.children[u.child]; u.have == nil && other != nil && !c.isOrphan(other) {
+			u.hindrance = stall{reason: v1beta1.ReasonProgressing, message: "its name is taken: " + whose(u.child, metav1.GetControllerOf(other))}
+		}
 	}
 	u.numbers = c.numbersOf(u)
 }
@@ -200,15 +203,19 @@ func (c *computation) isOrphan(o metav1.Object) bool {
 func (c *computation) foreign(child Child, owner *metav1.OwnerReference) {
 	c.taken = true
 	taken := fmt.Sprintf("Resource %q already exists and is not managed by AdvDeployment", child.Name)
-	whose := "nobody controls it"
-	if owner != nil {
-		whose = fmt.Sprintf("%s %q controls it", owner.Kind, owner.Name)
-	}
 	c.stalls = append(c.stalls, stall{
 		reason:  v1beta1.ReasonResourceExists,
-		message: fmt.Sprintf("%s: there is a %s of this name, and %s", taken, child.Kind, whose),
+		message: fmt.Sprintf("%s: %s", taken, whose(child, owner)),
 		event:   &Event{corev1.EventTypeWarning, v1beta1.ReasonResourceExists, taken},
 	})
+}
+
+// whose the object is that has the name of a child.
+func whose(child Child, owner *metav1.OwnerReference) string {
+	if owner == nil {
+		return fmt.Sprintf("there is a %s of this name, and nobody controls it", child.Kind)
+	}
+	return fmt.Sprintf("there is a %s of this name, and %s %q controls it", child.Kind, owner.Kind, owner.Name)
 }
 
 // leaves decides about a child that is ours and not asked for. It is deleted when all others

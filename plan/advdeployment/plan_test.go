@@ -154,6 +154,7 @@ func TestForeign(t *testing.T) {
 			w.expect("wait", p.Wait > 0, true)
 			w.expect("the other one goes on", w.step(), []string{`Apply Deployment "other"`})
 			w.expect("told", w.condition(v1beta1.ConditionStalled), `True ErrResourceExists: Resource "web" already exists and is not managed by AdvDeployment: there is a Deployment of this name, and `+whose)
+			w.expect("told of the podSet", w.d.Status.AggrStatus.PodSets[0].Message, "its name is taken: there is a Deployment of this name, and "+whose)
 			w.expect("told once", len(w.plan().Events), 0)
 			w.d.DeletionTimestamp = &metav1.Time{Time: w.now}
 			w.expect("deletion", w.run(), []string{`Delete Deployment "other"`, "Finalize"})
