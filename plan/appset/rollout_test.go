@@ -170,6 +170,26 @@ func TestBroken(t *testing.T) {
 	}
 }
 
+// TestHaltedAtLength: a part that says at length what it cannot go on for halts the rollout, and
+// the status that tells of it can be stored.
+func TestHaltedAtLength(t *testing.T) {
+	w := newWorld(t, colours, "one", "two").install()
+	w.edit(image("nginx:bad"))
+	w.settle().work()
+	for _, name := range []string{"one", "two"} {
+		w.clusters[name].Part.Status.Conditions = []metav1.Condition{{Type: v1beta1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "HookFailed", Message: strings.Repeat("a hook failed; ", 2000)}}
+		w.clusters[name].Part.Status.AggrStatus.PodSets[0].Available = 0
+	}
+	w.settle()
+	r := w.app.Status.Rollout
+	if r.State != "Halted" || len(r.Message) > 1024 || !strings.Contains(r.Message, "a hook failed; ") {
+		t.Errorf("%s: %d bytes: %s", r.State, len(r.Message), r.Message)
+	}
+	if stalled := w.condition(v1beta1.ConditionStalled).Message; !strings.Contains(stalled, "to try again") {
+		t.Errorf("it does not say what to do: %s", stalled)
+	}
+}
+
 // TestJoin: a cluster that joins while a gate waits is created with what is stable.
 func TestJoin(t *testing.T) {
 	w := newWorld(t, colours, "one", "two", "three").install()

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tkestack.io/tapp/plan/message"
 )
 
 // computation is a decision in the making.
@@ -139,7 +141,7 @@ func (c *computation) judge() {
 			failed = append(failed, Failure{u.Key, why})
 		}
 	}
-	c.r.Failed = c.stillFailed(failed)
+	c.r.Failed = bounded(c.stillFailed(failed))
 }
 
 // stillFailed are the failures of a rollout, in order. Those for which it halted stay where no
@@ -156,6 +158,22 @@ func (c *computation) stillFailed(now []Failure) []Failure {
 		}
 	}
 	return now
+}
+
+const (
+	// mostWhy is how long the reason of one failure may be, in bytes, and mostTold those of all
+	// together, down to leastWhy for each: a record that is too large could not be stored, and
+	// the rollout would go on.
+	mostWhy, leastWhy = 256, 40
+	mostTold          = 32 << 10
+)
+
+func bounded(failed []Failure) []Failure {
+	most := min(mostWhy, max(leastWhy, mostTold/max(1, len(failed))))
+	for i := range failed {
+		failed[i].Why = message.Cut(failed[i].Why, most)
+	}
+	return failed
 }
 
 // failure of a unit that is on its way to the target; empty: none.

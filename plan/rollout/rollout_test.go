@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -264,6 +266,29 @@ func TestStalled(t *testing.T) {
 	w := newWorld(t, Strategy{Deadline: time.Hour}, "a/x=1", "b/x=1").install().ask("v2").settle().expect(Staged, "a/x v2 -")
 	w.in.Units[0].Observed, w.in.Units[0].Stalled = true, "no such image"
 	w.settle().expect(Halted, "a/x v2 0")
+}
+
+// TestFailuresAreBounded: what many units say of their failures, and at length, can be stored.
+func TestFailuresAreBounded(t *testing.T) {
+	for units, most := range map[int]int{1: mostWhy, 1000: leastWhy} {
+		var names []string
+		for i := range units {
+			names = append(names, fmt.Sprintf("a/x%d=1", i))
+		}
+		w := newWorld(t, Strategy{Deadline: time.Hour}, names...).install().ask("v2").settle()
+		w.wrote = nil
+		for i := range w.in.Units {
+			w.in.Units[i].Observed, w.in.Units[i].Stalled = true, strings.Repeat("no such image, ", 2000)
+		}
+		w.settle()
+		text, _ := json.Marshal(w.in.Record)
+		if w.last.State != Halted || len(w.in.Record.Failed) != units || len(text) > 128<<10 || len(w.last.Why) > 512 {
+			t.Errorf("%d units: %s, %d failed, a record of %d bytes, %s", units, w.last.State, len(w.in.Record.Failed), len(text), w.last.Why)
+		}
+		if why := w.in.Record.Failed[0].Why; len(why) > most || !strings.HasPrefix(why, "no such image, ") {
+			t.Errorf("%d units: %s", units, why)
+		}
+	}
 }
 
 // TestSilence: a silent cluster fails its stage by time, with maxFailures it is passed, and

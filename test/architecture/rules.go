@@ -45,9 +45,9 @@ var rooms = []room{
 	{name: "plan/evidence", only: []string{"k8s.io/apimachinery"}},
 	{name: "plan/tapp", may: []string{"plan/evidence", "plan/message", "plan/growth", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/view", may: []string{"plan/tapp", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
-	{name: "plan/podset", may: []string{"plan/rollout", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference"}},
+	{name: "plan/podset", may: []string{"plan/message", "plan/rollout", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference"}},
 	// Rollouts of units that know no kind.
-	{name: "plan/rollout", only: []string{"k8s.io/apimachinery"}},
+	{name: "plan/rollout", may: []string{"plan/message"}, only: []string{"k8s.io/apimachinery"}},
 	{name: "plan/manifest", only: []string{"k8s.io/apimachinery"}},
 	{name: "plan/release", may: []string{"plan/podset", "plan/manifest", "plan/message", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/fluxcd/cli-utils/pkg/kstatus/status"}},
 	{name: "plan/advdeployment", may: []string{"plan/condition", "plan/rollout", "plan/podset", "plan/release", "plan/manifest", "plan/message", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
