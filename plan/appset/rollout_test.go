@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/podset"
@@ -167,6 +168,49 @@ func TestBroken(t *testing.T) {
 	w.work().clusters["two"].Part.Status.AggrStatus.PodSets[1].Reason = "HookFailed"
 	if w.settle(); w.app.Status.Rollout.State != "Waiting" {
 		t.Errorf("%+v", w.app.Status.Rollout)
+	}
+}
+
+// TestHaltRests: a halted rollout without a budget for all clusters rests, also where a cluster has
+// podSets of it that are done beside those that failed: each write to the part has all of them wait
+// for its worker.
+func TestHaltRests(t *testing.T) {
+	w := newWorld(t, colours, "one", "two")
+	w.edit(func(a *v1beta1.AppSet) {
+		a.Spec.UpdateStrategy = v1beta1.UpdateStrategy{UpgradeType: "canary|blue", MaxConcurrentClusters: new(intstr.FromInt32(2))}
+	})
+	w.install()
+	w.edit(image("nginx:2"))
+	w.settle().work().settle().runs("one", "canary=2 blue=2").expect("Apply one", "Apply two", "Apply one", "Apply two")
+	works := func() {
+		w.workIn("two")
+		w.workIn("one")
+		blue := &w.clusters["one"].Part.Status.AggrStatus.PodSets[1]
+		blue.Available, blue.Reason, blue.Message = 0, "HookFailed", "a hook failed"
+	}
+	for range 4 {
+		works()
+		w.settle()
+	}
+	if state := w.app.Status.Rollout.State; state != "Halted" {
+		t.Fatal(state)
+	}
+	w.wrote = nil
+	for range 3 {
+		works()
+		w.settle().expect()
+	}
+	w.edit(image("nginx:3")) // all go on
+	for range 4 {
+		w.settle().work()
+	}
+	w.settle().says(v1beta1.PhaseRunning, "6/6/0 3", "")
+	for _, cluster := range w.clusters {
+		for _, p := range cluster.Part.Spec.Topology.PodSets {
+			if p.MaxUnavailable != nil {
+				t.Errorf("%s is still held at %d", p.Name, *p.MaxUnavailable)
+			}
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func (c *computation) unlimited() {
 		switch {
 		case v.Content != u.Has && u.Has != "" && !c.cluster(u).Ready && u.isKnown():
 			v.Content, v.Why = u.Has, "its cluster does not answer well, and nothing starts there"
-		case c.isHeldBack(u, v):
+		case c.isHeldBack(u, v), c.staysHeld(u, v):
 			v.Grant, v.Ceiling = new(int32(0)), u.Ceiling
 		case v.Content == u.Has && u.Grant != nil && *u.Grant > 0 && v.Done: // it is not worth a write
 			v.Grant, v.Ceiling = u.Grant, u.Ceiling
@@ -61,6 +61,12 @@ func (u *Unit) isKnown() bool { return u.Has == u.Target || u.Has == u.Stable ||
 // isHeldBack says whether a unit is in change to what failed: it stops where it is.
 func (c *computation) isHeldBack(u *Unit, v *Verdict) bool {
 	return c.r.Halted != "" && !c.r.RollingBack && v.Stage >= 0 && u.Has != "" && u.Has != u.Stable && !v.Done
+}
+
+// staysHeld says whether a unit that was held back is done by now, while the rollout stands
+// still: to let it go is a write, after which it is not known to be done, and held back again.
+func (c *computation) staysHeld(u *Unit, v *Verdict) bool {
+	return c.r.Halted != "" && !c.r.RollingBack && v.Content == u.Has && u.Grant != nil && *u.Grant == 0
 }
 
 // spending of a budget.
