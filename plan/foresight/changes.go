@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/podset"
 	"tkestack.io/tapp/plan/rollout"
@@ -133,13 +135,47 @@ func (f *foresight) notes(returns bool) {
 	if changes && s.MaxUnavailable != nil {
 		note("at most %s of all instances are unavailable at once, in all clusters together", s.MaxUnavailable)
 	}
+	if text := f.noRoom(); changes && text != "" {
+		note("%s", text)
+	}
 	if slices.ContainsFunc(s.Stages, func(s v1beta1.Stage) bool { return s.ClusterSelector != nil }) {
 		note("stages with a clusterSelector are told by the meta of clusterTopology alone, without that of registrations")
 	}
 	for i := range f.after.Status.AggrStatus.Clusters {
-		c := &f.after.Status.AggrStatus.Clusters[i]
-		if c.State != "" && (c.State != v1beta1.ClusterReady || c.AsOf != nil) && !f.out.IsEmpty() {
+		if c := &f.after.Status.AggrStatus.Clusters[i]; isSilent(c) && !f.out.IsEmpty() {
 			note("nothing current is known of cluster %s (%s): what is to be done there waits for it", c.Name, c.State)
 		}
 	}
+}
+
+// isSilent says whether a status tells that nothing current is known of a cluster.
+func isSilent(c *v1beta1.ClusterStatus) bool {
+	return c.State != "" && (c.State != v1beta1.ClusterReady || c.AsOf != nil)
+}
+
+// noRoom says that clusters of which nothing current is known leave the budget no room, so that
+// no update starts; empty: they do.
+func (f *foresight) noRoom() string {
+	s := &f.after.Spec.UpdateStrategy
+	if s.MaxUnavailable == nil || s.UnreachableCounts == v1beta1.UnreachableAsLastSeen {
+		return ""
+	}
+	silent := map[string]bool{}
+	for i := range f.after.Status.AggrStatus.Clusters {
+		if c := &f.after.Status.AggrStatus.Clusters[i]; isSilent(c) && c.State != v1beta1.ClusterSuspect {
+			silent[v1beta1.FoldClusterName(c.Name)] = true
+		}
+	}
+	all, unknown := 0, 0
+	for i := range f.units {
+		all += int(f.units[i].Replicas)
+		if silent[v1beta1.FoldClusterName(f.units[i].Cluster)] {
+			unknown += int(f.units[i].Replicas)
+		}
+	}
+	budget, err := intstr.GetScaledValueFromIntOrPercent(s.MaxUnavailable, all, true)
+	if err != nil || unknown == 0 || unknown < max(1, budget) {
+		return ""
+	}
+	return fmt.Sprintf("no update starts: the %d instances in clusters of which nothing current is known use the budget of %d up, unless spec.updateStrategy.unreachableCounts is AsLastSeen", unknown, max(1, budget))
 }

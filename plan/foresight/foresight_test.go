@@ -143,6 +143,25 @@ this is the content of the stable revision: all clusters return to it at once, w
 stage rest (one, two; 1 at a time): 7 instances ` + inPlace + `
 the rollout that is under way (0123456789-1) ends with this; the stages are told as if it were done
 nothing current is known of cluster two (Offline): what is to be done there waits for it`},
+		{name: "a silent cluster that uses the budget up", before: v1, after: web("InPlaceSet", "maxUnavailable: 3", "v2", "1", "3"), edit: func(_, after *v1beta1.AppSet) {
+			after.Status.AggrStatus.Clusters = []v1beta1.ClusterStatus{{Name: "one", State: v1beta1.ClusterReady}, {Name: "two", State: v1beta1.ClusterOffline}}
+		}, want: `
+stage rest (one, two; 1 at a time): 7 instances ` + inPlace + `
+at most 3 of all instances are unavailable at once, in all clusters together
+no update starts: the 3 instances in clusters of which nothing current is known use the budget of 3 up, unless spec.updateStrategy.unreachableCounts is AsLastSeen
+nothing current is known of cluster two (Offline): what is to be done there waits for it`},
+		{name: "a silent cluster that leaves the budget room", before: v1, after: web("InPlaceSet", "maxUnavailable: 4", "v2", "1", "3"), edit: func(_, after *v1beta1.AppSet) {
+			after.Status.AggrStatus.Clusters = []v1beta1.ClusterStatus{{Name: "one", State: v1beta1.ClusterReady}, {Name: "two", State: v1beta1.ClusterOffline}}
+		}, want: `
+stage rest (one, two; 1 at a time): 7 instances ` + inPlace + `
+at most 4 of all instances are unavailable at once, in all clusters together
+nothing current is known of cluster two (Offline): what is to be done there waits for it`},
+		{name: "a silent cluster that counts as it was seen last", before: v1, after: web("InPlaceSet", "maxUnavailable: 1, unreachableCounts: AsLastSeen", "v2", "1", "3"), edit: func(_, after *v1beta1.AppSet) {
+			after.Status.AggrStatus.Clusters = []v1beta1.ClusterStatus{{Name: "two", State: v1beta1.ClusterOffline}}
+		}, want: `
+stage rest (one, two; 1 at a time): 7 instances ` + inPlace + `
+at most 1 of all instances are unavailable at once, in all clusters together
+nothing current is known of cluster two (Offline): what is to be done there waits for it`},
 		{name: "a bad spec", before: v1, after: strings.Replace(v1, "replicas: 3", "replicas: 30%", 1),
 			want: "spec.clusterTopology.clusters[one].podSets[web-gz01-blue].replicas: it is a part of spec.replicas, which is absent: give that, or a number here"},
 	} {

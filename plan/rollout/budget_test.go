@@ -88,6 +88,13 @@ func TestSilentBudget(t *testing.T) {
 		w := newWorld(t, s, "a/x=2", "b/x=3").install().ask("v2")
 		w.cluster("a").Fresh, w.cluster("a").Ready = false, false
 		w.settle().expect(Staged, want...)
+		why := "the budget of 1 instances is used up, by 2: 2 are in clusters of which nothing current is known, and count as unavailable unless updateStrategy.unreachableCounts is AsLastSeen: a"
+		if last {
+			why = ""
+		}
+		if waits := w.last.Units[1].Why; w.last.Why != why || waits != why {
+			t.Errorf("it says %q, and of b/x %q", w.last.Why, waits)
+		}
 		w.cluster("a").Fresh = true // and not ready: nothing more is granted there
 		if w.settle(); last != (len(w.wrote) == 0) {
 			t.Errorf("wrote %q", w.wrote)

@@ -1,9 +1,6 @@
 package rollout
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // spend the budget: units that go on first, in their order, then those that start.
 func (c *computation) spend() {
@@ -29,6 +26,7 @@ func (c *computation) spend() {
 		}
 	}
 	s.record()
+	s.tellSilence()
 	for i := range c.verdicts {
 		c.verdicts[i].Charge = s.accounts[i].Charge()
 		c.charged += c.verdicts[i].Charge
@@ -79,6 +77,8 @@ type spending struct {
 	reserve         map[int]int32
 	before          []int32   // bounds as they were found
 	leaving         []Account // of units that leave: nothing is granted to them
+	silence         string    // tells what of the budget silent clusters use; empty: nothing
+	short           string    // why a unit waits for the budget; empty: none does
 }
 
 func newSpending(c *computation, budget int32) *spending {
@@ -93,6 +93,7 @@ func newSpending(c *computation, budget int32) *spending {
 		}
 	}
 	s.excess -= int64(budget)
+	s.silence = s.silenceOf()
 	for i := range c.in.Leaving {
 		a := c.accountOf(&c.in.Leaving[i], true)
 		s.leaving = append(s.leaving, a)
@@ -210,10 +211,6 @@ func (s *spending) withdraw(i int) {
 	if u.Grant != nil && *u.Grant == 0 && u.Ceiling != nil && *u.Ceiling == *v.Ceiling { // nothing would be written
 		*v.Ceiling++
 	}
-}
-
-func (s *spending) exhausted() string {
-	return fmt.Sprintf("the budget of %d instances is used up, by %d", s.budget, s.charges)
 }
 
 // start another content in a unit, or have it wait.
