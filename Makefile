@@ -136,7 +136,7 @@ unit: need-go need-cc ## Run the unit tests, with the race detector.
 .PHONY: model
 model: need-go ## Prove what the planner promises in every state of a small model, up to four instances: MODEL='-small' for a part.
 	@GOGC=400 go run ./test/model $(MODEL)
-	@go test -v -timeout 30m ./test/model/rollout -whole
+	@go test -v -timeout 30m ./test/model/rollout ./test/model/stages -whole
 
 .PHONY: mutants
 mutants: need-go ## Measure the tests: each of some hundred wrong edits must fail one (MUTANTS='-only gate' for some).

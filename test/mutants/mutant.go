@@ -140,6 +140,7 @@ const (
 	rolloutRoom       = "plan/rollout"
 	podSetRoom        = "plan/podset"
 	budgetModelRoom   = "test/model/rollout"
+	stagesModelRoom   = "test/model/stages"
 	advDeploymentRoom = "plan/advdeployment"
 	releaseRoom       = "plan/release"
 	appSetShellRoom   = "controller/appset"
@@ -185,6 +186,7 @@ var stages = []stage{
 	{rolloutRoom, rolloutRoom, [][]string{nil}, []string{rolloutRoom}},
 	{podSetRoom, podSetRoom, [][]string{nil}, []string{podSetRoom}},
 	{budgetModelRoom, budgetModelRoom, [][]string{{"-test.run=TestProtocol"}}, []string{rolloutRoom}},
+	{stagesModelRoom, stagesModelRoom, [][]string{nil}, []string{rolloutRoom}},
 	{appSetRoom, appSetRoom, [][]string{quick, thorough}, []string{appSetRoom}},
 	{releaseRoom, releaseRoom, [][]string{nil}, []string{releaseRoom}},
 	{advDeploymentRoom, advDeploymentRoom, [][]string{nil}, []string{advDeploymentRoom, releaseRoom}},
