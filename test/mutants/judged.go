@@ -30,6 +30,7 @@ var oracles = []judged{
 	{"ids-from-zero", "F5", 2, 64, 20, ""},
 	{"as-of-probe", "F6", 1, 1, 40, ""},
 	{"identity-ignored", "F7", 1, 1, 60, ""},
+	{"lease-ignored", "F7", 34, 64, 40, ""},
 	{"clusters-one-by-one", "F8", 10, 64, 61, ""},
 	{"all-clusters-at-once", "F9", 1, 1, 60, ""},
 	{"halt-goes-on", "F10", 22, 64, 60, ""},

@@ -31,6 +31,8 @@ func (p *Plan) add() {
 		p.swap(rng)
 	case 30:
 		p.charts(rng)
+	case 34:
+		p.contend(rng)
 	}
 }
 

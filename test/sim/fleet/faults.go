@@ -37,7 +37,7 @@ func (w *world) follow() {
 func (w *world) strike(f Fault) {
 	c := w.members[w.names[f.A%len(w.names)]]
 	switch f.Kind {
-	case cutThere, cutBack, slow, dumb, revoked, workerLate, workerWrong, podSetsLate:
+	case cutThere, cutBack, slow, dumb, revoked, workerLate, workerWrong, podSetsLate, anotherHub:
 		w.last(f.Kind, c.name, 10+f.A)
 	case down:
 		w.last(f.Kind, c.name, 10+f.A)

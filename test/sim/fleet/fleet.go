@@ -13,6 +13,7 @@
 //	workers.go instances.go   who carries parts out in members: a small model of it
 //	users.go rollouts.go faults.go   what users do, and what goes wrong
 //	oracle.go promises.go silence.go   what must never happen
+//	hubs.go       another hub that has members, too
 //	charts.go     the repository of charts, and what members have of it
 //	foretold.go shape.go    what the preview of an edit tells, and what then happens
 //	told.go                 in which order

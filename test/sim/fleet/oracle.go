@@ -46,6 +46,8 @@ func (w *world) judge(c *cluster, change *apiserver.Change) error {
 		if m, ok := change.After.(*corev1.ConfigMap); ok && r != nil {
 			return w.judgeTombstone(m)
 		}
+	case r != nil && c != w.hub && change.Resource == apiserver.Leases:
+		return w.judgeLease(c, change)
 	case r != nil && change.Resource == parts:
 		return w.judgePart(c, r, change)
 	}
@@ -67,11 +69,14 @@ func (w *world) remember(change *apiserver.Change) {
 }
 
 // judgePart is F2, F7 and, for changes, more: no part goes unless a user took it away, and nothing is written
-// to a cluster that is not the registered one.
+// to a cluster that is not the registered one, or that another hub has.
 func (w *world) judgePart(c *cluster, r *request, change *apiserver.Change) error {
 	p := change.Object().(*v1beta1.AdvDeployment)
 	if name := clusterOf(p); name != "" && !w.kept[name][c.uid] {
 		return fmt.Errorf("F7: the part of cluster %s is written to %s (%s), which was never registered as that", name, c.name, c.uid)
+	}
+	if err := w.judgeHubs(c, r); err != nil {
+		return err
 	}
 	if err := w.asTold(c, change); err != nil {
 		return err

@@ -97,6 +97,8 @@ const (
 	republished = "versions of charts are published anew"
 	// instanceFails counts as unavailable, and nobody asked for it.
 	instanceFails = "an instance fails by itself"
+	// anotherHub has registered a member, too.
+	anotherHub = "another hub takes a member"
 	// recordsLost comes with a crash: nobody is left who knows.
 	recordsLost = "the hub loses the records of rollouts"
 )

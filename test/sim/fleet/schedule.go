@@ -77,6 +77,9 @@ func (w *world) choices(stormy bool) []turns.Choice {
 		}
 	}
 	for _, name := range w.names {
+		if do := w.contend(w.members[name]); do != nil {
+			out = append(out, turns.Choice{Weight: 20, What: "another hub", Do: do})
+		}
 		if do := w.errand(w.members[name]); do != nil {
 			out = append(out, turns.Choice{Weight: 5, What: "worker", Do: do})
 		}
