@@ -301,7 +301,7 @@ bench: build bin/devcluster ## Measure TApp beside StatefulSet and a bare client
 .PHONY: bench-micro
 bench-micro: build ## Measure the planners, admission and the rendering of charts alone (MICRO='-bench 440KB ./plan/release ./helm/engine': which).
 	@mkdir -p dist
-	@go test -run '^$$' -benchmem $(or $(MICRO),-bench . ./plan/tapp ./plan/appset ./plan/release ./webhook/tapp ./helm/engine) | tee dist/bench-micro
+	@go test -run '^$$' -benchmem $(or $(MICRO),-bench . ./plan/tapp ./plan/rollout ./plan/appset ./plan/release ./webhook/tapp ./helm/engine) | tee dist/bench-micro
 	@go run ./test/bench micro --record '$(RECORD)' dist/bench-micro
 
 .PHONY: bench-report

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// BenchmarkCompute of 200 clusters with 20 units each.
-func BenchmarkCompute(b *testing.B) {
+// BenchmarkRollout of 200 clusters with 20 units each.
+func BenchmarkRollout(b *testing.B) {
 	w := &world{contents: map[string]map[Key]string{}}
 	w.in = Input{UID: "u", Generation: 1, Strategy: Strategy{Staging: Staging{Order: colours}, MaxUnavailable: new(intstr.FromString("5%"))}, Now: start}
 	for c := range 200 {

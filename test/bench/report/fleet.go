@@ -36,7 +36,11 @@ func (d data) fleetGoals() []goal {
 		one(record.FleetManyMembers, "memory with 200 members of 100 parts each", "150 MB", 150, func(m record.Fleet) float64 { return float64(m.Memory) / (1 << 20) }, "%.0f MB"),
 		one(record.FleetManyAppSets, "restart with 1,000 AppSets in 3 members", "10 s", 10, longest, "%.1f s"),
 	}
-	return out
+	plan := goal{figure: figure{what: "fleet: a rollout in 200 clusters with 20 podSets each is planned", format: "%.1f ms"}, limit: "20 ms", most: 20}
+	if m, measured := d.microOf("Rollout"); measured {
+		plan.measured = append(plan.measured, m.Nanos/1e6)
+	}
+	return append(out, plan)
 }
 
 // fleets is what was measured of a fleet.
