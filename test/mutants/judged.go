@@ -38,6 +38,7 @@ var oracles = []judged{
 	{"recorded-archive-swept", "F11", 30, 64, 120, ""},
 	{"records-first", "F12", 1, 1, 60, releaseSimulation},
 	{"install-is-not-pruned", "F12", 1, 1, 60, releaseSimulation},
+	{"retry-ignored", "L2", 22, 64, 12, ""},
 }
 
 // find the mutant in its room.
