@@ -88,6 +88,9 @@ func (c *Controller) write(ctx context.Context, v *view, o *object, a *plan.Acti
 		part, err = carrier.Patch(ctx, namespace, name, a.Patch)
 	default:
 		part, err = carrier.Apply(ctx, Apply{Namespace: namespace, Name: name, Manifest: a.Manifest, UID: a.UID, Version: a.Version})
+		if apierrors.IsInvalid(err) && a.Observed != nil {
+			part, err = carrier.Patch(ctx, namespace, name, a.InPlaceOf())
+		}
 	}
 	if isStale(a, err) { // the name is taken, or the part has changed
 		found, readErr := c.read(ctx, v.key, a.Cluster)

@@ -236,6 +236,11 @@ func observed(part *v1beta1.AdvDeployment) []operation {
 	}
 }
 
+// InPlaceOf an apply that a cluster finds invalid is a JSON patch that makes of the part what the
+// manifest says: an apply makes null of an object whose fields were all taken out of it, and no
+// schema takes that. Something has to have been observed.
+func (a *Action) InPlaceOf() []byte { return correction(a.Manifest, a.Observed) }
+
 // correction is a patch that gives a part the spec and the marks of the manifest.
 func correction(wanted map[string]any, part *v1beta1.AdvDeployment) []byte {
 	metadata, _ := wanted["metadata"].(map[string]any)
@@ -280,7 +285,7 @@ func encode(patch []operation) []byte {
 func (c *computation) act(op Op, s *site, why string) *Action {
 	a := Action{Op: op, Cluster: s.Name, Why: why}
 	if op != Create && s.Part != nil {
-		a.UID, a.Version = s.Part.UID, s.Part.ResourceVersion
+		a.UID, a.Version, a.Observed = s.Part.UID, s.Part.ResourceVersion, s.Part
 	}
 	c.actions = append(c.actions, a)
 	return &c.actions[len(c.actions)-1]

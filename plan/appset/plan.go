@@ -161,6 +161,8 @@ type Action struct {
 	// part that stays.
 	UID     types.UID
 	Version string
+	// Observed is the part as it was; nil for Create.
+	Observed *v1beta1.AdvDeployment
 	// Manifest to apply; of Correct, what the part is to become.
 	Manifest map[string]any
 	// Patch is the JSON patch of Correct and Release.
