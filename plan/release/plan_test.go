@@ -180,6 +180,31 @@ func TestRetry(t *testing.T) {
 	expect(t, "of what did not fail", w.said(), nil)
 }
 
+// What asked for another try while a hook ran is not about its failure; an installation is tried again, too.
+func TestRetryInstallation(t *testing.T) {
+	w := newWorld(t, &Rendered{Chart: "web-1", Objects: objects(t, config), Hooks: []Hook{hook(t, "job", 0, nil, "pre-install")}})
+	fail := func(_ Ref, o *unstructured.Unstructured) {
+		if o.GetKind() == "Job" {
+			o.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Failed", "status": "True", "message": "no more tries"}}}
+		}
+	}
+	w.settle = func(Ref, *unstructured.Unstructured) {}
+	w.run()
+	w.in.Retry, w.settle = "a", fail
+	for ref, o := range w.objects {
+		fail(ref, o)
+	}
+	w.said()
+	w.run()
+	expect(t, "asked for while it ran", w.said(), []string{"record 1 failed"})
+	w.in.Want.Held, w.in.Retry = true, "b"
+	w.run()
+	expect(t, "held back", w.said(), nil)
+	w.in.Want.Held = false
+	w.run()
+	expect(t, "another try", w.said(), []string{"record 2 pending-install", "record 2 pending-install", "delete Job/job", "record 2 pending-install", "create Job/job", "record 2 failed"})
+}
+
 // A hook that fails after an upgrade: the pods have the content, and the release is not up to date.
 func TestLateHookFails(t *testing.T) {
 	w := newWorld(t, &Rendered{Chart: "web-1", Objects: objects(t, deployment)})
