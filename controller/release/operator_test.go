@@ -31,6 +31,18 @@ func TestExpire(t *testing.T) {
 	}
 }
 
+// What is known of the objects of hooks is not believed when they are to run.
+func TestHooksAreDoubted(t *testing.T) {
+	job, other := plan.Ref{APIVersion: "batch/v1", Kind: "Job", Namespace: "shop", Name: "job"}, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "job"}
+	s := &State{}
+	r := s.of("web")
+	r.objects[job], r.objects[other] = sight{}, sight{}
+	r.doubt([]plan.Hook{{Object: plan.Object{Content: map[string]any{"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": "job"}}}}})
+	if _, known := r.objects[job]; known || len(r.objects) != 1 {
+		t.Errorf("known: %v", r.objects)
+	}
+}
+
 // At rest records are read once a minute, and at once where somebody may have run helm. If
 // he has, the objects are read, too.
 func TestDoubt(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -141,6 +142,7 @@ func (o *Operator) store(ctx context.Context, r *release, owner Owner, name stri
 	secret.Annotations = annotationsOf(step.Record)
 	secrets := access.Secrets.Secrets(owner.Namespace)
 	if step.Op == plan.CreateRecord {
+		r.doubt(step.Record.Hooks)
 		secret, err = secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: FieldManager})
 	} else {
 		secret.UID, secret.ResourceVersion = step.UID, step.Version
@@ -164,6 +166,15 @@ func (o *Operator) store(ctx context.Context, r *release, owner Owner, name stri
 	}
 	r.records = append(r.records, now)
 	return nil
+}
+
+// doubt has the objects of hooks be read anew before they run: somebody may have taken out of the way
+// what was in the way of them.
+func (r *release) doubt(hooks []plan.Hook) {
+	for i := range hooks {
+		kind, name := plan.GVK(hooks[i].Content).Kind, (&unstructured.Unstructured{Object: hooks[i].Content}).GetName()
+		maps.DeleteFunc(r.objects, func(ref plan.Ref, _ sight) bool { return ref.Kind == kind && ref.Name == name })
+	}
 }
 
 // record as Helm has it.
