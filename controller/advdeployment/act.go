@@ -117,6 +117,9 @@ func (c *Controller) write(ctx context.Context, v *view, o *object, a plan.Actio
 		return fmt.Errorf("rendering the manifest: %w", err)
 	}
 	applied, err := children.Patch(ctx, a.Child.Name, types.ApplyPatchType, rendered, metav1.PatchOptions{FieldManager: v1beta1.Component, Force: ptr.To(true)})
+	if a.Op == plan.Apply && a.Child.Kind == plan.TApp && apierrors.IsInvalid(err) {
+		applied, err = children.Patch(ctx, a.Child.Name, types.JSONPatchType, a.InPlaceOf(), metav1.PatchOptions{FieldManager: v1beta1.Component})
+	}
 	if err != nil {
 		return err
 	}

@@ -153,7 +153,7 @@ func (c *computation) present(child Child, made map[string]any) (ours *unstructu
 		return nil, false
 	}
 	act := func(op Op, why string) {
-		c.actions = append(c.actions, Action{Op: op, Child: child, Manifest: made, UID: have.GetUID(), Version: have.GetResourceVersion(), Why: why})
+		c.actions = append(c.actions, Action{Op: op, Child: child, Manifest: made, UID: have.GetUID(), Version: have.GetResourceVersion(), Observed: have, Why: why})
 	}
 	switch owner := metav1.GetControllerOf(have); {
 	case owner == nil && c.isOrphan(have) && have.GetDeletionTimestamp() == nil:

@@ -186,14 +186,15 @@ func claimsOf(claims []corev1.PersistentVolumeClaim) (out []any) {
 }
 
 // bare leaves out what Go's types say of fields that nobody gave: null, and resources
-// without any.
+// without any. So it does with a security context that says nothing: where it said something
+// before, an apply would make null of it, which is refused.
 func bare(in map[string]any) map[string]any {
 	for key, value := range in {
 		switch value := value.(type) {
 		case nil:
 			delete(in, key)
 		case map[string]any:
-			if bare(value); len(value) == 0 && key == "resources" {
+			if bare(value); len(value) == 0 && (key == "resources" || key == "securityContext") {
 				delete(in, key)
 			}
 		case []any:

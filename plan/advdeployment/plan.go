@@ -144,6 +144,8 @@ type Action struct {
 	// UID and Version of the object that was observed; empty for Create.
 	UID     types.UID
 	Version string
+	// Observed is the child that Apply and Correct are about, as it was.
+	Observed *unstructured.Unstructured
 	// Manifest to apply; of Correct, what the child is to become.
 	Manifest map[string]any
 	// Patch is the JSON patch of Correct.

@@ -1,6 +1,7 @@
 package advdeployment
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -8,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/manifest"
@@ -285,6 +288,48 @@ func TestLeftBehind(t *testing.T) {
 	w.step()
 	w.expect("current", *w.d.Status.AggrStatus.PodSets[0].Current, int32(3))
 	w.expect("told", w.d.Status.AggrStatus.PodSets[0].Message, "1 instances too many are left")
+}
+
+// TestEmptyObjects: objects that say nothing are not applied: where they said something before, an
+// apply makes null of them.
+func TestEmptyObjects(t *testing.T) {
+	w := newWorld(t, `{podSpec: {deployType: tapp, template: {spec: {securityContext: {}, containers: [{name: a, image: nginx, resources: {}, securityContext: {}}]}}}, topology: {podSets: [`+web+`]}}`)
+	w.run()
+	w.expect("template", w.field(webTApp, "spec", "template", "spec"), `{"containers":[{"image":"nginx:v1","name":"a"}]}`)
+}
+
+// TestInPlaceOf: a patch in place of an apply makes the same of a TApp, and leaves what is somebody else's.
+func TestInPlaceOf(t *testing.T) {
+	w := newWorld(t, spec("tapp", "", web))
+	w.run()
+	live := w.children[webTApp]
+	inSpec := live.Object["spec"].(map[string]any)
+	inSpec["templates"] = map[string]any{"0": templateNext, "1": "theirs"}
+	inSpec["templatePool"] = map[string]any{templateNext: map[string]any{}, "theirs": map[string]any{"spec": map[string]any{}}}
+	inSpec["updateStrategy"] = map[string]any{"template": templateNext, "inPlaceUpdate": map[string]any{"resources": true}}
+	live.SetAnnotations(merged(merged(live.GetAnnotations(), "theirs", "stays"), v1beta1.AnnotationGrant, "1/1"))
+	w.spec(spec("tapp", "", "{name: web, replicas: 3, version: v1}"))
+	var a *Action
+	for _, one := range w.plan().Actions {
+		if one.Op == Apply {
+			a = &one
+		}
+	}
+	patch, err := jsonpatch.DecodePatch(a.InPlaceOf())
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, _ := json.Marshal(live.Object)
+	raw, err = patch.Apply(raw)
+	after := &unstructured.Unstructured{}
+	if err != nil || after.UnmarshalJSON(raw) != nil {
+		t.Fatal(err)
+	}
+	w.expect("it is as the manifest says", manifest.Differences(a.Manifest, after), []string(nil))
+	w.expect("templates", fmt.Sprint(manifest.At(after.Object, "spec", "templates")), "map[1:theirs]")
+	w.expect("pool", fmt.Sprint(manifest.At(after.Object, "spec", "templatePool")), "map[theirs:map[spec:map[]]]")
+	w.expect("strategy", fmt.Sprint(manifest.At(after.Object, "spec", "updateStrategy")), "map[inPlaceUpdate:map[resources:true]]")
+	w.expect("annotation", after.GetAnnotations()["theirs"]+after.GetAnnotations()[v1beta1.AnnotationGrant], "stays")
 }
 
 // TestBadSpecs: a sentence each, and nothing is lost.
