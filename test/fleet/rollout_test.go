@@ -174,8 +174,7 @@ func bad(manifest string) string {
 	return strings.Replace(manifest, "terminationGracePeriodSeconds: 0", "terminationGracePeriodSeconds: 0, nodeSelector: {nowhere: here}", 1)
 }
 
-// TestHalts: what fails stops within its stage, and the spec that is set back returns
-// without gates.
+// TestHalts: what fails stops within its stage, and one command returns without gates.
 func TestHalts(t *testing.T) {
 	r := newRig(t)
 	hub := r.on(r.hub)
@@ -193,7 +192,9 @@ func TestHalts(t *testing.T) {
 	for _, m := range r.members[1:] {
 		r.shows(m, "", "get", "pods", "--output=jsonpath={.items[*].spec.nodeSelector}")
 	}
-	hub.KubectlWith(good, "apply", "--filename", "-")
+	if got := r.fleetVerb("undo", "shop"); !strings.HasSuffix(strings.TrimSpace(got), "appset.workload.dmall.com/shop goes back to revision 1 (v1)") {
+		t.Errorf("undo says\n%s", got)
+	}
 	r.shows(r.hub, "Running 9 9 v1", "get", "as", "shop", columns)
 	if n := most(); n > 1 {
 		t.Errorf("%d were unavailable at once", n)
