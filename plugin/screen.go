@@ -63,6 +63,9 @@ func frame(o *observed, p painter) []string {
 	for _, problem := range o.Plan.Problems {
 		out = append(out, p.paint(red, problem.Field+": "+problem.Why))
 	}
+	if refused := o.refused(); refused != "" {
+		out = append(out, p.paint(red, refused))
+	}
 	var t table
 	for _, b := range state.blocks {
 		t = append(t, []cell{{text: "  " + plan.Ranges(b.ids)}, {b.reason, yellow}, {text: b.why}})

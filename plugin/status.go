@@ -119,6 +119,14 @@ func (o *observed) condition(kind string) *metav1.Condition {
 	return c
 }
 
+// refused is why the controller cannot create pods or claims, in the API server's words; empty: it can.
+func (o *observed) refused() string {
+	if c := o.condition(tappv1.ConditionReplicaFailure); c != nil && c.Status == metav1.ConditionTrue {
+		return c.Reason + ": " + clean(c.Message)
+	}
+	return ""
+}
+
 // progress of a rollout, in numbers of instances.
 type progress struct {
 	desired     int
@@ -182,6 +190,9 @@ func (o *observed) summary() string {
 	parts := []string{fmt.Sprintf("%s: %d of %d instances are done, %d are available", o.TApp.Name, p.done, p.desired, p.available)}
 	if p.surplus > 0 {
 		parts = append(parts, fmt.Sprintf("pods that are to go: %d", p.surplus))
+	}
+	if refused := o.refused(); refused != "" {
+		parts = append(parts, refused)
 	}
 	for _, b := range p.blocks {
 		parts = append(parts, fmt.Sprintf("%s (%s): %s", plan.Instances(b.ids), b.reason, b.why))

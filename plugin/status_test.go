@@ -109,6 +109,25 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
+// TestRefusedIsTold: what the API server does not let the controller create, in all that
+// tells of the rollout.
+func TestRefusedIsTold(t *testing.T) {
+	tapp := webTApp(2, func(t *tappv1.TApp) {
+		t.Status.Conditions = []metav1.Condition{{Type: tappv1.ConditionReplicaFailure, Status: metav1.ConditionTrue, Reason: "FailedCreate", Message: "exceeded quota", ObservedGeneration: 1}}
+	})
+	o := observe(t, tapp, podOf(tapp, "default", 0))
+	const told = "FailedCreate: exceeded quota"
+	if lines := frame(o, false); !slices.Contains(lines, told) {
+		t.Errorf("status shows %q", lines)
+	}
+	if want := "web: 1 of 2 instances are done, 1 are available; " + told + "; instance 1 (Create): the instance has no pod"; o.summary() != want {
+		t.Errorf("status -w shows %q, want %q", o.summary(), want)
+	}
+	if all, missing := o.explain(o.Instance(0)), o.explain(o.Instance(1)); len(all.Problems) > 0 || !slices.Equal(missing.Problems, []string{told}) {
+		t.Errorf("explain shows %q, and %q for what is missing", all.Problems, missing.Problems)
+	}
+}
+
 func available(t *tappv1.TApp) []*corev1.Pod { return []*corev1.Pod{podOf(t, "default", 0)} }
 
 // TestRestartable: which pods `restart` asks for another one of.

@@ -26,8 +26,9 @@ const (
 // applied is what came of a plan.
 type applied struct {
 	write.Result
-	errs  write.Failures
-	again time.Duration // when to look again at the latest; 0: never
+	errs    write.Failures
+	refusal refusal
+	again   time.Duration // when to look again at the latest; 0: never
 }
 
 // apply carries out the actions. It decides nothing: what an operation writes
@@ -42,7 +43,7 @@ func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, o *object, actio
 	batch := write.Batch{Namespace: t.Namespace}
 	for i := range actions {
 		a := &actions[i]
-		batch.Writes = append(batch.Writes, write.Write{Op: string(a.Op), Class: classOf(a), Do: func() error { return c.act(ctx, w, a, &out.errs) }})
+		batch.Writes = append(batch.Writes, write.Write{Op: string(a.Op), Class: classOf(a), Do: func() error { return c.act(ctx, w, a, out) }})
 	}
 	deadline := now.Add(applyTimeout)
 	batch.Over = func() bool {
@@ -100,7 +101,8 @@ func idsOf(a *plan.Action) []int {
 }
 
 // act carries out one action and tells of it.
-func (c *Controller) act(ctx context.Context, w *writer, a *plan.Action, errs *write.Failures) error {
+func (c *Controller) act(ctx context.Context, w *writer, a *plan.Action, out *applied) error {
+	errs := &out.errs
 	op, known := c.operations[a.Op]
 	if !known {
 		err := fmt.Errorf("unknown operation %q", a.Op)
@@ -116,6 +118,7 @@ func (c *Controller) act(ctx context.Context, w *writer, a *plan.Action, errs *w
 		errs.Add(op.verb, ctx.Err().Error(), ctx.Err(), idsOf(a)...)
 	case write.Failed:
 		errs.Add(op.verb, words(err, objectOf(a)), err, idsOf(a)...)
+		out.refusal.note(a, err)
 		c.recorder.failed(w.tapp, op, a, err)
 	default:
 		klog.FromContext(ctx).V(3).Info("Done", "op", a.Op, "instance", a.ID, "reason", a.Reason, "why", a.Why)

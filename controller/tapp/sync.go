@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"tkestack.io/tapp/controller/cache"
@@ -30,6 +31,8 @@ type object struct {
 	// nodesBefore what the reads of such nodes said.
 	nodesAfter  string
 	nodesBefore map[string]plan.NodeState
+	// refused is why the last sync could not create a pod or claim; empty: none was refused.
+	refused string
 	// terminating is until when nothing is created, because the namespace is being deleted.
 	terminating time.Time
 }
@@ -52,6 +55,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 	began := c.Clock.Now()
 	p, err := c.compute(ctx, v, o)
 	decided := c.Clock.Now()
+	tellRefusal(v.tapp, o.refused, metav1.NewTime(decided.Truncate(time.Second)), &p)
 
 	// An edit of the spec goes first: it holds for the version that was planned on,
 	// and the status makes another one.
@@ -66,6 +70,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 	defer telling.Wait() // nothing of a sync outlives it, also when it panics
 	telling.Do(func() { rest, statusErr = c.putStatus(ctx, v.tapp, o, &p) })
 	done := c.apply(ctx, v.tapp, o, append(history, p.Actions...))
+	o.refused = done.refusal.text
 	c.tellProblems(v.tapp, o, p.Problems)
 	telling.Wait()
 	if len(p.Actions) == 0 && rest == 0 && meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionReady) {

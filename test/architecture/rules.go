@@ -64,7 +64,7 @@ var rooms = []room{
 	{name: "controller/write", may: []string{"process/parallel"}},
 	{name: "controller/status", may: []string{"controller/write"}},
 	{name: "controller/events", may: []string{"controller/write", "process/parallel"}},
-	{name: "controller/tapp", may: []string{"plan/tapp", "plan/inplace", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/tapp/v1", "crd/client", "process/parallel"}},
+	{name: "controller/tapp", may: []string{"plan/tapp", "plan/inplace", "plan/message", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/tapp/v1", "crd/client", "process/parallel"}},
 	{name: "controller/revisions", may: []string{"controller/cache", "plan/podset", "crd/workload/v1beta1"}},
 	{name: "controller/release", may: []string{"plan/release", "plan/podset", "plan/manifest", "crd/workload/v1beta1", "helm"}},
 	{name: "controller/advdeployment", may: []string{"plan/advdeployment", "plan/manifest", "plan/podset", "plan/release", "controller/release", "controller/revisions", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/workload/v1beta1", "crd/client"}},

@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -120,6 +122,20 @@ func TestQuota(t *testing.T) {
 	create(t, ns, gen.TApp("neighbour", gen.Replicas(0)))
 	hasEvent(t, ns, "app", warning, "FailedCreate", "exceeded quota: pods")
 	settled(t, ns, "neighbour")
+	refused := func(is metav1.ConditionStatus, message string) {
+		t.Helper()
+		eventually(t, "the condition ReplicaFailure is "+string(is), func(ctx context.Context) error {
+			tapp, err := suite.TApps(ns).Get(ctx, "app", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if c := meta.FindStatusCondition(tapp.Status.Conditions, tappv1.ConditionReplicaFailure); c == nil || c.Status != is || !strings.Contains(c.Message, message) {
+				return fmt.Errorf("it is %+v", c)
+			}
+			return nil
+		})
+	}
+	refused(metav1.ConditionTrue, "exceeded quota: pods")
 	denied := audit.Filter{Resource: "pods", Verbs: []string{"create"}}
 	// Each sync that follows tries again, as it should; but one or two instances, not
 	// all eleven that are left.
@@ -134,4 +150,5 @@ func TestQuota(t *testing.T) {
 	}
 	setQuota(t, ns, "12")
 	settled(t, ns, "app")
+	refused(metav1.ConditionFalse, "")
 }

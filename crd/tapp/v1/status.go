@@ -68,6 +68,10 @@ const (
 	// ConditionClaimsGrowing is True while claims have not the size of their template
 	// yet, which is when that may be taken back. It is there only once it has been True.
 	ConditionClaimsGrowing = "ClaimsGrowing"
+	// ConditionReplicaFailure is True while the API server refuses pods or claims of
+	// instances, such as for a quota; the message has its words. It is there only once it
+	// has been True.
+	ConditionReplicaFailure = "ReplicaFailure"
 )
 
 // TAppStatus is the observed state of a TApp.
@@ -141,7 +145,7 @@ type TAppStatus struct {
 	LastProgressTime *metav1.Time `json:"lastProgressTime,omitempty"`
 
 	// conditions are Ready, Progressing and Stalled, and ForceDeleted once a pod was deleted by force,
-	// and ClaimsGrowing once claims had to grow.
+	// ClaimsGrowing once claims had to grow, and ReplicaFailure once a pod or claim was refused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
