@@ -185,3 +185,37 @@ func TestGatesStay(t *testing.T) {
 		})
 	}
 }
+
+// TestOrphan: a deletion that is to leave what the AppSet owns would delete the parts in their
+// clusters. It is refused, with what leaves them.
+func TestOrphan(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.KubectlWith(gated("AppSet", "web:1", staged), "apply", "--server-side", "--filename", "-")
+	remove := func(flags ...string) string {
+		t.Helper()
+		out, _ := r.TryKubectlWith("", append([]string{"delete", "appset", "web", "--dry-run=server"}, flags...)...)
+		lines := said(out)
+		return lines[len(lines)-1]
+	}
+	const goes = `appset.workload.dmall.com "web" deleted`
+	expect := func(what, got string, refused bool) {
+		t.Helper()
+		want := goes
+		if refused {
+			want = fmt.Sprintf(`The appsets "web" is invalid: : ValidatingAdmissionPolicy 'tapp-orphans' with binding 'tapp-orphans' denied request: it would delete the parts in their clusters, `+
+				`with all that they run: --cascade=orphan is about objects of this cluster alone. To leave them: kubectl patch appset web --namespace %s --type=merge --patch '{"spec": {"deletionPolicy": "Orphan"}}', and delete it then`, r.NS)
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%s: it says\n%s\nwant\n%s", what, got, want)
+		}
+	}
+	expect("without a part", remove("--cascade=orphan"), false)
+	r.Kubectl("patch", "appset", "web", "--type=merge", "--patch", `{"metadata": {"finalizers": ["workload.dmall.com/fleet"]}}`)
+	expect("orphans", remove("--cascade=orphan"), true)
+	expect("in the background", remove(), false)
+	expect("in the foreground", remove("--cascade=foreground"), false)
+	r.Kubectl("patch", "appset", "web", "--type=merge", "--patch", `{"spec": {"deletionPolicy": "Orphan"}}`)
+	expect("as the message says", remove("--cascade=orphan"), false)
+	r.Kubectl("patch", "appset", "web", "--type=merge", "--patch", `{"metadata": {"finalizers": null}}`)
+}
