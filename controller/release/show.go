@@ -146,7 +146,9 @@ func (o *Operator) render(ctx context.Context, r *release, owner Owner, name str
 	var err error
 	made.helm, err = o.rendered(ctx, owner, name, revision, chart)
 	if err == nil {
-		made.plan, err = planned(made.helm, u.Replicas)
+		if made.plan, err = planned(made.helm, u.Replicas); err == nil {
+			made.plan.Revision = revision
+		}
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -190,7 +190,7 @@ func (c *computation) renew(last *Record) {
 // or must not be.
 func (c *computation) prepare(version int) (made []Object, ok bool) {
 	r := c.in.Rendered
-	if r == nil {
+	if r == nil || r.Revision != 0 && r.Revision != version { // names may have the revision in them
 		c.plan.Render = &Render{Revision: version}
 		c.wait("the chart is being rendered")
 		return nil, false

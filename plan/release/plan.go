@@ -114,6 +114,8 @@ type Progress struct {
 type Rendered struct {
 	// Chart is name and version of the chart.
 	Chart string
+	// Revision that it was rendered as; 0: as any.
+	Revision int
 	// Objects in the order in which they are created; CRDs are those of crds/.
 	Objects, CRDs []Object
 	Hooks         []Hook

@@ -201,6 +201,10 @@ func TestRetryInstallation(t *testing.T) {
 	w.run()
 	expect(t, "held back", w.said(), nil)
 	w.in.Want.Held = false
+	w.in.Records, w.in.Rendered = []Record{w.records[1]}, &Rendered{Chart: "web-1", Revision: 1}
+	if p := Compute(w.in); p.Render == nil || p.Render.Revision != 2 {
+		t.Errorf("of another revision it asks for %+v", p.Render)
+	}
 	w.run()
 	expect(t, "another try", w.said(), []string{"record 2 pending-install", "record 2 pending-install", "delete Job/job", "record 2 pending-install", "create Job/job", "record 2 failed"})
 }
