@@ -2,6 +2,12 @@ package main
 
 // appSetPlans are the mutants of plan/appset: what happens next to an AppSet.
 var appSetPlans = []mutant{
+	{"ids-at-once", "rollout.go", "an id that moves to another cluster is created there at once",
+		"			c.handOver(s, shared)\n", "			_ = shared\n"},
+	{"ids-left-unseen", "handover.go", "instances that are not in the range of their cluster any more count as gone",
+		" || *seen.Current > seen.Desired", ""},
+	{"ids-of-the-silent", "handover.go", "a cluster whose part was not observed has the ids that it is asked for",
+		"!s.isObserved() || seen == nil", "seen == nil"},
 	{"deletes-on-any-sight", "sites.go", "what an old cache shows counts as evidence",
 		"return s.writable() && s.Certain }", "return s.writable() }"},
 	{"finalizer-dropped-early", "delete.go", "the AppSet goes before the clusters are known to have no part",

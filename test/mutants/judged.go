@@ -28,6 +28,7 @@ var oracles = []judged{
 	{"finalizer-dropped-early", "F3", 1, 1, 40, ""},
 	{"gates-as-of-now", "F4", 18, 64, 20, ""},
 	{"ids-from-zero", "F5", 2, 64, 20, ""},
+	{"ids-at-once", "F5", 38, 64, 20, ""},
 	{"as-of-probe", "F6", 1, 1, 40, ""},
 	{"identity-ignored", "F7", 1, 1, 60, ""},
 	{"lease-ignored", "F7", 34, 64, 40, ""},

@@ -33,6 +33,8 @@ func (p *Plan) add() {
 		p.charts(rng)
 	case 34:
 		p.contend(rng)
+	case 38:
+		p.move(rng)
 	}
 }
 
@@ -120,5 +122,19 @@ func (p *Plan) swap(rng *rand.Rand) {
 		p.edits(80+rng.IntN(150), []string{"image", "stages", "scale", "add cluster"}[rng.IntN(4)], rng.IntN(60), rng.IntN(60))
 	}
 	p.edits(100, "image", 0, rng.IntN(60))
+	p.sort()
+}
+
+// move has clusters that share ids hand them over to each other, while workers and podSets are late,
+// clusters are silent, and some of them leave and come back.
+func (p *Plan) move(rng *rand.Rand) {
+	p.begin(2+rng.IntN(3), 400)
+	p.Shared = true
+	for range 2 + rng.IntN(4) {
+		p.edits(70+rng.IntN(250), []string{"move ids", "move ids", "move ids, scale", "move ids, image", "scale", "image", "drop cluster", "add cluster"}[rng.IntN(8)], rng.IntN(60), rng.IntN(60))
+	}
+	for range rng.IntN(5) {
+		p.strikes(70+rng.IntN(250), []string{down, cutThere, cutBack, slow, dumb, workerLate, podSetsLate, clockJump}[rng.IntN(8)], 5+rng.IntN(90))
+	}
 	p.sort()
 }

@@ -248,6 +248,21 @@ func (w *world) failOne(c *cluster, n int) {
 	}
 }
 
+// current instances as a worker tells them: where some are left whose ids the podSet has no more, more
+// than it is to have, though others may be missing.
+func (s *set) current() int32 {
+	n, left := int32(len(s.instances)), int32(0)
+	for i := range s.instances {
+		if id := s.instances[i].id; id < s.follows.start || id >= s.follows.start+s.follows.replicas {
+			left++
+		}
+	}
+	if left > 0 {
+		n = max(n, s.follows.replicas+left)
+	}
+	return n
+}
+
 // status of a part; one that is wrong says that nothing runs.
 func (r *running) status(p *v1beta1.AdvDeployment, wrong bool) v1beta1.AdvDeploymentStatus {
 	status := *p.Status.DeepCopy()
@@ -272,7 +287,7 @@ func (r *running) status(p *v1beta1.AdvDeployment, wrong bool) v1beta1.AdvDeploy
 			one.Available = 0
 		}
 		one.UnAvailable = max(0, one.Desired-one.Available)
-		one.Update, one.Current = new(updated), new(int32(len(has.instances)))
+		one.Update, one.Current = new(updated), new(has.current())
 		sums.Desired += one.Desired
 		sums.Available += one.Available
 		sums.UnAvailable += one.UnAvailable

@@ -78,7 +78,7 @@ func (w *world) target(cluster string, n int) v1beta1.TargetCluster {
 const mostIDs = 10
 
 // second podSet of a cluster: one of its own, or one of the same name in all clusters, each
-// of which has a range of its ids. No user ever moves a range.
+// of which has a range of its ids.
 func (w *world) second(cluster string, n int) v1beta1.PodSet {
 	if !w.plan.Shared {
 		return podSet(cluster, "b", n)
@@ -205,6 +205,8 @@ func (w *world) change(a *v1beta1.AppSet, e Edit, member string) {
 		annotate(a, v1beta1.AnnotationLeave, v1beta1.LeaveNow)
 	case e.Kind == "add cluster" && i < 0:
 		topology.Clusters = append(topology.Clusters, w.target(member, e.B%4))
+	case e.Kind == "move ids":
+		moveIDs(ranges(a), e.B)
 	case e.Kind == "scale all":
 		for i := range topology.Clusters {
 			s := &topology.Clusters[i].PodSets[0]
@@ -225,6 +227,46 @@ func (w *world) change(a *v1beta1.AppSet, e Edit, member string) {
 		topology.Clusters[i].PodSets = append(topology.Clusters[i].PodSets, w.second(member, e.B%3))
 	case e.Kind == "drop podSet":
 		topology.Clusters[i].PodSets = topology.Clusters[i].PodSets[:1]
+	}
+	apart(ranges(a))
+}
+
+// ranges of ids that the clusters of an AppSet share.
+func ranges(a *v1beta1.AppSet) (out []*v1beta1.Ordinals) {
+	for i := range a.Spec.ClusterTopology.Clusters {
+		podSets := a.Spec.ClusterTopology.Clusters[i].PodSets
+		for k := range podSets {
+			if podSets[k].Name == shared {
+				out = append(out, podSets[k].Ordinals)
+			}
+		}
+	}
+	return out
+}
+
+// moveIDs gives each cluster the range of the one before it, up to half a range further on.
+func moveIDs(all []*v1beta1.Ordinals, n int) {
+	if len(all) == 0 {
+		return
+	}
+	last := all[len(all)-1].Start
+	for i := len(all) - 1; i >= 0; i-- {
+		from := last
+		if i > 0 {
+			from = all[i-1].Start
+		}
+		all[i].Start = from - from%mostIDs + int32((n+i)%(mostIDs/2))
+	}
+}
+
+// apart has who joins take a range that nobody has.
+func apart(all []*v1beta1.Ordinals) {
+	taken := map[int32]bool{}
+	for _, one := range all {
+		for taken[one.Start/mostIDs] {
+			one.Start = (one.Start/mostIDs + 1) % 8 * mostIDs
+		}
+		taken[one.Start/mostIDs] = true
 	}
 }
 
