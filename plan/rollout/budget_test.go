@@ -70,6 +70,18 @@ func TestHaltInBudget(t *testing.T) {
 	w.later(time.Hour).settle().expect(Halted)
 }
 
+// TestComesBackEmpty: a podSet that was dropped in the midst of its change, and is asked for again
+// without instances, is charged what it may have out of service until it is seen.
+func TestComesBackEmpty(t *testing.T) {
+	s := Strategy{Concurrent: new(intstr.FromInt32(9)), MaxUnavailable: new(intstr.FromInt32(1))}
+	w := newWorld(t, s, "a/x=1", "b/x=2").install().ask("v2").settle().expect(Staged, "a/x v2 1")
+	u := w.unit("a/x")
+	u.Sight, u.Has, u.Grant, u.Ceiling, u.Replicas = Sight{Unseen: true}, "", nil, nil, 0
+	if d := w.compute(); d.Charged != 1 || d.Units[1].Content != "v1" {
+		t.Errorf("%d are charged, and b/x is given %s", d.Charged, d.Units[1].Content)
+	}
+}
+
 // TestRepair: units with instances that failed by themselves are not locked out, and no
 // others get what those use up.
 func TestRepair(t *testing.T) {

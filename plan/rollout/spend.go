@@ -127,6 +127,9 @@ func (c *computation) accountOf(u *Unit, fresh bool) Account {
 	a.Limit = new(int32(0))
 	if b := c.r.boundOf(u.Key); b != nil {
 		*a.Limit = b.Bound
+		if u.Unseen { // it may have more instances than it is to have
+			a.Desired = max(a.Desired, b.Bound)
+		}
 		a.Pending = b.mayArrive(u)
 	}
 	return a
