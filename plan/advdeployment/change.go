@@ -86,10 +86,7 @@ func turnsOf(u *unit) *turns {
 	seen, _, _ := unstructured.NestedStringMap(o, "status", "statuses")
 	generation, found, _ := unstructured.NestedInt64(o, "status", "observedGeneration")
 	t := &turns{observed: found && generation >= u.have.GetGeneration(), updated: number("updatedReplicas"), available: number("availableReplicas")}
-	start := 0
-	if u.PodSet.Ordinals != nil {
-		start = int(u.PodSet.Ordinals.Start)
-	}
+	start := int(u.ids().First)
 	replicas, _, _ := unstructured.NestedInt64(o, "spec", "replicas")
 	var well []int
 	for id := start; id < start+int(replicas); id++ {

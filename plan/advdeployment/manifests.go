@@ -155,16 +155,13 @@ func (c *computation) budget(u *unit, have *unstructured.Unstructured, spec map[
 			spec["updateStrategy"] = rolling
 		}
 	case StatefulSet:
-		start := int64(0)
-		if u.PodSet.Ordinals != nil {
-			start = int64(u.PodSet.Ordinals.Start)
-		}
-		rolling["partition"] = int64(0)
-		if held {
-			rolling["partition"] = start + int64(u.Replicas)
-		}
-		if held && c.in.Autoscaled[u.child] { // it may have any number of instances
+		switch {
+		case !held:
+			rolling["partition"] = int64(0)
+		case c.in.Autoscaled[u.child]: // it may have any number of instances
 			rolling["partition"] = int64(math.MaxInt32)
+		default:
+			rolling["partition"] = u.ids().Last
 		}
 		spec["podManagementPolicy"] = "Parallel"
 		spec["updateStrategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": rolling}

@@ -210,19 +210,15 @@ func (u *unit) status(stored *v1beta1.AdvDeploymentStatus) v1beta1.PodSetStatus 
 	return s
 }
 
-// ordinals are the ids of the instances.
+// ids of the instances.
+func (u *unit) ids() podset.IDs { return podset.IDsOf(&u.PodSet.PodSetSpec, int64(u.Replicas)) }
+
+// ordinals are the ids of the instances, as a status tells them.
 func (u *unit) ordinals() string {
-	start := int32(0)
-	if u.PodSet.Ordinals != nil {
-		start = u.PodSet.Ordinals.Start
-	}
-	switch u.Replicas {
-	case 0:
+	if u.Replicas == 0 {
 		return ""
-	case 1:
-		return fmt.Sprint(start)
 	}
-	return fmt.Sprintf("%d-%d", start, start+u.Replicas-1)
+	return u.ids().String()
 }
 
 // versions that run: the unit's own version once an instance has it, and earlier ones while an

@@ -20,8 +20,7 @@ spec:
 
 // rangeOf the podSet as the part of a cluster has it.
 func (w *world) rangeOf(cluster string) string {
-	p := &w.clusters[cluster].Part.Spec.Topology.PodSets[0]
-	return idsOf(&p.PodSetSpec, int64(p.Replicas.IntValue())).String()
+	return idsOf(&w.clusters[cluster].Part.Spec.Topology.PodSets[0]).String()
 }
 
 func (w *world) ranges(one, two string) *world {

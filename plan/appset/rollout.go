@@ -205,10 +205,8 @@ func (p *progression) unit(c *computation, s *site, u *podset.Unit) rollout.Unit
 
 // see what the part says of a unit that it has.
 func (p *progression) see(s *site, out *rollout.Unit) {
-	for i := range s.Part.Spec.Topology.PodSets {
-		if placed := &s.Part.Spec.Topology.PodSets[i]; placed.Name == out.Name {
-			out.Grant, out.Ceiling = placed.MaxUnavailable, placed.Ceiling
-		}
+	if placed := s.placed(out.Name); placed != nil {
+		out.Grant, out.Ceiling = placed.MaxUnavailable, placed.Ceiling
 	}
 	out.Desired, out.Current = out.Replicas, out.Replicas
 	if stalled := s.stalled(); stalled != nil && podset.IsFault(stalled.Reason) && s.isObserved() {
@@ -272,7 +270,7 @@ func (c *computation) verdict(cluster, podSet string) *rollout.Verdict {
 
 // follow a decision: the parts, and the record before them.
 func (c *computation) follow(d *rollout.Decision) {
-	shared := c.shared()
+	shared := podset.SharedIDs(c.units)
 	for _, s := range c.sites {
 		if s.spec != nil {
 			c.assignContents(s)

@@ -26,8 +26,8 @@ type ids struct {
 
 func idsOf(u *podset.Unit) ids {
 	out := ids{tapp.IDs{Count: int(u.Replicas)}, u.Content.DeployType == v1beta1.DeployInPlaceSet || u.Content.DeployType == v1beta1.DeployStatefulSet}
-	if u.PodSet.Ordinals != nil && out.named {
-		out.Start = int(u.PodSet.Ordinals.Start)
+	if out.named {
+		out.Start = int(podset.IDsOf(&u.PodSet.PodSetSpec, int64(u.Replicas)).First)
 	}
 	return out
 }
@@ -81,9 +81,7 @@ func (f *foresight) scaling() {
 
 // whenLetGo is the end of a sentence about ids that come: some of them are those of another cluster.
 func (f *foresight) whenLetGo(u *podset.Unit, come []int) string {
-	if !slices.ContainsFunc(f.units, func(other podset.Unit) bool {
-		return other.PodSet.Name == u.PodSet.Name && other.PodSet.Ordinals != nil
-	}) {
+	if !podset.SharedIDs(f.units)[u.PodSet.Name] {
 		return "" // each cluster has ids of its own
 	}
 	for i := range f.old {

@@ -70,18 +70,14 @@ func problemsOfSelector(s *metav1.LabelSelector, units []Unit) (out []Problem) {
 
 // span is the ids of one unit.
 type span struct {
-	unit        *Unit
-	first, last int64
+	IDs
+	unit *Unit
 }
 
 // problemsOfOrdinals: types that have no ids, ids that cannot be counted, and ids that
-// two clusters would run. Units of one podSet name share one space of ids as soon as one
-// of them says where its ids begin; without that each cluster has its own.
+// two clusters would run.
 func problemsOfOrdinals(deployType string, units []Unit, at pathOf) (out []Problem) {
-	stated := map[string]bool{}
-	for i := range units {
-		stated[units[i].PodSet.Name] = stated[units[i].PodSet.Name] || units[i].PodSet.Ordinals != nil
-	}
+	stated := SharedIDs(units)
 	spans := map[string][]span{}
 	for i := range units {
 		u := &units[i]
@@ -95,20 +91,17 @@ func problemsOfOrdinals(deployType string, units []Unit, at pathOf) (out []Probl
 			}
 			continue
 		}
-		s := span{unit: u, last: int64(u.Replicas) - 1}
-		if u.PodSet.Ordinals != nil {
-			s.first, s.last = int64(u.PodSet.Ordinals.Start), int64(u.PodSet.Ordinals.Start)+int64(u.Replicas)-1
-		}
-		if s.last > math.MaxInt32 {
-			out = append(out, Problem{path, fmt.Sprintf("the last id would be %d, and no id is above %d", s.last, math.MaxInt32)})
+		s := span{IDsOf(&u.PodSet.PodSetSpec, int64(u.Replicas)), u}
+		if last := s.Last - 1; last > math.MaxInt32 {
+			out = append(out, Problem{path, fmt.Sprintf("the last id would be %d, and no id is above %d", last, math.MaxInt32)})
 			continue
 		}
 		if u.Replicas == 0 {
 			continue
 		}
 		for _, other := range spans[u.PodSet.Name] {
-			if s.first <= other.last && other.first <= s.last {
-				out = append(out, Problem{path, fmt.Sprintf("ids %d to %d overlap with ids %d to %d of the same podSet in cluster %s", s.first, s.last, other.first, other.last, other.unit.Cluster)})
+			if s.And(other.IDs).Count() > 0 {
+				out = append(out, Problem{path, fmt.Sprintf("ids %d to %d overlap with ids %d to %d of the same podSet in cluster %s", s.First, s.Last-1, other.First, other.Last-1, other.unit.Cluster)})
 				break
 			}
 		}

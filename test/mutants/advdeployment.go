@@ -27,7 +27,7 @@ var advDeploymentPlans = []mutant{
 	{"new-deployment-paused", "manifests.go", "a new Deployment that is held back gets no pods",
 		"held && have != nil && have.GetAnnotations()[annotationDeploymentRevision] != \"\"", "held"},
 	{"partition-from-zero", "manifests.go", "a StatefulSet that is held back updates its last ids",
-		"rolling[\"partition\"] = start + int64(u.Replicas)", "rolling[\"partition\"] = start"},
+		"rolling[\"partition\"] = u.ids().Last", "rolling[\"partition\"] = u.ids().First"},
 	{"unobserved-is-done", "numbers.go", "a child counts as updated before its controller has seen it",
 		"generation >= u.have.GetGeneration()", "generation >= 0"},
 	{"old-content-counts", "numbers.go", "instances of other content count as updated",
