@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/manifest"
 )
 
 // InPlaceOf an apply of a TApp that the cluster finds invalid is a JSON patch that makes of the
@@ -19,27 +20,23 @@ func (a *Action) InPlaceOf() []byte {
 	made, _ := a.Manifest["spec"].(map[string]any)
 	over(spec, made)
 	dropTurns(spec, made)
-	operations := []map[string]any{
-		{"op": "add", "path": "/metadata/uid", "value": a.UID}, {"op": "add", "path": "/metadata/resourceVersion", "value": a.Version},
-		{"op": "replace", "path": "/spec", "value": spec},
-	}
+	patch := append(manifest.ForVersion(a.UID, a.Version), manifest.Operation{Op: "replace", Path: "/spec", Value: spec})
 	had, _ := live["metadata"].(map[string]any)
 	asked, _ := a.Manifest["metadata"].(map[string]any)
 	for _, kind := range []string{"annotations", "labels"} {
-		now, _ := had[kind].(map[string]any)
-		now, wanted := maps.Clone(now), asked[kind]
-		if now == nil {
-			now = map[string]any{}
+		now := map[string]any{}
+		if there, is := had[kind].(map[string]any); is {
+			now = maps.Clone(there)
 		}
 		for _, ours := range []string{AnnotationReplicasBy, v1beta1.AnnotationFrom, v1beta1.AnnotationGrant} { // the manifest has them, if they are to stay
 			delete(now, ours)
 		}
-		if wanted, is := wanted.(map[string]any); is {
+		if wanted, is := asked[kind].(map[string]any); is {
 			maps.Copy(now, wanted)
 		}
-		operations = append(operations, map[string]any{"op": "add", "path": "/metadata/" + kind, "value": now})
+		patch = append(patch, manifest.Operation{Op: "add", Path: "/metadata/" + kind, Value: now})
 	}
-	raw, _ := json.Marshal(operations) // what came from JSON
+	raw, _ := json.Marshal(patch) // what came from JSON
 	return raw
 }
 

@@ -221,19 +221,9 @@ func wasApplied(wanted map[string]any, part *v1beta1.AdvDeployment) bool {
 	return part.Annotations[v1beta1.AnnotationApplied] == annotations[v1beta1.AnnotationApplied]
 }
 
-// operation of a JSON patch.
-type operation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value,omitempty"`
-}
-
 // observed begins a patch that fails unless the part has the observed resourceVersion.
-func observed(part *v1beta1.AdvDeployment) []operation {
-	return []operation{
-		{Op: "add", Path: "/metadata/uid", Value: part.UID},
-		{Op: "add", Path: "/metadata/resourceVersion", Value: part.ResourceVersion},
-	}
+func observed(part *v1beta1.AdvDeployment) []manifest.Operation {
+	return manifest.ForVersion(part.UID, part.ResourceVersion)
 }
 
 // InPlaceOf an apply that a cluster finds invalid is a JSON patch that makes of the part what the
@@ -244,12 +234,12 @@ func (a *Action) InPlaceOf() []byte { return correction(a.Manifest, a.Observed) 
 // correction is a patch that gives a part the spec and the marks of the manifest.
 func correction(wanted map[string]any, part *v1beta1.AdvDeployment) []byte {
 	metadata, _ := wanted["metadata"].(map[string]any)
-	patch := append(observed(part), operation{Op: "replace", Path: "/spec", Value: wanted["spec"]})
+	patch := append(observed(part), manifest.Operation{Op: "replace", Path: "/spec", Value: wanted["spec"]})
 	for kind, have := range map[string]map[string]string{"labels": part.Labels, "annotations": part.Annotations} {
 		want, _ := metadata[kind].(map[string]any)
 		all := untyped(have)
 		maps.Copy(all, want)
-		patch = append(patch, operation{Op: "add", Path: "/metadata/" + kind, Value: all})
+		patch = append(patch, manifest.Operation{Op: "add", Path: "/metadata/" + kind, Value: all})
 	}
 	return encode(patch)
 }
@@ -263,7 +253,7 @@ func release(part *v1beta1.AdvDeployment) []byte {
 	}{{"labels", part.Labels}, {"annotations", part.Annotations}} {
 		for _, key := range slices.Sorted(maps.Keys(kind.have)) {
 			if isMark(key) {
-				patch = append(patch, operation{Op: "remove", Path: "/metadata/" + kind.name + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)})
+				patch = append(patch, manifest.Operation{Op: "remove", Path: "/metadata/" + kind.name + "/" + manifest.Pointer(key)})
 			}
 		}
 	}
@@ -275,8 +265,8 @@ func isMark(key string) bool {
 		v1beta1.AnnotationAppSetGeneration, v1beta1.AnnotationRevision, v1beta1.AnnotationRetry, v1beta1.AnnotationApplied}, key)
 }
 
-func encode(patch []operation) []byte {
-	slices.SortStableFunc(patch, func(a, b operation) int { return strings.Compare(a.Path, b.Path) })
+func encode(patch []manifest.Operation) []byte {
+	slices.SortStableFunc(patch, func(a, b manifest.Operation) int { return strings.Compare(a.Path, b.Path) })
 	raw, _ := json.Marshal(patch) // what came from JSON
 	return raw
 }

@@ -16,14 +16,7 @@ type stray struct {
 	// what it is, as a difference.
 	what string
 	// patch has the operations of a JSON patch that put it right.
-	patch []operation
-}
-
-// operation of a JSON patch.
-type operation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value,omitempty"`
+	patch []Operation
 }
 
 // strays of a child, in a fixed order:
@@ -58,7 +51,7 @@ func strayKeys(manifest, have map[string]any) (out []stray) {
 	for _, key := range slices.Sorted(maps.Keys(is)) {
 		if _, ours := want[key]; !ours {
 			out = append(out, stray{fmt.Sprintf("spec.selector.%s is %v, and nothing asks for it", key, is[key]),
-				[]operation{{Op: "remove", Path: "/spec/selector/" + pointer(key)}}})
+				[]Operation{{Op: "remove", Path: "/spec/selector/" + Pointer(key)}}})
 		}
 	}
 	return out
@@ -79,13 +72,13 @@ func strayPorts(path, number string, wanted, have any) (out []stray) {
 		s := stray{what: fmt.Sprintf("%s[%s] has the name %s", path, keyOf(port), name)}
 		here := fmt.Sprintf("/%s/%d", strings.ReplaceAll(path, ".", "/"), n)
 		if slices.ContainsFunc(ports, func(p any) bool { return keyOf(p) == keyOf(wants[w]) }) {
-			s.patch = []operation{{Op: "remove", Path: here}}
+			s.patch = []Operation{{Op: "remove", Path: here}}
 			return append(out, s) // those that follow have another place then
 		}
 		// It keeps what else it has, such as its node port.
 		for _, field := range []string{number, "protocol"} {
 			if value := At(wants[w], field); value != nil {
-				s.patch = append(s.patch, operation{Op: "add", Path: here + "/" + field, Value: value})
+				s.patch = append(s.patch, Operation{Op: "add", Path: here + "/" + field, Value: value})
 			}
 		}
 		out = append(out, s)
@@ -105,10 +98,7 @@ func Correction(manifest map[string]any, object any, uid types.UID, version stri
 	if len(all) == 0 {
 		return nil
 	}
-	patch := []operation{
-		{Op: "add", Path: "/metadata/uid", Value: uid},
-		{Op: "add", Path: "/metadata/resourceVersion", Value: version},
-	}
+	patch := ForVersion(uid, version)
 	for _, s := range all {
 		patch = append(patch, s.patch...)
 	}
@@ -124,6 +114,3 @@ func At(value any, keys ...string) any {
 	}
 	return value
 }
-
-// pointer is a key as a JSON pointer has it.
-func pointer(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
