@@ -273,8 +273,8 @@ func remembered(a *v1beta1.AppSet) map[string]types.UID {
 			out[v1beta1.FoldClusterName(cluster.Name)] = ""
 		}
 	}
-	for i := range a.Spec.ClusterTopology.Clusters {
-		if ours {
+	if ours {
+		for i := range a.Spec.ClusterTopology.Clusters {
 			out[v1beta1.FoldClusterName(a.Spec.ClusterTopology.Clusters[i].Name)] = ""
 		}
 	}

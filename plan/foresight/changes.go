@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
-
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/podset"
 	"tkestack.io/tapp/plan/rollout"
@@ -166,16 +164,17 @@ func (f *foresight) noRoom() string {
 			silent[v1beta1.FoldClusterName(c.Name)] = true
 		}
 	}
-	all, unknown := 0, 0
+	all, unknown := int32(0), int32(0)
 	for i := range f.units {
-		all += int(f.units[i].Replicas)
+		all += f.units[i].Replicas
 		if silent[v1beta1.FoldClusterName(f.units[i].Cluster)] {
-			unknown += int(f.units[i].Replicas)
+			unknown += f.units[i].Replicas
 		}
 	}
-	budget, err := intstr.GetScaledValueFromIntOrPercent(s.MaxUnavailable, all, true)
-	if err != nil || unknown == 0 || unknown < max(1, budget) {
+	strategy := podset.RolloutStrategy(s, nil)
+	budget := strategy.Budget(int(all))
+	if unknown < budget {
 		return ""
 	}
-	return fmt.Sprintf("no update starts: the %d instances in clusters of which nothing current is known use the budget of %d up, unless spec.updateStrategy.unreachableCounts is AsLastSeen", unknown, max(1, budget))
+	return fmt.Sprintf("no update starts: the %d instances in clusters of which nothing current is known use the budget of %d up, unless spec.updateStrategy.unreachableCounts is AsLastSeen", unknown, budget)
 }

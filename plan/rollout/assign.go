@@ -70,7 +70,7 @@ func (c *computation) admitted() map[string]bool {
 		unfinished[u.Cluster] = unfinished[u.Cluster] || !v.Done && !v.Failed
 		begun[u.Cluster] = begun[u.Cluster] || u.Has == u.Target
 	}
-	left := max(1, scaled(stage.concurrent, len(order), true, 1))
+	left := stage.Concurrent(len(order))
 	for _, first := range []bool{true, false} {
 		for _, cluster := range order {
 			if unfinished[cluster] && begun[cluster] == first && (left > 0 || first) {

@@ -2,6 +2,11 @@ package rollout
 
 import "slices"
 
+// Budget is how many of so many instances may be unavailable at once, if there is a MaxUnavailable: 1 at least.
+func (s *Strategy) Budget(instances int) int32 {
+	return int32(max(1, scaled(s.MaxUnavailable, instances, true, 1)))
+}
+
 // spend the budget: units that go on first, in their order, then those that start.
 func (c *computation) spend() {
 	if c.in.Strategy.MaxUnavailable == nil {
@@ -12,7 +17,7 @@ func (c *computation) spend() {
 	for i := range c.in.Units {
 		total += int(c.in.Units[i].Replicas)
 	}
-	budget := int32(max(1, scaled(c.in.Strategy.MaxUnavailable, total, true, 1)))
+	budget := c.in.Strategy.Budget(total)
 	c.budget = &budget
 	s := newSpending(c, budget)
 	for i := range c.in.Units {

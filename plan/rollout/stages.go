@@ -69,7 +69,7 @@ func stagesOf(s *Strategy, r *Record, clusters []Cluster, units []Unit) []Stage 
 	if slices.ContainsFunc(a.stages, func(stage Stage) bool { return stage.Name == stageRest }) {
 		last = stageOthers
 	}
-	a.add(Stage{Name: last, Confirm: staging.Confirm, soak: s.Soak}, func(*Unit) bool { return true })
+	a.add(a.stage(last), func(*Unit) bool { return true })
 	return a.stages
 }
 
@@ -84,11 +84,13 @@ type assignment struct {
 	stages   []Stage
 }
 
+// stage with what holds for all of a rollout, which one that is written out may change.
+func (a *assignment) stage(name string) Stage {
+	return Stage{Name: name, Confirm: a.staging.Confirm, soak: a.s.Soak, concurrent: a.s.Concurrent}
+}
+
 // add a stage with all units that it selects and that are in none yet.
 func (a *assignment) add(stage Stage, selects func(*Unit) bool) {
-	if stage.concurrent == nil {
-		stage.concurrent = a.s.Concurrent
-	}
 	for _, first := range []bool{true, false} { // canary clusters come first
 		for i := range a.units {
 			u := &a.units[i]
@@ -112,7 +114,10 @@ func (u *Unit) hasWork() bool { return u.Target != u.Stable && u.Replicas > 0 }
 func (a *assignment) written() {
 	for i := range a.staging.Stages {
 		spec := &a.staging.Stages[i]
-		stage := Stage{Name: spec.Name, Confirm: a.staging.Confirm, soak: a.s.Soak, concurrent: spec.Concurrent}
+		stage := a.stage(spec.Name)
+		if spec.Concurrent != nil {
+			stage.concurrent = spec.Concurrent
+		}
 		if spec.Confirm != nil {
 			stage.Confirm = *spec.Confirm
 		}
@@ -135,7 +140,7 @@ func (a *assignment) written() {
 func (a *assignment) grouped() {
 	named := slices.Contains(a.staging.Order, groupCanary)
 	if named || len(a.staging.Canaries) > 0 {
-		a.add(Stage{Name: groupCanary, Confirm: a.staging.Confirm, soak: a.s.Soak}, func(u *Unit) bool {
+		a.add(a.stage(groupCanary), func(u *Unit) bool {
 			in := len(a.staging.Canaries) == 0 || slices.Contains(a.staging.Canaries, u.Cluster)
 			whole := len(a.staging.Canaries) > 0 && (!named || !a.hasGroup(u.Cluster, groupCanary))
 			return in && (whole || u.Group == groupCanary)
@@ -147,7 +152,7 @@ func (a *assignment) grouped() {
 			continue
 		}
 		late := first && named // canaries elsewhere are normal by then
-		a.add(Stage{Name: group, Confirm: a.staging.Confirm, soak: a.s.Soak}, func(u *Unit) bool {
+		a.add(a.stage(group), func(u *Unit) bool {
 			return u.Group == group || late && u.Group == groupCanary
 		})
 		first = false
