@@ -8,15 +8,15 @@ import (
 
 	"tkestack.io/tapp/api/answer"
 	apiv1 "tkestack.io/tapp/api/v1"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // Pod describes a pod, without its environment variables, which may be secret.
 func Pod(pod *corev1.Pod, owner string) apiv1.Pod {
 	out := apiv1.Pod{Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID), Created: pod.CreationTimestamp, Deleting: pod.DeletionTimestamp != nil,
-		Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, IP: pod.Status.PodIP, Owner: owner, Labels: pod.Labels, Containers: []apiv1.Container{}}
+		Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, IP: pod.Status.PodIP, Owner: owner, Labels: pod.Labels, Ready: plan.IsReady(pod), Containers: []apiv1.Container{}}
 	for _, c := range pod.Status.Conditions {
 		out.Conditions = append(out.Conditions, metav1.Condition{Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime})
-		out.Ready = out.Ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	}
 	add := func(init bool, specs []corev1.Container, statuses []corev1.ContainerStatus) {
 		for _, spec := range specs {

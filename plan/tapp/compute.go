@@ -128,8 +128,8 @@ func count(all []*instance, is func(*instance) bool) (n int) {
 	return n
 }
 
-// ready returns the pod's Ready condition, or nil.
-func ready(pod *corev1.Pod) *corev1.PodCondition {
+// Ready returns the pod's Ready condition, or nil.
+func Ready(pod *corev1.Pod) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
 		if pod.Status.Conditions[i].Type == corev1.PodReady {
 			return &pod.Status.Conditions[i]
@@ -138,8 +138,9 @@ func ready(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-func isReady(pod *corev1.Pod) bool {
-	c := ready(pod)
+// IsReady says whether the pod is Ready.
+func IsReady(pod *corev1.Pod) bool {
+	c := Ready(pod)
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 

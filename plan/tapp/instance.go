@@ -219,7 +219,7 @@ func (c *clock) progressOf(i *instance) *inplace.Progress {
 
 // isAvailable says whether the pod has been ready for minReadySeconds.
 func (s *spec) isAvailable(c *clock, pod *corev1.Pod) bool {
-	r := ready(pod)
+	r := Ready(pod)
 	if r == nil || r.Status != corev1.ConditionTrue {
 		return false
 	}
@@ -234,7 +234,7 @@ func (s *spec) isAvailable(c *clock, pod *corev1.Pod) bool {
 // whyNotAvailable says what a pod that is not changing lacks. What a container
 // waits for names the cause: ImagePullBackOff, CrashLoopBackOff.
 func whyNotAvailable(pod *corev1.Pod) (reason, why string) {
-	if isReady(pod) {
+	if IsReady(pod) {
 		return "NotReadyForLong", "its pod has not been ready for minReadySeconds yet"
 	}
 	if reason, why := inplace.WaitingContainer(pod); reason != "" {
@@ -245,7 +245,7 @@ func whyNotAvailable(pod *corev1.Pod) (reason, why string) {
 			return c.Reason, "its pod has no node: " + message.Quote(c.Message)
 		}
 	}
-	if c := ready(pod); c != nil && c.Reason == "ReadinessGatesNotReady" { // of other programs, such as one for load balancers
+	if c := Ready(pod); c != nil && c.Reason == "ReadinessGatesNotReady" { // of other programs, such as one for load balancers
 		return c.Reason, "its pod is not ready: " + message.Quote(c.Message)
 	}
 	return "NotReady", "its pod is not ready"

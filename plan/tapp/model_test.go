@@ -246,7 +246,7 @@ func (c *cluster) assertSettled(p Plan) {
 		if isEnd(p.Status.Statuses[id]) && (pod == nil || isEnded(pod)) {
 			continue
 		}
-		if pod == nil || !isReady(pod) || p.Status.Statuses[id] != tappv1.InstanceRunning {
+		if pod == nil || !IsReady(pod) || p.Status.Statuses[id] != tappv1.InstanceRunning {
 			t.Fatalf("instance %s does not run\n%s", id, c.describe(p))
 		}
 		if isRestartRequested(pod) {

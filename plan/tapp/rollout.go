@@ -184,7 +184,7 @@ func (r *rollout) drain(i *instance, version, reason, why string) (waits bool) {
 // drained says whether a pod with a closed gate is out of its Services, and has
 // been for the grace period.
 func (r *rollout) drained(i *instance) bool {
-	c := ready(i.pod)
+	c := Ready(i.pod)
 	if c != nil && c.Status == corev1.ConditionTrue {
 		i.wait("Draining", "its pod is being taken out of its Services: its gate is closed, and Ready is still True")
 		return false

@@ -68,7 +68,7 @@ func (m *summary) count(s *tappv1.TAppStatus, i *instance) {
 		return
 	}
 	s.Replicas++
-	if isReady(i.pod) {
+	if IsReady(i.pod) {
 		s.ReadyReplicas++
 	}
 	if i.available {
@@ -116,7 +116,7 @@ func (m *summary) statusOf(i *instance) tappv1.InstanceStatus {
 		switch {
 		case inplace.GateClosed(i.pod), i.updating && !inplace.HasGate(i.pod):
 			return tappv1.InstanceUpdating
-		case i.pod.Status.Phase == corev1.PodRunning && isReady(i.pod):
+		case i.pod.Status.Phase == corev1.PodRunning && IsReady(i.pod):
 			return tappv1.InstanceRunning
 		}
 		return tappv1.InstancePending

@@ -3,7 +3,6 @@ package view
 import (
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
@@ -95,10 +94,8 @@ func Since(i *plan.Instance) *metav1.Time {
 			return end
 		}
 	}
-	for c := range pod.Status.Conditions {
-		if pod.Status.Conditions[c].Type == corev1.PodReady {
-			return &pod.Status.Conditions[c].LastTransitionTime
-		}
+	if c := plan.Ready(pod); c != nil {
+		return &c.LastTransitionTime
 	}
 	return &pod.CreationTimestamp
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
@@ -159,9 +158,7 @@ func (o *Observed) phaseOf(e plan.Effect, id int) Phase {
 
 // isReadyOrphan says whether an instance becomes available by being adopted.
 func isReadyOrphan(i *plan.Instance) bool {
-	return i.Pod != nil && metav1.GetControllerOfNoCopy(i.Pod) == nil && slices.ContainsFunc(i.Pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
+	return i.Pod != nil && metav1.GetControllerOfNoCopy(i.Pod) == nil && plan.IsReady(i.Pod)
 }
 
 // firstActions are the actions of the plan. Those with the same operation, reason and

@@ -176,7 +176,7 @@ func (v *migration) notRolledOut(pods []*corev1.Pod) []string {
 			out = append(out, "pod "+name+" is being deleted")
 		case pod.Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision:
 			out = append(out, "pod "+name+" does not run the present template")
-		case !v.force && !isReady(pod):
+		case !v.force && !plan.IsReady(pod):
 			out = append(out, "pod "+name+" is not ready")
 		}
 	}
@@ -186,15 +186,6 @@ func (v *migration) notRolledOut(pods []*corev1.Pod) []string {
 		}
 	}
 	return out
-}
-
-func isReady(pod *corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // asAdopted returns the pods as they will be after adoption: labelled, and controlled by
