@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/dynamic"
@@ -131,12 +130,4 @@ func newFleet(e *environment) *cobra.Command {
 			return there.explain(ctx, tapp, id, output)
 		},
 	})
-}
-
-// withTimeout ends the context after the timeout. 0 is no timeout.
-func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	if timeout <= 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, timeout)
 }

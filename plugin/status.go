@@ -13,6 +13,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plugin/timeout"
 )
 
 // reasonInstancesFailed is the reason of the condition Ready of a TApp with nothing left
@@ -21,7 +22,7 @@ const reasonInstancesFailed = "InstancesFailed"
 
 func newStatus(e *environment) *cobra.Command {
 	var watch bool
-	var timeout time.Duration
+	var most time.Duration
 	c := &cobra.Command{
 		Use:   "status NAME [-w]",
 		Short: "Show how far a rollout is and what blocks it",
@@ -34,14 +35,14 @@ moved for progressDeadlineSeconds. Without --watch a rollout under way is no fai
   kubectl tapp status web --watch --timeout 5m`,
 		Args: exactly("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, cancel := withTimeout(c.Context(), timeout)
+			ctx, cancel := timeout.Context(c.Context(), most)
 			defer cancel()
 			return e.status(ctx, args[0], watch)
 		},
 		ValidArgsFunction: e.completeTApps(1),
 	}
 	c.Flags().BoolVarP(&watch, "watch", "w", false, "Follow the rollout to its end")
-	c.Flags().DurationVar(&timeout, "timeout", 0, "How long to follow it; 0 is for ever")
+	c.Flags().DurationVar(&most, "timeout", 0, "How long to follow it; 0 is for ever")
 	return c
 }
 

@@ -17,6 +17,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plugin/timeout"
 )
 
 // writing are the flags of commands that write. Every write is a patch of single fields,
@@ -173,7 +174,7 @@ func newWaiting(c *cobra.Command) *waiting {
 // until waits until missing returns "" for all instances. missing returns why an instance
 // is not there yet, and an error if it never will be.
 func (w *waiting) until(ctx context.Context, s *session, t *tappv1.TApp, ids []int, missing func(*observed, int) (string, error)) error {
-	ctx, cancel := withTimeout(ctx, w.timeout)
+	ctx, cancel := timeout.Context(ctx, w.timeout)
 	defer cancel()
 	left, why := ids, "nothing is known yet"
 	err := s.follow(ctx, t, func(o *observed) (bool, error) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plugin/timeout"
 )
 
 const (
@@ -36,11 +37,8 @@ func (o *observing) get(ctx context.Context, hub *workspace, name string) (*v1be
 		return a, err
 	}
 	_, _ = fmt.Fprintf(hub.Streams.ErrOut, "Waiting for the controller to see generation %d of %s.\n", a.Generation, a.Name)
-	if o.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.timeout)
-		defer cancel()
-	}
+	ctx, cancel := timeout.Context(ctx, o.timeout)
+	defer cancel()
 	err = wait.PollUntilContextCancel(ctx, observedInterval, false, func(ctx context.Context) (bool, error) {
 		now, err := hub.get(ctx, name)
 		if err != nil {

@@ -19,13 +19,14 @@ import (
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/rollout"
+	"tkestack.io/tapp/plugin/timeout"
 )
 
 // Screen shows frames of lines, one in the place of the other where it can.
 type Screen interface{ Show(lines []string) }
 
 func newStatus(all *common) *cobra.Command {
-	watch, timeout := false, time.Duration(0)
+	watch, most := false, time.Duration(0)
 	c := &cobra.Command{
 		Use:   "status APPSET [-w]",
 		Short: "Show the stages of a rollout, its budget, and what holds it",
@@ -52,16 +53,13 @@ is lost until the rollout halts. Without --watch a rollout under way is no failu
 				_, err = outcome(a)
 				return err
 			}
-			ctx, cancel := context.WithCancel(c.Context())
-			if timeout > 0 {
-				ctx, cancel = context.WithTimeout(c.Context(), timeout)
-			}
+			ctx, cancel := timeout.Context(c.Context(), most)
 			defer cancel()
 			return w.follow(ctx, args[0])
 		},
 	}
 	c.Flags().BoolVarP(&watch, "watch", "w", false, "Follow the rollout to its end")
-	c.Flags().DurationVar(&timeout, "timeout", 0, "How long to follow it; 0 is for ever")
+	c.Flags().DurationVar(&most, "timeout", 0, "How long to follow it; 0 is for ever")
 	return c
 }
 

@@ -18,6 +18,7 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/plan/view"
+	"tkestack.io/tapp/plugin/timeout"
 )
 
 // unlabelled returns the pods and claims without the label of their instance, by which
@@ -107,7 +108,7 @@ func (v *migration) create(ctx context.Context) error {
 
 // waitUntil watches the TApp until done says so, at most for the timeout.
 func (v *migration) waitUntil(ctx context.Context, late string, done func(*View) (bool, error)) error {
-	ctx, cancel := withTimeout(ctx, v.timeout)
+	ctx, cancel := timeout.Context(ctx, v.timeout)
 	defer cancel()
 	err := v.s.Follow(ctx, v.tapp, done)
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -142,7 +143,7 @@ func (v *migration) orphan(ctx context.Context) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	ctx, cancel := withTimeout(ctx, v.timeout)
+	ctx, cancel := timeout.Context(ctx, v.timeout)
 	defer cancel()
 	err = wait.PollUntilContextCancel(ctx, orphanPoll, true, func(ctx context.Context) (bool, error) {
 		set, err := sets.Get(ctx, v.set.Name, metav1.GetOptions{})
@@ -238,12 +239,4 @@ func notAdopted(o *View) []string {
 		}
 	}
 	return out
-}
-
-// withTimeout ends the context after the timeout. 0 is no timeout.
-func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	if timeout <= 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, timeout)
 }
