@@ -43,8 +43,7 @@ type feed struct {
 	stop     context.CancelFunc
 	done     chan struct{}
 
-	mu    sync.Mutex
-	usage usage
+	mu sync.Mutex
 	// failed and since tell of lists and watches that fail; nil: the last one did not.
 	failed error
 	since  time.Time
@@ -53,65 +52,40 @@ type feed struct {
 
 // feeds are those in use.
 type feeds struct {
-	ctx    context.Context //nolint:containedctx // feeds begin and end while it lasts
-	linger time.Duration
-	make   func(FeedKey) (Source, error)
-	pulse  pulse
-
-	mu  sync.Mutex
-	all map[FeedKey]*feed
-	run sync.WaitGroup
+	ctx   context.Context //nolint:containedctx // feeds begin and end while it lasts
+	make  func(FeedKey) (Source, error)
+	pulse pulse
+	kept  kept[FeedKey, *feed]
+	run   sync.WaitGroup
 }
 
-// acquire a feed, which then tells the topic of changes. The topic releases it.
-func (f *feeds) acquire(key FeedKey, user *Topic) (*feed, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	one := f.all[key]
-	if one == nil {
-		var err error
-		if one, err = f.begin(key); err != nil {
-			return nil, err
-		}
-		f.all[key] = one
+// acquire a feed, which then tells the topic of changes. The function that is returned ends that.
+func (f *feeds) acquire(key FeedKey, user *Topic) (*feed, func(), error) {
+	one, leave, err := f.kept.acquire(key, func(int) (*feed, error) { return f.begin(key) })
+	if err != nil {
+		return nil, nil, err
 	}
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	one.usage.begin()
 	one.told[user] = struct{}{}
-	return one, nil
+	return one, func() {
+		one.forget(user)
+		leave()
+	}, nil
 }
 
-func (f *feeds) release(one *feed, user *Topic) {
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	delete(one.told, user)
-	one.usage.leave(f.linger, func() { f.end(one) })
-}
-
-// end a feed that nobody uses.
-func (f *feeds) end(one *feed) {
+// forget a topic.
+func (f *feed) forget(user *Topic) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	if one.usage.users == 0 && f.all[one.key] == one {
-		delete(f.all, one.key)
-		one.stop()
-	}
+	delete(f.told, user)
 }
+
+func (f *feed) end() { f.stop() }
 
 // close ends all feeds, and returns when they have ended.
 func (f *feeds) close() {
-	f.mu.Lock()
-	for key, one := range f.all {
-		delete(f.all, key)
-		one.mu.Lock()
-		one.usage.stop()
-		one.mu.Unlock()
-		one.stop()
-	}
-	f.mu.Unlock()
+	f.kept.close()
 	f.run.Wait()
 }
 
@@ -217,18 +191,5 @@ func (f *feed) tellAll() {
 
 // feelPulse asks whether the API server answers, until the feeds end.
 func (f *feeds) feelPulse() {
-	f.pulse.run(f.ctx, func() bool { return f.count() > 0 }, func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		for _, one := range f.all {
-			one.tellAll()
-		}
-	})
-}
-
-// count of the feeds in use.
-func (f *feeds) count() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.all)
+	f.pulse.run(f.ctx, func() bool { return f.kept.count() > 0 }, func() { f.kept.each((*feed).tellAll) })
 }

@@ -46,7 +46,7 @@ type Topic struct {
 
 	mu    sync.Mutex
 	feeds map[FeedKey]*feed
-	usage usage
+	leave []func() // the feeds
 	now   *Shown
 	err   error // instead of now
 	// health of what is shown.
@@ -55,25 +55,15 @@ type Topic struct {
 	next chan struct{}
 }
 
-// end a topic that nobody looks at.
-func (t *Topic) end() {
-	t.topics.mu.Lock()
-	defer t.topics.mu.Unlock()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.usage.users == 0 && t.topics.all[t.name] == t {
-		delete(t.topics.all, t.name)
-		t.stop()
-	}
-}
+func (t *Topic) end() { t.stop() }
 
 // run computes until ctx ends.
 func (t *Topic) run(ctx context.Context) {
 	defer func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		for _, f := range t.feeds {
-			t.topics.feeds.release(f, t)
+		for _, leave := range t.leave {
+			leave()
 		}
 	}()
 	timer := time.NewTimer(0)
@@ -197,12 +187,13 @@ func (t *Topic) Feed(r Resource, namespace string) (toolscache.Indexer, error) {
 	one := t.feeds[key]
 	t.mu.Unlock()
 	if one == nil {
+		var leave func()
 		var err error
-		if one, err = t.topics.feeds.acquire(key, t); err != nil {
+		if one, leave, err = t.topics.feeds.acquire(key, t); err != nil {
 			return nil, err
 		}
 		t.mu.Lock()
-		t.feeds[key] = one
+		t.feeds[key], t.leave = one, append(t.leave, leave)
 		t.mu.Unlock()
 	}
 	if !one.informer.HasSynced() {

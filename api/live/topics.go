@@ -34,13 +34,10 @@ type Options struct {
 // Topics are those that somebody looks at.
 type Topics struct {
 	// ctx ends when everything is to end. It has the logger.
-	ctx    context.Context //nolint:containedctx // topics begin and end while it lasts
-	feeds  *feeds
-	linger time.Duration
-
-	mu  sync.Mutex
-	all map[string]*Topic
-	run sync.WaitGroup
+	ctx   context.Context //nolint:containedctx // topics begin and end while it lasts
+	feeds *feeds
+	kept  kept[string, *Topic]
+	run   sync.WaitGroup
 	// turns bound how many topics are computed at a time.
 	turns chan struct{}
 	// panicked is told of each panic.
@@ -49,57 +46,36 @@ type Topics struct {
 
 // New makes the set of them. It asks the API server nothing before somebody looks. When ctx ends, nothing is watched any more.
 func New(ctx context.Context, o Options) *Topics {
-	f := &feeds{ctx: ctx, linger: o.Linger, make: o.Source, all: map[FeedKey]*feed{}, pulse: pulse{ask: o.Ask, every: o.Pulse}}
+	f := &feeds{ctx: ctx, make: o.Source, kept: kept[FeedKey, *feed]{linger: o.Linger, all: map[FeedKey]*holding[*feed]{}}, pulse: pulse{ask: o.Ask, every: o.Pulse}}
 	f.run.Go(f.feelPulse)
-	return &Topics{ctx: ctx, feeds: f, linger: o.Linger, all: map[string]*Topic{}, turns: make(chan struct{}, computingAtOnce), panicked: o.Panicked}
+	return &Topics{ctx: ctx, feeds: f, kept: kept[string, *Topic]{linger: o.Linger, all: map[string]*holding[*Topic]{}}, turns: make(chan struct{}, computingAtOnce), panicked: o.Panicked}
 }
 
 // Context of everything that is watched. It has the logger.
 func (p *Topics) Context() context.Context { return p.ctx }
 
 // Watches of the API server that go on.
-func (p *Topics) Watches() int { return p.feeds.count() }
+func (p *Topics) Watches() int { return p.feeds.kept.count() }
 
 // Acquire a topic by its name. The function that is returned releases it.
 func (p *Topics) Acquire(name string, about func(Resource, toolscache.ObjectName) bool, compute Computation) (*Topic, func(), error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	t := p.all[name]
-	if t == nil {
+	return p.kept.acquire(name, func(others int) (*Topic, error) {
 		switch {
-		case p.feeds.ctx.Err() != nil:
-			return nil, nil, apierrors.NewServiceUnavailable("the server is ending")
-		case len(p.all) >= maxTopics:
-			return nil, nil, apierrors.NewTooManyRequests("too many different objects are looked at; try again later", answer.RetrySeconds)
+		case p.ctx.Err() != nil:
+			return nil, apierrors.NewServiceUnavailable("the server is ending")
+		case others >= maxTopics:
+			return nil, apierrors.NewTooManyRequests("too many different objects are looked at; try again later", answer.RetrySeconds)
 		}
-		ctx, stop := context.WithCancel(p.feeds.ctx)
-		t = &Topic{name: name, about: about, compute: compute, topics: p, stop: stop, dirty: make(chan struct{}, 1), feeds: map[FeedKey]*feed{}, next: make(chan struct{})}
-		p.all[name] = t
+		ctx, stop := context.WithCancel(p.ctx)
+		t := &Topic{name: name, about: about, compute: compute, topics: p, stop: stop, dirty: make(chan struct{}, 1), feeds: map[FeedKey]*feed{}, next: make(chan struct{})}
 		p.run.Go(func() { t.run(ctx) })
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.usage.begin()
-	return t, sync.OnceFunc(t.release), nil
-}
-
-func (t *Topic) release() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.usage.leave(t.topics.linger, t.end)
+		return t, nil
+	})
 }
 
 // Close ends all topics and watches, and returns when they have ended. ctx has to have ended.
 func (p *Topics) Close() {
-	p.mu.Lock()
-	for name, t := range p.all {
-		delete(p.all, name)
-		t.mu.Lock()
-		t.usage.stop()
-		t.mu.Unlock()
-		t.stop()
-	}
-	p.mu.Unlock()
+	p.kept.close()
 	p.run.Wait()
 	p.feeds.close()
 }
