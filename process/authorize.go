@@ -28,6 +28,8 @@ const (
 	keptAnswers = 128
 	// askTimeout of a question to the API server.
 	askTimeout = 5 * time.Second
+	// asksPerSecond bounds the questions.
+	asksPerSecond = 10
 )
 
 // Authorizer lets requests pass whose bearer token is of somebody who may, by a
@@ -39,20 +41,30 @@ type Authorizer struct {
 	answers *cache.LRUExpireCache
 }
 
-// NewAuthorizer makes one. It asks the API server at most 10 times a second.
-func NewAuthorizer(api *rest.Config) (*Authorizer, error) {
+// ReviewClients makes clients that ask the API server who somebody is and what he may, so often a second,
+// twice as often at once, and wait for each answer for so long.
+func ReviewClients(api *rest.Config, perSecond int, timeout time.Duration) (authenticationclient.TokenReviewInterface, authorizationclient.SubjectAccessReviewInterface, error) {
 	api = rest.CopyConfig(api)
-	api.Timeout = askTimeout
-	api.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(10, 20)
+	api.Timeout = timeout
+	api.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(float32(perSecond), 2*perSecond)
 	authentication, err := authenticationclient.NewForConfig(api)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of TokenReviews: %w", err)
+		return nil, nil, fmt.Errorf("making a client of TokenReviews: %w", err)
 	}
 	authorization, err := authorizationclient.NewForConfig(api)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of SubjectAccessReviews: %w", err)
+		return nil, nil, fmt.Errorf("making a client of SubjectAccessReviews: %w", err)
 	}
-	return &Authorizer{tokens: authentication.TokenReviews(), access: authorization.SubjectAccessReviews(), answers: cache.NewLRUExpireCache(keptAnswers)}, nil
+	return authentication.TokenReviews(), authorization.SubjectAccessReviews(), nil
+}
+
+// NewAuthorizer makes one. It asks the API server at most 10 times a second.
+func NewAuthorizer(api *rest.Config) (*Authorizer, error) {
+	tokens, access, err := ReviewClients(api, asksPerSecond, askTimeout)
+	if err != nil {
+		return nil, err
+	}
+	return &Authorizer{tokens: tokens, access: access, answers: cache.NewLRUExpireCache(keptAnswers)}, nil
 }
 
 // Protect a handler.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -46,6 +47,23 @@ func ServeTLS(ctx context.Context, srv *http.Server, listener net.Listener, endi
 		return nil
 	}
 	return err
+}
+
+// Readiness of a server by TLS: it has certificates to serve with, and is not ending.
+type Readiness struct{ ending atomic.Bool }
+
+// End is called when the server begins to end.
+func (r *Readiness) End() { r.ending.Store(true) }
+
+// Ready is nil if requests can be answered.
+func (r *Readiness) Ready(certificates interface{ Ready() bool }) error {
+	switch {
+	case r.ending.Load():
+		return errors.New("this replica is ending")
+	case !certificates.Ready():
+		return errors.New("there is no certificate yet")
+	}
+	return nil
 }
 
 // logLines is where the HTTP server writes its complaints: mostly handshakes that

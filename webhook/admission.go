@@ -136,7 +136,7 @@ func (a *Admission) ServeMetrics(parts *process.Parts, metrics prometheus.Gather
 }
 
 // Ready is nil when reviews can be answered: the port is open since Prepare.
-func (a *Admission) Ready() error { return a.server.isReady() }
+func (a *Admission) Ready() error { return a.server.readiness.Ready(a.server.certificates) }
 
 // Run answers reviews until ctx ends, and keeps the certificate current until the
 // last one is answered.

@@ -2,11 +2,9 @@ package webhook
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -27,8 +25,8 @@ type server struct {
 	// load of all reviews under way.
 	load *review.Load
 	// webhooks of all kinds.
-	webhooks []Webhook
-	ending   atomic.Bool
+	webhooks  []Webhook
+	readiness process.Readiness
 }
 
 func (s *server) routes() http.Handler {
@@ -40,7 +38,7 @@ func (s *server) routes() http.Handler {
 	}
 	router.Path("/healthz").Methods(http.MethodGet, http.MethodHead).HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { ok(w) })
 	router.Path("/readyz").Methods(http.MethodGet, http.MethodHead).HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if err := s.isReady(); err != nil {
+		if err := s.readiness.Ready(s.certificates); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
@@ -51,16 +49,6 @@ func (s *server) routes() http.Handler {
 
 func ok(w http.ResponseWriter) {
 	_, _ = w.Write([]byte("ok\n")) // whoever asked has gone if this fails
-}
-
-func (s *server) isReady() error {
-	switch {
-	case s.ending.Load():
-		return errors.New("this replica is ending")
-	case !s.certificates.Ready():
-		return errors.New("there is no certificate yet")
-	}
-	return nil
 }
 
 // serve answers requests until ctx ends, and for a while after.
@@ -74,7 +62,7 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	}
 	klog.FromContext(ctx).Info("Serving admission", "address", listener.Addr().String())
 	if err := process.ServeTLS(ctx, srv, listener, func() {
-		s.ending.Store(true)
+		s.readiness.End()
 		<-time.NewTimer(s.delay).C
 	}); err != nil {
 		return fmt.Errorf("serving admission: %w", err)

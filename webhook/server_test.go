@@ -181,7 +181,7 @@ func TestReadiness(t *testing.T) {
 	ready("503 there is no certificate yet\n")
 	certificate.ready = true
 	ready("200 ok\n")
-	s.ending.Store(true)
+	s.readiness.End()
 	ready("503 this replica is ending\n")
 }
 

@@ -19,7 +19,8 @@ import (
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/flowcontrol"
+
+	"tkestack.io/tapp/process"
 )
 
 const (
@@ -31,8 +32,8 @@ const (
 	keptAnswers = 8192
 	// ReviewTimeout of a question to the API server.
 	ReviewTimeout = 5 * time.Second
-	// reviewsPerSecond and reviewsAtOnce bound the questions.
-	reviewsPerSecond, reviewsAtOnce = 200, 400
+	// reviewsPerSecond bounds the questions.
+	reviewsPerSecond = 200
 	// maxToken is the longest token that is looked at, in bytes.
 	maxToken = 16 << 10
 )
@@ -50,19 +51,11 @@ type Reviews struct {
 
 // NewReviews makes one, which remembers for so long who is known and may.
 func NewReviews(config *rest.Config, keep time.Duration) (*Reviews, error) {
-	config = rest.CopyConfig(config)
-	config.Timeout = ReviewTimeout
-	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(reviewsPerSecond, reviewsAtOnce)
-	authentication, err := authenticationclient.NewForConfig(config)
+	tokens, access, err := process.ReviewClients(config, reviewsPerSecond, ReviewTimeout)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of TokenReviews: %w", err)
+		return nil, err
 	}
-	authorization, err := authorizationclient.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making a client of SubjectAccessReviews: %w", err)
-	}
-	return &Reviews{tokens: authentication.TokenReviews(), access: authorization.SubjectAccessReviews(),
-		known: cache.NewLRUExpireCache(keptTokens), answers: cache.NewLRUExpireCache(keptAnswers),
+	return &Reviews{tokens: tokens, access: access, known: cache.NewLRUExpireCache(keptTokens), answers: cache.NewLRUExpireCache(keptAnswers),
 		granted: keep, refused: min(keep, keepRefused)}, nil
 }
 

@@ -171,7 +171,7 @@ func NewServer(ctx context.Context, c Config) (*Server, error) {
 }
 
 // Ready is nil when requests can be answered.
-func (s *Server) Ready() error { return s.server.ready() }
+func (s *Server) Ready() error { return s.server.readiness.Ready(s.source) }
 
 // Close ends all streams and watches.
 func (s *Server) Close() { s.api.Close() }

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -32,18 +31,7 @@ type server struct {
 	api          *api.API
 	certificates *certs.Source
 	clients      *clientCAs
-	ending       atomic.Bool
-}
-
-// ready is nil when requests can be answered.
-func (s *server) ready() error {
-	switch {
-	case s.ending.Load():
-		return errors.New("this replica is ending")
-	case !s.certificates.Ready():
-		return errors.New("there is no certificate yet")
-	}
-	return nil
+	readiness    process.Readiness
 }
 
 // serve answers requests until ctx ends.
@@ -56,7 +44,7 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	}
 	klog.FromContext(ctx).Info("Serving the API", "address", listener.Addr().String())
 	err := process.ServeTLS(ctx, srv, netutil.LimitListener(listener, maxConnections), func() {
-		s.ending.Store(true)
+		s.readiness.End()
 		s.api.EndStreams() // streams end with a word
 	})
 	s.api.Close()

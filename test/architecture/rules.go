@@ -103,7 +103,7 @@ var rooms = []room{
 	{name: "api/v1", may: []string{"plan/view", "plan/foresight", "crd/workload/v1beta1"}, only: []string{"k8s.io/apimachinery"}},
 	{name: "api/describe", may: []string{"api/v1", "api/answer", "plan/...", "crd/..."}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "api/live", may: []string{"api/v1", "api/answer", "process/parallel"}},
-	{name: "api/access", may: []string{"api/answer"}},
+	{name: "api/access", may: []string{"api/answer", "process"}},
 	{name: "api/answer"},
 	{name: "api/server", may: []string{"api", "api/access", "certs", "process"}},
 	// Certificates are cert-manager's business, and only this room talks to its packages.
