@@ -6,9 +6,7 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/podset"
@@ -133,107 +131,6 @@ func TestUndo(t *testing.T) {
 	w.work().settle().says(v1beta1.PhaseRunning, "6/6/0 1", "")
 }
 
-// TestHalted: a unit that makes no progress halts the rollout where it is.
-func TestHalted(t *testing.T) {
-	w := newWorld(t, colours, "one", "two").install()
-	w.edit(image("nginx:bad"))
-	w.settle().expect("Apply one", "Apply two")
-	w.now = w.now.Add(10 * time.Minute)
-	w.settle()
-	id := w.app.Status.Rollout.ID
-	w.says(v1beta1.PhaseHalted, "6/6/0 1", "RolloutHalted: the rollout "+id+" halted: 2 of 2 clusters of stage canary failed, and no more than 0 may: one/web-gz01-canary: "+
-		"it made no progress for 10m0s: 0 of 1 instances have the content, and 1 are available. Set the spec back to return, or annotate the AppSet with workload.dmall.com/retry="+id+" to try again")
-	if got := w.clusters["one"].Part.Spec.Topology.PodSets[0].MaxUnavailable; got == nil || *got != 0 {
-		t.Errorf("its budget is %v", got)
-	}
-	w.wrote = nil
-	annotate(w, v1beta1.AnnotationRetry, id)
-	w.settle().expect("Apply one", "Apply two").work().settle().says(v1beta1.PhaseWaitingForConfirm, "6/6/0 1/bad", "")
-}
-
-// TestBroken: a podSet that tells of a fault of its own halts the rollout, though its numbers are
-// those that it is to have; one whose neighbour does is done.
-func TestBroken(t *testing.T) {
-	w := newWorld(t, colours, "one", "two").install()
-	w.edit(image("nginx:bad"))
-	w.settle().expect("Apply one", "Apply two").work()
-	part := w.clusters["two"].Part
-	s := &part.Status.AggrStatus.PodSets[0]
-	s.Reason, s.Message, s.Observed = "HookFailed", "a hook failed", false
-	part.Status.Conditions = []metav1.Condition{{Type: v1beta1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "HookFailed", Message: "web: a hook failed"}}
-	w.settle()
-	if r := w.app.Status.Rollout; r.State != "Halted" || !strings.Contains(r.Message, "1 of 2 clusters of stage canary failed, and no more than 0 may: two/web-gz01-canary: web: a hook failed") {
-		t.Errorf("%+v", r)
-	}
-	w.work().clusters["two"].Part.Status.AggrStatus.PodSets[1].Reason = "HookFailed"
-	if w.settle(); w.app.Status.Rollout.State != "Waiting" {
-		t.Errorf("%+v", w.app.Status.Rollout)
-	}
-}
-
-// TestHaltRests: a halted rollout without a budget for all clusters rests, also where a cluster has
-// podSets of it that are done beside those that failed: each write to the part has all of them wait
-// for its worker.
-func TestHaltRests(t *testing.T) {
-	w := newWorld(t, colours, "one", "two")
-	w.edit(func(a *v1beta1.AppSet) {
-		a.Spec.UpdateStrategy = v1beta1.UpdateStrategy{UpgradeType: "canary|blue", MaxConcurrentClusters: new(intstr.FromInt32(2))}
-	})
-	w.install()
-	w.edit(image("nginx:2"))
-	w.settle().work().settle().runs("one", "canary=2 blue=2").expect("Apply one", "Apply two", "Apply one", "Apply two")
-	works := func() {
-		w.workIn("two")
-		w.workIn("one")
-		blue := &w.clusters["one"].Part.Status.AggrStatus.PodSets[1]
-		blue.Available, blue.Reason, blue.Message = 0, "HookFailed", "a hook failed"
-	}
-	for range 4 {
-		works()
-		w.settle()
-	}
-	if state := w.app.Status.Rollout.State; state != "Halted" {
-		t.Fatal(state)
-	}
-	w.wrote = nil
-	for range 3 {
-		works()
-		w.settle().expect()
-	}
-	w.edit(image("nginx:3")) // all go on
-	for range 4 {
-		w.settle().work()
-	}
-	w.settle().says(v1beta1.PhaseRunning, "6/6/0 3", "")
-	for _, cluster := range w.clusters {
-		for _, p := range cluster.Part.Spec.Topology.PodSets {
-			if p.MaxUnavailable != nil {
-				t.Errorf("%s is still held at %d", p.Name, *p.MaxUnavailable)
-			}
-		}
-	}
-}
-
-// TestHaltedAtLength: a part that says at length what it cannot go on for halts the rollout, and
-// the status that tells of it can be stored.
-func TestHaltedAtLength(t *testing.T) {
-	w := newWorld(t, colours, "one", "two").install()
-	w.edit(image("nginx:bad"))
-	w.settle().work()
-	for _, name := range []string{"one", "two"} {
-		w.clusters[name].Part.Status.Conditions = []metav1.Condition{{Type: v1beta1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "HookFailed", Message: strings.Repeat("a hook failed; ", 2000)}}
-		w.clusters[name].Part.Status.AggrStatus.PodSets[0].Available = 0
-	}
-	w.settle()
-	r := w.app.Status.Rollout
-	if r.State != "Halted" || len(r.Message) > 1024 || !strings.Contains(r.Message, "a hook failed; ") {
-		t.Errorf("%s: %d bytes: %s", r.State, len(r.Message), r.Message)
-	}
-	if stalled := w.condition(v1beta1.ConditionStalled).Message; !strings.Contains(stalled, "to try again") {
-		t.Errorf("it does not say what to do: %s", stalled)
-	}
-}
-
 // TestJoin: a cluster that joins while a gate waits is created with what is stable.
 func TestJoin(t *testing.T) {
 	w := newWorld(t, colours, "one", "two", "three").install()
@@ -297,63 +194,6 @@ func TestDataIsOrdered(t *testing.T) {
 	}
 }
 
-// TestLostRecord: without a record, what runs is stable.
-func TestLostRecord(t *testing.T) {
-	w := newWorld(t, colours, "one", "two").install()
-	w.revisions = []*appsv1.ControllerRevision{}
-	w.edit(image("nginx:2"))
-	w.settle().runs("one", "canary=2 blue=1").runs("two", "canary=2 blue=1")
-	w.settle().says(v1beta1.PhaseWaitingForConfirm, "6/6/0 1/2", "")
-}
-
-// TestLostRecordReached: without a record, what has the content that is asked for already, since
-// it has no instances or its stage came first, does not make that stable.
-func TestLostRecordReached(t *testing.T) {
-	for order, want := range map[string]string{"upgradeType": "canary=2 blue=1", "stages": "canary=1 blue=1"} {
-		t.Run(order, func(t *testing.T) {
-			w := newWorld(t, colours+"    - {name: three, podSets: [{name: web-gz01-blue, replicas: 0}]}\n    - {name: four, podSets: [{name: web-gz01-blue, replicas: 1}]}\n", "one", "two", "three", "four").install()
-			w.edit(func(a *v1beta1.AppSet) {
-				if order == "stages" {
-					a.Spec.UpdateStrategy.UpgradeType, a.Spec.UpdateStrategy.Stages = "", []v1beta1.Stage{{Name: "first", Clusters: []string{"four"}, Confirm: new(true)}}
-				}
-			})
-			w.edit(image("nginx:2"))
-			for range 2 {
-				w.settle().work().settle().runs("one", want).runs("two", want).says(v1beta1.PhaseWaitingForConfirm, "7/7/0 1/2", "")
-				w.revisions = []*appsv1.ControllerRevision{}
-			}
-		})
-	}
-}
-
-// TestUnseenInstallation: a hub that was started anew, and has seen no cluster yet, does not
-// take an installation under way for none: what was asked for before is stable.
-func TestUnseenInstallation(t *testing.T) {
-	for name, unseen := range map[string][]string{"all": {"one", "two"}, "one of them": {"two"}, "none": nil} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, colours, "one", "two")
-			w.settle().runs("one", "canary=1 blue=1").runs("two", "canary=1 blue=1")
-			parts := map[string]*v1beta1.AdvDeployment{}
-			for _, cluster := range unseen {
-				parts[cluster] = w.clusters[cluster].Part
-				w.silence(cluster, v1beta1.ClusterOffline)
-				w.clusters[cluster].Part = nil
-			}
-			w.edit(image("nginx:2"))
-			w.settle()
-			for cluster, part := range parts {
-				w.hear(cluster)
-				w.clusters[cluster].Part = part
-			}
-			for range 3 {
-				w.settle().work()
-			}
-			w.runs("one", "canary=2 blue=1").runs("two", "canary=2 blue=1")
-			w.settle().says(v1beta1.PhaseWaitingForConfirm, "6/6/0 1/2", "")
-		})
-	}
-}
-
 // TestJoinInstallation: a podSet that is added while the installation goes on is installed with
 // the others, and only what is asked for after that goes through the gates.
 func TestJoinInstallation(t *testing.T) {
@@ -372,37 +212,4 @@ func TestJoinInstallation(t *testing.T) {
 	w.work().settle().says(v1beta1.PhaseRunning, "7/7/0 1", "")
 	w.edit(image("nginx:2"))
 	w.settle().says(v1beta1.PhaseUpdating, "7/7/0 1", "")
-}
-
-// TestLostRecordUnseen: a hub that lost its record, and has not seen all clusters since it was
-// started anew, does not take a change under way for stable, nor for an installation.
-func TestLostRecordUnseen(t *testing.T) {
-	for name, unseen := range map[string][]string{"all": {"one", "two"}, "those that wait": {"two"}, "those in change": {"one"}} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, colours, "one", "two").install()
-			w.edit(func(a *v1beta1.AppSet) {
-				a.Spec.UpdateStrategy.Stages, a.Spec.UpdateStrategy.UpgradeType = []v1beta1.Stage{{Name: "first", Clusters: []string{"one"}, Confirm: new(true)}}, ""
-			})
-			w.edit(image("nginx:2"))
-			w.settle().work().settle().runs("one", "canary=2 blue=2").runs("two", "canary=1 blue=1")
-			w.settle().says(v1beta1.PhaseWaitingForConfirm, "6/6/0 1/2", "")
-			w.revisions, w.wrote = []*appsv1.ControllerRevision{}, nil
-			parts := map[string]*v1beta1.AdvDeployment{}
-			for _, cluster := range unseen {
-				parts[cluster] = w.clusters[cluster].Part
-				w.silence(cluster, v1beta1.ClusterOffline)
-				w.clusters[cluster].Part = nil
-			}
-			w.settle().expect()
-			if r := w.app.Status.Rollout; r.State != "Unknown" || !strings.HasPrefix(r.Message, "no record tells what is stable") || w.app.Status.AggrStatus.Status != v1beta1.PhaseUnknown {
-				t.Errorf("%s: %+v", w.app.Status.AggrStatus.Status, r)
-			}
-			for cluster, part := range parts {
-				w.hear(cluster)
-				w.clusters[cluster].Part = part
-			}
-			w.settle().work().settle().runs("one", "canary=2 blue=2").runs("two", "canary=1 blue=1")
-			w.says(v1beta1.PhaseWaitingForConfirm, "6/6/0 1/2", "")
-		})
-	}
 }
