@@ -44,13 +44,17 @@ func creates(a plan.Action) bool {
 // tellRefusal has the status tell of what the last sync could not create. After a restart
 // the stored condition stays until there is nothing left to create.
 func tellRefusal(t *tappv1.TApp, text string, now metav1.Time, p *plan.Plan) {
+	told := meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionReplicaFailure)
+	if text == "" && !told {
+		return
+	}
 	c := metav1.Condition{Type: tappv1.ConditionReplicaFailure, Status: metav1.ConditionFalse, Reason: "Created",
 		Message: "no pod or claim is left to create", ObservedGeneration: t.Generation, LastTransitionTime: now}
 	left := slices.ContainsFunc(p.Actions, creates)
 	switch {
 	case left && text != "":
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonFailedCreate, message.Bound(text)
-	case left || !meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionReplicaFailure):
+	case left || !told:
 		return
 	}
 	if was := meta.FindStatusCondition(p.Status.Conditions, c.Type); was == nil || was.Status != c.Status {

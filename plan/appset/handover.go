@@ -63,9 +63,22 @@ func (s *site) placed(podSet string) *v1beta1.PlacedPodSet {
 	return nil
 }
 
+// holders are the ids of a podSet that each cluster may have, in the order of the sites.
+type holders map[string][]podset.IDs
+
+// of a podSet.
+func (h holders) of(c *computation, podSet string) []podset.IDs {
+	if h[podSet] == nil {
+		for _, s := range c.sites {
+			h[podSet] = append(h[podSet], c.held(s, podSet))
+		}
+	}
+	return h[podSet]
+}
+
 // handOver keeps ids from the part of a cluster that another one may have. What the cluster has
 // already stays: it is too late for that.
-func (c *computation) handOver(s *site, shared map[string]bool) {
+func (c *computation) handOver(s *site, shared map[string]bool, held holders) {
 	for i := range s.spec.Topology.PodSets {
 		placed := &s.spec.Topology.PodSets[i]
 		if !shared[placed.Name] {
@@ -76,12 +89,16 @@ func (c *computation) handOver(s *site, shared map[string]bool) {
 		if has := s.placed(placed.Name); has != nil {
 			own = want.And(idsOf(has))
 		}
+		if own == want { // none comes
+			continue
+		}
 		now, from := want, []string(nil)
-		for _, other := range c.sites {
+		for k, theirs := range held.of(c, placed.Name) {
+			other := c.sites[k]
 			if other == s {
 				continue
 			}
-			if taken := now.And(c.held(other, placed.Name)); taken.Count() > 0 {
+			if taken := now.And(theirs); taken.Count() > 0 {
 				if next := without(now, taken, own); next != now {
 					now, from = next, append(from, other.title)
 				}

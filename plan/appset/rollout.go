@@ -270,11 +270,11 @@ func (c *computation) verdict(cluster, podSet string) *rollout.Verdict {
 
 // follow a decision: the parts, and the record before them.
 func (c *computation) follow(d *rollout.Decision) {
-	shared := podset.SharedIDs(c.units)
+	shared, held := podset.SharedIDs(c.units), holders{}
 	for _, s := range c.sites {
 		if s.spec != nil {
 			c.assignContents(s)
-			c.handOver(s, shared)
+			c.handOver(s, shared, held)
 		}
 	}
 	if d.Store {

@@ -3,7 +3,7 @@ package main
 // appSetPlans are the mutants of plan/appset: what happens next to an AppSet.
 var appSetPlans = []mutant{
 	{"ids-at-once", "rollout.go", "an id that moves to another cluster is created there at once",
-		"			c.handOver(s, shared)\n", "			_ = shared\n"},
+		"			c.handOver(s, shared, held)\n", "			_, _ = shared, held\n"},
 	{"ids-left-unseen", "handover.go", "instances that are not in the range of their cluster any more count as gone",
 		" || *seen.Current > seen.Desired", ""},
 	{"ids-of-the-silent", "handover.go", "a cluster whose part was not observed has the ids that it is asked for",
