@@ -126,3 +126,23 @@ func TestLeftOverReturns(t *testing.T) {
 	w.workIn("one")
 	w.settle().expect("Apply two")
 }
+
+// TestSilentLeavingBudget: a podSet that is dropped while its cluster is silent, and which the part
+// there has yet, keeps what it was granted.
+func TestSilentLeavingBudget(t *testing.T) {
+	w := newWorld(t, colours, "one", "two")
+	w.edit(func(a *v1beta1.AppSet) {
+		a.Spec.UpdateStrategy = v1beta1.UpdateStrategy{MaxUnavailable: new(intstr.FromInt32(2)), MaxConcurrentClusters: new(intstr.FromInt32(2)), UnreachableCounts: v1beta1.UnreachableAsLastSeen}
+	})
+	w.install()
+	w.edit(func(a *v1beta1.AppSet) { a.Spec.ClusterTopology.Clusters[0].PodSets[1].Image = "nginx:2" })
+	w.settle().expect("Apply one")
+	w.silence("one", v1beta1.ClusterOffline)
+	w.edit(func(a *v1beta1.AppSet) {
+		a.Spec.ClusterTopology.Clusters[0].PodSets = a.Spec.ClusterTopology.Clusters[0].PodSets[:1]
+		a.Spec.ClusterTopology.Clusters[1].PodSets[1].Image = "nginx:2"
+	})
+	w.settle().expect()
+	w.hear("one")
+	w.settle().expect("Apply one")
+}

@@ -21,13 +21,11 @@ func (p *progression) leave(s *site) {
 		return
 	}
 	placed := map[rollout.Key]bool{}
-	if s.ours {
+	if s.ours && s.certain() {
 		for i := range s.Part.Spec.Topology.PodSets {
 			key := keyOf(s.Name, s.Part.Spec.Topology.PodSets[i].Name)
 			placed[key] = true
-			if s.certain() {
-				p.leavePlaced(s, key)
-			}
+			p.leavePlaced(s, key)
 		}
 	}
 	if p.in.Record == nil {
@@ -35,7 +33,7 @@ func (p *progression) leave(s *site) {
 	}
 	for _, b := range p.in.Record.Bounds {
 		if _, stays := p.at[b.Key]; b.Cluster == s.Name && b.Bound > 0 && !stays && !placed[b.Key] && s.mayRun(b.Name) {
-			// No report tells of its instances.
+			// No current report tells of its instances.
 			p.in.Leaving = append(p.in.Leaving, rollout.Unit{Key: b.Key, Replicas: b.Bound, Sight: rollout.Sight{Unseen: true}})
 		}
 	}
