@@ -80,10 +80,12 @@ func (w *world) hasComeAbout() bool {
 // foreseen is what the preview of an edit told, and what of it has come about.
 type foreseen struct {
 	preview foresight.Preview
-	// target are the contents of the podSets that are asked for, and stage the stages in which
-	// they are told to change; those that change at once have none.
-	target map[place]string
-	stage  map[place]int
+	// target are the contents of the podSets that are asked for, replicas how many instances of
+	// them, and stage the stages in which they are told to change; those that change at once
+	// have none.
+	target   map[place]string
+	replicas map[place]int32
+	stage    map[place]int
 	// listed are the clusters of the spec.
 	listed map[string]bool
 	// happened counts what became of instances.
@@ -120,11 +122,12 @@ func (w *world) foresee(before, after *v1beta1.AppSet) {
 		w.fail(fmt.Errorf("preview: %w", err))
 		return
 	}
-	f := &foreseen{preview: foresight.From(before, after, stable, w.now()), target: map[place]string{}, stage: map[place]int{}, listed: map[string]bool{}, happened: map[fate]int{}}
+	f := &foreseen{preview: foresight.From(before, after, stable, w.now()), target: map[place]string{}, replicas: map[place]int32{}, stage: map[place]int{}, listed: map[string]bool{}, happened: map[fate]int{}}
 	units, _, _ := podset.Units(after)
 	for i := range units {
 		f.listed[units[i].Cluster] = true
-		f.target[place{units[i].Cluster, units[i].PodSet.Name}] = units[i].Hash
+		at := place{units[i].Cluster, units[i].PodSet.Name}
+		f.target[at], f.replicas[at] = units[i].Hash, units[i].Replicas
 	}
 	for k := range f.preview.Stages {
 		for _, c := range f.preview.Stages[k].Changes {

@@ -8,6 +8,7 @@ import (
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/foresight"
+	"tkestack.io/tapp/plan/podset"
 	"tkestack.io/tapp/plan/rollout"
 	"tkestack.io/tapp/test/sim/apiserver"
 )
@@ -126,11 +127,24 @@ func (w *world) gateTold(a *v1beta1.AppSet) error {
 		return fmt.Errorf("preview: the rollout waits for confirmations after the stages %q, and it waits after %s", want, stage.Name)
 	}
 	for _, ch := range f.preview.AtOnce {
-		if f.happened[fate{place{ch.Cluster, ch.PodSet}, ch.Effect}] < ch.Instances {
-			return fmt.Errorf("preview: at once %s in %s/%s, and stage %s is done before", foresight.Words(ch.Effect, ch.Instances), ch.Cluster, ch.PodSet, stage.Name)
+		if !w.isAsked(a, f, place{ch.Cluster, ch.PodSet}) {
+			return fmt.Errorf("preview: at once %s in %s/%s, and stage %s is done before that is asked for", foresight.Words(ch.Effect, ch.Instances), ch.Cluster, ch.PodSet, stage.Name)
 		}
 	}
 	return nil
+}
+
+// isAsked says whether a cluster is asked for a podSet as no stage holds it back. How long
+// instances take to come up is theirs.
+func (w *world) isAsked(a object, f *foreseen, at place) bool {
+	c, part := w.partOf(a, at.cluster)
+	if part == nil {
+		return false
+	}
+	_, staged := f.stage[at]
+	return slices.ContainsFunc(w.placed(c, part), func(u podset.Unit) bool {
+		return u.PodSet.Name == at.podSet && u.Replicas == f.replicas[at] && (staged || u.Hash == f.target[at])
+	})
 }
 
 // waits are the stages after which the rollout was told to wait.
