@@ -9,6 +9,7 @@
 package foresight
 
 import (
+	"slices"
 	"time"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -87,11 +88,14 @@ func From(before, after *v1beta1.AppSet, stable *podset.History, now time.Time) 
 	if before != nil {
 		f.findStable(before, stable)
 	}
-	decision := rollout.Compute(f.rolloutInput(before != nil, returns, now))
+	decision := rollout.Compute(f.rolloutInput(before != nil && !neverRan(before), returns, now))
 	f.stages(&decision)
 	f.joining(&decision)
 	f.scaling()
 	f.removed()
+	if before != nil && neverRan(before) && len(f.out.AtOnce) > 0 {
+		f.out.Notes = append(f.out.Notes, "nothing of the installation that is under way has run: this is installed in its place, without stages and gates")
+	}
 	f.notes(returns)
 	return f.out
 }
@@ -186,6 +190,14 @@ func askedIn(a *v1beta1.AppSet, u *podset.Unit) string {
 func (f *foresight) returns() bool {
 	r := f.after.Status.Rollout
 	return r != nil && r.Stable != "" && r.Stable != podset.Revision(f.old) && r.Stable == podset.Revision(f.units)
+}
+
+// neverRan says whether an AppSet is being installed, and nothing of it has ever run: whatever is
+// asked for is installed, too.
+func neverRan(a *v1beta1.AppSet) bool {
+	r := a.Status.Rollout
+	return r != nil && r.State == string(rollout.Installing) && !r.Ran && a.Status.AggrStatus.Available == 0 &&
+		!slices.ContainsFunc(a.Status.AggrStatus.Clusters, func(c v1beta1.ClusterStatus) bool { return isSilent(&c) })
 }
 
 // rolloutInput is what the planner of rollouts is asked: all that was asked for before has

@@ -58,6 +58,15 @@ func joined(version string) string {
 	return "  - name: three\n    podSets: [{name: web-gz03-blue, replicas: 2, version: " + version + "}]\n"
 }
 
+// installing is an AppSet whose installation is under way, with the state of cluster two.
+func installing(ran bool, two v1beta1.ClusterState) func(before, after *v1beta1.AppSet) {
+	return func(before, after *v1beta1.AppSet) {
+		before.Status.Rollout = &v1beta1.RolloutStatus{ID: "1", Revision: "r", State: "Installing", Ran: ran}
+		before.Status.AggrStatus.Clusters = []v1beta1.ClusterStatus{{Name: "one", State: v1beta1.ClusterReady}, {Name: "two", State: two}}
+		after.Status = before.Status
+	}
+}
+
 func TestOf(t *testing.T) {
 	const inPlace = "are updated in place: image of web from nginx:v1 to nginx:v2"
 	const gates = "upgradeType: canary|blue, needWaitingForConfirm: true"
@@ -71,6 +80,16 @@ func TestOf(t *testing.T) {
 		{name: "another image, in place, with gates", before: v1, after: web("tapp", gates, "v2", "1", "3"), want: `
 stage canary (one, two; 1 at a time): 2 instances ` + inPlace + `; then it waits for a confirmation
 stage blue (one, two; 1 at a time): 5 instances ` + inPlace},
+		{name: "an installation that never ran", before: v1, after: web("tapp", gates, "v2", "1", "3"), edit: installing(false, ""), want: `
+at once: 7 instances ` + inPlace + `
+nothing of the installation that is under way has run: this is installed in its place, without stages and gates`},
+		{name: "an installation of which some ran", before: v1, after: web("tapp", gates, "v2", "1", "3"), edit: installing(true, ""), want: `
+stage canary (one, two; 1 at a time): 2 instances ` + inPlace + `; then it waits for a confirmation
+stage blue (one, two; 1 at a time): 5 instances ` + inPlace},
+		{name: "an installation of which nobody knows", before: v1, after: web("tapp", gates, "v2", "1", "3"), edit: installing(false, v1beta1.ClusterOffline), want: `
+stage canary (one, two; 1 at a time): 2 instances ` + inPlace + `; then it waits for a confirmation
+stage blue (one, two; 1 at a time): 5 instances ` + inPlace + `
+nothing current is known of cluster two (Offline): what is to be done there waits for it`},
 		{name: "without stages", before: web("InPlaceSet", "", "v1", "1", "3"), after: web("InPlaceSet", "maxConcurrentClusters: 2, maxUnavailable: 20%", "v2", "1", "3"), want: `
 stage rest (one, two; 2 at a time): 7 instances ` + inPlace + `
 at most 20% of all instances are unavailable at once, in all clusters together`},

@@ -43,14 +43,20 @@ func (c *computation) contentOf(u *Unit, v *Verdict, admitted map[string]bool) s
 	if v.Stage == c.current {
 		v.Why = fmt.Sprintf("it waits for its turn in stage %s", c.stages[v.Stage].Name)
 	}
-	if u.Stable == "" {
+	if u.Stable == "" || c.isUnproven(u) {
 		return u.Has
 	}
 	return u.Stable
 }
 
+// isUnproven says whether a unit that waits stays as it is, since nobody knows whether what is
+// stable would run.
+func (c *computation) isUnproven(u *Unit) bool {
+	return c.r.Unproven && !c.r.RollingBack && u.Has != ""
+}
+
 // admitted are the clusters of the current stage that may change: as many as may do so at
-// once, those first that have begun.
+// once, those first that have begun, and then those that hold the budget.
 func (c *computation) admitted() map[string]bool {
 	out := map[string]bool{}
 	if c.current < 0 || c.r.Halted != "" || c.in.Strategy.Paused {
@@ -58,7 +64,7 @@ func (c *computation) admitted() map[string]bool {
 	}
 	stage := &c.stages[c.current]
 	var order []string
-	unfinished, begun := map[string]bool{}, map[string]bool{}
+	unfinished, begun, holds := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, i := range stage.Units {
 		u, v := &c.in.Units[i], &c.verdicts[i]
 		if v.Stage != c.current || c.cluster(u).Maintaining {
@@ -69,17 +75,38 @@ func (c *computation) admitted() map[string]bool {
 		}
 		unfinished[u.Cluster] = unfinished[u.Cluster] || !v.Done && !v.Failed
 		begun[u.Cluster] = begun[u.Cluster] || u.Has == u.Target
+		holds[u.Cluster] = holds[u.Cluster] || c.holdsBudget(u)
 	}
 	left := stage.Concurrent(len(order))
-	for _, first := range []bool{true, false} {
+	admit := func(cluster string) {
+		if unfinished[cluster] && !out[cluster] {
+			out[cluster] = true
+			left--
+		}
+	}
+	for _, cluster := range order {
+		if begun[cluster] {
+			admit(cluster)
+		}
+	}
+	for _, which := range []map[string]bool{holds, unfinished} {
 		for _, cluster := range order {
-			if unfinished[cluster] && begun[cluster] == first && (left > 0 || first) {
-				out[cluster] = true
-				left--
+			if which[cluster] && left > 0 {
+				admit(cluster)
 			}
 		}
 	}
 	return out
+}
+
+// holdsBudget says whether instances of a unit were taken out of service and did not come back, and
+// only what is asked for can repair them: what is stable is unproven.
+func (c *computation) holdsBudget(u *Unit) bool {
+	if !c.isUnproven(u) || c.in.Strategy.MaxUnavailable == nil || u.Available >= u.Desired {
+		return false
+	}
+	a := c.account(u)
+	return a.asSeen().Bound() > 0
 }
 
 // measure the progress of a unit in change, by the clock of this process. It stands while

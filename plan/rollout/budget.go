@@ -28,6 +28,8 @@ type Account struct {
 	Pending bool
 	// Whole: nothing is known of the unit, and all of its instances are charged.
 	Whole bool
+	// Unproven: what is stable has never run in all units. What does not come up locks none out.
+	Unproven bool
 }
 
 // Bound of the unit's instances that are voluntarily out of service, or may be without
@@ -81,8 +83,10 @@ func (a Account) asSeen() Account {
 //
 // Others are charged with what is seen unavailable, as a PodDisruptionBudget does. A
 // unit with an unavailable instance may have one out of service where others leave the
-// budget room by what is voluntarily so: what fails by itself locks no repair out. A
-// grant up to the unit's own bound is always allowed, since nothing is added by it.
+// budget room by what is voluntarily so: what fails by itself locks no repair out. So may
+// any unit where what is stable is unproven: what never came up locks out nothing that comes
+// before its repair. A grant up to the unit's own bound is always allowed, since nothing is
+// added by it.
 func Room(accounts []Account, unit int, budget int32) int32 {
 	var charges, bounds int64
 	for i := range accounts {
@@ -96,7 +100,7 @@ func Room(accounts []Account, unit int, budget int32) int32 {
 
 func room(a *Account, charges, bounds int64, budget int32) int32 {
 	out := max(0, int64(budget)-charges, int64(a.asSeen().Bound()))
-	if out == 0 && a.Unavailable > 0 && bounds+1 <= int64(budget) {
+	if out == 0 && (a.Unavailable > 0 || a.Unproven) && bounds+1 <= int64(budget) {
 		out = 1
 	}
 	return int32(min(out, int64(a.Desired)))

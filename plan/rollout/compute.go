@@ -47,13 +47,7 @@ func (c *computation) cluster(u *Unit) *Cluster {
 // begin a rollout if another content is asked for, or go on with the recorded one.
 func (c *computation) begin() {
 	if c.isNew() {
-		old := c.r
-		c.r = &Record{
-			ID: NewID(c.in.UID, c.in.Revision, c.in.Generation), Revision: c.in.Revision, Stable: cmp.Or(old.Stable, c.in.Stable),
-			Staging: c.in.Strategy.Staging, Retried: old.Retried, Budgeted: old.Budgeted, Bounds: old.Bounds,
-			Installing: !c.in.HasStable,
-			Returning:  c.in.HasStable && !slices.ContainsFunc(c.in.Units, func(u Unit) bool { return u.hasWork() }),
-		}
+		c.r = c.newRecord(c.r)
 	}
 	if c.r.Revision != c.in.Revision { // clusters joined, or left
 		c.r.Revision = c.in.Revision
@@ -82,9 +76,31 @@ func (c *computation) begin() {
 	}
 }
 
+// newRecord of a rollout that follows another one. An installation of which nothing ever ran goes
+// on as one with what is asked for now: there is nothing that stages and gates would protect.
+func (c *computation) newRecord(old *Record) *Record {
+	r := &Record{
+		ID: NewID(c.in.UID, c.in.Revision, c.in.Generation), Revision: c.in.Revision,
+		Staging: c.in.Strategy.Staging, Retried: old.Retried, Budgeted: old.Budgeted, Bounds: old.Bounds,
+	}
+	if !c.in.HasStable || old.Installing && !old.Ran && !slices.ContainsFunc(c.in.Units, c.mayRun) {
+		r.Installing = true
+		return r
+	}
+	r.Stable, r.Unproven = cmp.Or(old.Stable, c.in.Stable), old.Unproven || old.Installing
+	r.Returning = !slices.ContainsFunc(c.in.Units, func(u Unit) bool { return u.hasWork() })
+	return r
+}
+
+// mayRun says whether instances of a unit may be available.
+func (c *computation) mayRun(u Unit) bool {
+	return u.Unseen || u.Has != "" && (u.Available > 0 || !c.cluster(&u).Fresh)
+}
+
 // installAll units without stages, also those that join before the installation is done: what
 // the others have by then is not stable yet.
 func (c *computation) installAll() {
+	c.r.Ran = c.r.Ran || slices.ContainsFunc(c.in.Units, func(u Unit) bool { return u.Available > 0 })
 	c.in.Units = slices.Clone(c.in.Units)
 	for i := range c.in.Units {
 		c.in.Units[i].Stable = c.in.Units[i].Target

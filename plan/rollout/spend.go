@@ -124,7 +124,7 @@ func (c *computation) accountOf(u *Unit, fresh bool) Account {
 	}
 	a := Account{
 		Desired: max(u.Desired, u.Replicas), Unavailable: max(0, u.Desired-u.Available), Remaining: Remaining(u.Desired, u.Updated, u.Available),
-		Grant: u.Grant, Ceiling: u.Ceiling, Observed: u.Observed, Whole: !fresh && !c.in.Strategy.AsLastSeen,
+		Grant: u.Grant, Ceiling: u.Ceiling, Observed: u.Observed, Whole: !fresh && !c.in.Strategy.AsLastSeen, Unproven: c.r.Unproven,
 	}
 	if !c.r.Budgeted {
 		return a
@@ -177,9 +177,9 @@ func (s *spending) goOn(i int) {
 	}
 	switch {
 	case s.isHeldBack(u, v):
-		if u.Grant == nil || held > 0 {
-			s.write(i, 0)
-		}
+		s.stop(i)
+	case s.isUnproven(u) && v.Content != u.Target && s.isInChange(i):
+		s.stop(i)
 	case !s.isInChange(i):
 		s.withdraw(i)
 	case s.excess > 0 && held > 0:
@@ -197,6 +197,13 @@ func (s *spending) goOn(i int) {
 		case held == 0 && limit == 0:
 			v.Why = s.exhausted()
 		}
+	}
+}
+
+// stop a unit where it is.
+func (s *spending) stop(i int) {
+	if grant := s.in.Units[i].Grant; grant == nil || *grant > 0 {
+		s.write(i, 0)
 	}
 }
 
@@ -237,7 +244,7 @@ func (s *spending) start(i int) {
 	}
 	limit := min(s.room(i), s.accounts[i].Desired)
 	switch {
-	case u.Replicas == 0 && u.Desired == 0 || !u.isKnown(): // nothing to take out of service, or put right at once
+	case u.Replicas == 0 && u.Desired == 0 || !u.isKnown() && !(s.r.Unproven && limit == 0): // nothing to take out of service, or put right at once
 		s.write(i, limit)
 	case !s.cluster(u).Ready:
 		s.hold(i, "its cluster does not answer well, and nothing starts there")

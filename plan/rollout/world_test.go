@@ -19,6 +19,9 @@ type world struct {
 	last     Decision
 	contents map[string]map[Key]string // by revision
 	wrote    []string
+	// recovers: where an installation is given up, what it was to be counts as stable, as in
+	// plan/appset.
+	recovers bool
 }
 
 // newWorld with units such as "a/canary=3": group canary in cluster a, three instances.
@@ -89,8 +92,12 @@ func (w *world) compute() Decision {
 		w.in.HasStable = false
 		if r := w.in.Record; r != nil {
 			u.Before = w.contents[r.Revision][u.Key]
-			if w.in.HasStable = r.Stable != ""; w.in.HasStable {
-				u.Stable = w.contents[r.Stable][u.Key]
+			stable := r.Stable
+			if w.recovers && stable == "" && r.Revision != w.in.Revision {
+				stable, w.in.Stable = r.Revision, r.Revision
+			}
+			if w.in.HasStable = stable != ""; w.in.HasStable {
+				u.Stable = w.contents[stable][u.Key]
 			}
 		}
 	}

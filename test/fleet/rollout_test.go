@@ -201,3 +201,26 @@ func TestHalts(t *testing.T) {
 	}
 	r.remove()
 }
+
+// TestNeverRan: what is asked for in place of an installation that never ran is installed, past no
+// gate, and so it is told.
+func TestNeverRan(t *testing.T) {
+	r := newRig(t)
+	hub := r.on(r.hub)
+	hub.KubectlWith(bad(coloured("nginx:v1", gated, "member1", "member2")), "apply", "--filename", "-")
+	r.shows(r.hub, "Installing 6 0 v1", "get", "as", "shop", columns)
+	for _, m := range r.members[:2] {
+		r.images(m, "nginx:v1 nginx:v1 nginx:v1")
+	}
+	good := coloured("nginx:v2", gated, "member1", "member2")
+	told, _ := r.hub.plugin(r.Context(), good, "plan", "--filename", "-", "--namespace", r.ns) // 2: something would change
+	if !strings.Contains(told, "without stages and gates") || strings.Contains(told, "confirmation") {
+		t.Errorf("it was told\n%s", told)
+	}
+	hub.KubectlWith(good, "apply", "--filename", "-")
+	r.shows(r.hub, "Running 6 6 v2", "get", "as", "shop", columns)
+	if got := hub.Kubectl("get", "confirmations", "--output=name"); got != "" {
+		t.Errorf("it was confirmed: %s", got)
+	}
+	r.remove()
+}

@@ -40,6 +40,7 @@ var oracles = []judged{
 	{"records-first", "F12", 1, 1, 60, releaseSimulation},
 	{"install-is-not-pruned", "F12", 1, 1, 60, releaseSimulation},
 	{"retry-ignored", "L2", 22, 64, 12, ""},
+	{"given-up-is-proven", "L2", 42, 64, 60, ""},
 }
 
 // find the mutant in its room.

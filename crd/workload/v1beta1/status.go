@@ -245,6 +245,11 @@ type RolloutStatus struct {
 	// +optional
 	State string `json:"state,omitempty"`
 
+	// ran says of an installation that an instance of it was available. Until then it goes on
+	// as an installation also where another content is asked for.
+	// +optional
+	Ran bool `json:"ran,omitempty"`
+
 	// message says in a sentence what the rollout waits for, or why it halted.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024

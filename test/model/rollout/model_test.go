@@ -13,13 +13,22 @@ var whole = flag.Bool("whole", false, "explore the large spaces, too")
 
 // TestProtocol: in no state of these spaces is more out of service than the budget allows.
 func TestProtocol(t *testing.T) {
-	spaces := []*space{{budget: 1, prompt: true, direct: true}}
+	unproven := ours()
+	unproven.account = func(u *unit) plan.Account {
+		a := account(u)
+		a.Unproven = true
+		return a
+	}
+	spaces := []*space{{budget: 1, prompt: true, direct: true}, {protocol: unproven, budget: 1, prompt: true, direct: true}}
 	if *whole {
+		spaces = append(spaces, &space{protocol: unproven, budget: 1, failures: 1, prompt: true, direct: true}, &space{protocol: unproven, budget: 2, prompt: true, direct: true})
 		spaces = append(spaces, &space{budget: 1, prompt: true, direct: true, failures: 1}, &space{budget: 2, prompt: true, direct: true},
 			&space{budget: 1, direct: true}, &space{budget: 1, prompt: true}, &space{budget: 1})
 	}
 	for _, s := range spaces {
-		s.protocol = ours()
+		if s.room == nil {
+			s.protocol = ours()
+		}
 		states, broken := s.explore()
 		t.Logf("budget %d, %d failures, prompt %v, direct %v: %d states", s.budget, s.failures, s.prompt, s.direct, states)
 		if broken != nil {

@@ -35,6 +35,8 @@ func (p *Plan) add() {
 		p.contend(rng)
 	case 38:
 		p.move(rng)
+	case 42:
+		p.neverRun(rng)
 	}
 }
 
@@ -135,6 +137,26 @@ func (p *Plan) move(rng *rand.Rand) {
 	}
 	for range rng.IntN(5) {
 		p.strikes(70+rng.IntN(250), []string{down, cutThere, cutBack, slow, dumb, workerLate, podSetsLate, clockJump}[rng.IntN(8)], 5+rng.IntN(90))
+	}
+	p.sort()
+}
+
+// neverRun has an installation of which nothing ever runs, or only what came up before users asked
+// for something bad in its place. It is corrected in some clusters when they ask for something
+// else again: what does not come up uses the budget up.
+func (p *Plan) neverRun(rng *rand.Rand) {
+	p.begin(3+rng.IntN(3), 300)
+	bad := 2
+	if rng.IntN(2) > 0 {
+		bad = 40 + rng.IntN(50)
+	}
+	p.edits(bad, "bad image", 0, 1+rng.IntN(50))
+	p.edits(bad+60+rng.IntN(40), "image", 0, 1+rng.IntN(50))
+	for range 1 + rng.IntN(2) {
+		p.edits(bad+100+rng.IntN(80), []string{"image", "labels", "env", "bad image"}[rng.IntN(3)], rng.IntN(60), 1+rng.IntN(50))
+	}
+	for range rng.IntN(3) {
+		p.strikes(60+rng.IntN(150), []string{workerLate, podSetsLate, slow}[rng.IntN(3)], 5+rng.IntN(90))
 	}
 	p.sort()
 }

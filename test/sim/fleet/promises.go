@@ -27,6 +27,8 @@ type promise struct {
 	// fail; meddled: somebody edited parts.
 	concurrent       int32
 	lenient, meddled bool
+	// ran: the hub told of an available instance.
+	ran bool
 	// images that users asked for, each once in a row.
 	images []string
 	// specs by generation, of this UID of the AppSet.
@@ -137,6 +139,7 @@ type recorded struct {
 	Halted      string `json:"halted"`
 	RollingBack bool   `json:"rollingBack"`
 	Done        bool   `json:"done"`
+	Installing  bool   `json:"installing"`
 }
 
 func (w *world) recorded(a object) (out recorded) {
@@ -147,8 +150,10 @@ func (w *world) recorded(a object) (out recorded) {
 	return out
 }
 
-// noteStatus remembers the gates that a status tells of, and noteGrant what confirms them.
+// noteStatus remembers the gates that a status tells of, and whether it tells of anything that
+// runs, and noteGrant what confirms them.
 func (p *promise) noteStatus(a *v1beta1.AppSet) {
+	p.ran = p.ran || a.Status.AggrStatus.Available > 0
 	if s := waiting(a); s != nil {
 		p.tokens[gate(idOf(a), s.Name, s.Token)] = true
 	}
@@ -205,7 +210,7 @@ func (w *world) noteRecord(r *appsv1.ControllerRevision) {
 	case p.halted.IsZero():
 		p.halted = w.now()
 	}
-	if spec, known := p.begun(a, record.ID); known && record.Done {
+	if spec, known := p.begun(a, record.ID); known && (record.Done || record.Installing && !p.ran) {
 		p.settled[spec.PodSpec.Template.Spec.Containers[0].Image] = true
 	}
 }
