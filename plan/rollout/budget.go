@@ -108,6 +108,10 @@ func room(a *Account, charges, bounds int64, budget int32) int32 {
 
 // Remaining instances of a unit that its controller may still take out of service:
 // those that are not both updated and available, by one report of its controller.
-func Remaining(desired, updated, available int32) int32 {
-	return max(0, desired-max(0, updated+available-desired))
+//
+// Of instances beyond the desired ones nobody knows which they are: all of them may be updated
+// and available, and go.
+func Remaining(desired, current, updated, available int32) int32 {
+	beyond := max(0, current-desired)
+	return max(0, desired-max(0, updated+available-desired-2*beyond))
 }

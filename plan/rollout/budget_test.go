@@ -157,3 +157,25 @@ func TestLeavingBudget(t *testing.T) {
 	w.settle().expect(Staged, "b/x v3 2")
 	w.work().settle().expect(Done)
 }
+
+// TestRemaining: an instance counts as done with only where it has to be, whichever those are that
+// are updated, available, or beyond the desired ones.
+func TestRemaining(t *testing.T) {
+	for _, c := range []struct{ desired, current, updated, available, want int32 }{
+		{3, 3, 0, 3, 3},
+		{3, 3, 1, 3, 2},
+		{3, 3, 1, 2, 3}, // the updated one may be the one that is not available
+		{3, 3, 2, 2, 2},
+		{3, 3, 3, 3, 0},
+		{3, 1, 1, 1, 3},
+		{1, 2, 1, 2, 1}, // the updated one may be the one that goes
+		{1, 2, 2, 2, 0},
+		{1, 2, 2, 1, 1},
+		{2, 4, 3, 4, 1},
+		{0, 2, 0, 2, 0},
+	} {
+		if got := Remaining(c.desired, c.current, c.updated, c.available); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}

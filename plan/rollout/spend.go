@@ -123,7 +123,7 @@ func (c *computation) accountOf(u *Unit, fresh bool) Account {
 		return Account{Desired: u.Replicas, Observed: true, Limit: new(int32(0))}
 	}
 	a := Account{
-		Desired: max(u.Desired, u.Replicas), Unavailable: max(0, u.Desired-u.Available), Remaining: Remaining(u.Desired, u.Updated, u.Available),
+		Desired: max(u.Desired, u.Replicas), Unavailable: max(0, u.Desired-u.Available), Remaining: Remaining(u.Desired, u.Current, u.Updated, u.Available),
 		Grant: u.Grant, Ceiling: u.Ceiling, Observed: u.Observed, Whole: !fresh && !c.in.Strategy.AsLastSeen, Unproven: c.r.Unproven,
 	}
 	if !c.r.Budgeted {

@@ -169,6 +169,8 @@ var rollouts = []mutant{
 		"old.Installing && !old.Ran && !", "old.Installing && !"},
 	{"given-up-is-proven", "compute.go", "an installation that was given up counts as if all of it had run",
 		"old.Unproven || old.Installing\n", "old.Unproven\n"},
+	{"removed-counts-as-done", "budget.go", "an instance that is updated and removed counts for the one that stays",
+		"updated+available-desired-2*beyond", "updated+available-desired-0*beyond"},
 	{"unproven-locks-out", "budget.go", "what never came up locks out what comes before its repair",
 		"(a.Unavailable > 0 || a.Unproven)", "a.Unavailable > 0"},
 	{"back-to-unproven", "assign.go", "a unit that waits goes back to what never ran",

@@ -85,7 +85,7 @@ func account(u *unit) plan.Account {
 func seen(u *unit) plan.Account {
 	grant, ceiling := int32(u.sight.grant), int32(u.sight.ceiling)
 	return plan.Account{Desired: size, Grant: &grant, Ceiling: &ceiling, Observed: u.sight.observed == 1,
-		Unavailable: size - int32(u.sight.available), Remaining: plan.Remaining(size, int32(u.sight.updated), int32(u.sight.available))}
+		Unavailable: size - int32(u.sight.available), Remaining: plan.Remaining(size, size, int32(u.sight.updated), int32(u.sight.available))}
 }
 
 // simple charges by one formula, has the ceiling fall with the first report, and reserves
