@@ -45,9 +45,9 @@ lane() {
 
 run vet unit sim sim-app sim-release sim-fleet build bin/devcluster
 bin/devcluster build
-lane 1 admission-test shell-test plugin-test api-test release-test fleet-test e2e &
+lane 1 admission-test shell-test plugin-test api-test release-test fleet-test e2e pair-test &
 lanes=$!
-lane 2 certs-test page-test failover-test app-test nodes-test app-nodes-test install-test pair-test &
+lane 2 certs-test page-test failover-test app-test nodes-test app-nodes-test install-test &
 lanes+=" $!"
 # These need no cluster, and with cold caches minutes of one processor, which the
 # others leave them: those wait for nodes and leaders to be given up.
