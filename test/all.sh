@@ -45,13 +45,18 @@ lane() {
 
 run vet unit sim sim-app sim-release sim-fleet build bin/devcluster
 bin/devcluster build
-lane 1 admission-test shell-test plugin-test api-test release-test fleet-test e2e pair-test &
-lanes=$!
-lane 2 certs-test page-test failover-test app-test nodes-test app-nodes-test install-test &
+lanes=
+lane 1 admission-test shell-test plugin-test api-test release-test e2e &
+lanes+=" $!"
+lane 2 certs-test page-test failover-test app-test nodes-test app-nodes-test &
+lanes+=" $!"
+lane 3 install-test pair-test & # both make the image
+lanes+=" $!"
+lane 4 fleet-test &
 lanes+=" $!"
 # These need no cluster, and with cold caches minutes of one processor, which the
 # others leave them: those wait for nodes and leaders to be given up.
-{ renice -n 19 $BASHPID >/dev/null && GOMAXPROCS=1 GOFLAGS="${GOFLAGS:-} -p=1" lane 3 lint chart-test devcluster-test; } &
+{ renice -n 19 $BASHPID >/dev/null && GOMAXPROCS=1 GOFLAGS="${GOFLAGS:-} -p=1" lane 5 lint chart-test devcluster-test; } &
 lanes+=" $!"
 code=0
 for lane in $lanes; do
