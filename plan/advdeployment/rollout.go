@@ -106,7 +106,7 @@ func (c *computation) newProgression(units []podset.Unit) *progression {
 	p.in = rollout.Input{
 		UID: string(c.d.UID), Generation: c.d.Generation, Revision: p.revision, Record: p.ledger.Record(),
 		Strategy: podset.RolloutStrategy(&c.d.Spec.UpdateStrategy, c.d.Spec.ProgressDeadlineSeconds),
-		Clusters: []rollout.Cluster{{Fresh: true, Ready: true}}, Retry: c.d.Annotations[v1beta1.AnnotationRetry], Now: c.in.Now,
+		Clusters: []rollout.Cluster{{Fresh: true, Ready: true}}, Retry: c.d.Annotations[v1beta1.AnnotationRetry], Now: c.in.Now, Ran: podset.Ran(c.d.Status.Rollout),
 	}
 	for _, conf := range c.in.Confirmations {
 		if conf.Spec.AppSet == c.d.Name {

@@ -1,6 +1,7 @@
 package appset
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -95,6 +96,36 @@ func TestLostRecordUnseen(t *testing.T) {
 			}
 			w.settle().work().settle().runs("one", "canary=2 blue=2").runs("two", "canary=1 blue=1")
 			w.says(v1beta1.PhaseWaitingForConfirm, "6/6/0 1/2", "")
+		})
+	}
+}
+
+// TestRan: that something of an installation ran stays on the status, and has the change of its
+// content go through stages.
+func TestRan(t *testing.T) {
+	for name, c := range map[string]struct {
+		ran  bool
+		want string
+	}{"nothing": {false, "Installing false"}, "one instance, which is down by now": {true, "Staged false"}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, colours, "one", "two")
+			w.settle()
+			if c.ran {
+				w.workIn("one")
+				w.settle()
+				for i := range w.clusters["one"].Part.Status.AggrStatus.PodSets {
+					w.clusters["one"].Part.Status.AggrStatus.PodSets[i].Available = 0
+				}
+				w.settle()
+			}
+			if r := w.app.Status.Rollout; r.Ran != c.ran || r.State != "Installing" {
+				t.Fatalf("it is %s, and ran: %t", r.State, r.Ran)
+			}
+			w.edit(image("nginx:2"))
+			w.settle()
+			if r := w.app.Status.Rollout; fmt.Sprint(r.State, " ", r.Ran) != c.want {
+				t.Errorf("it is %s %t, want %s", r.State, r.Ran, c.want)
+			}
 		})
 	}
 }

@@ -57,7 +57,7 @@ func newProgression(c *computation) *progression {
 	p.in = rollout.Input{
 		UID: string(c.app.UID), Generation: c.app.Generation, Revision: p.revision,
 		Strategy: podset.RolloutStrategy(&c.app.Spec.UpdateStrategy, deadlineOf(c.app)),
-		Retry:    c.app.Annotations[v1beta1.AnnotationRetry], Now: c.in.Now,
+		Retry:    c.app.Annotations[v1beta1.AnnotationRetry], Now: c.in.Now, Ran: podset.Ran(c.app.Status.Rollout),
 	}
 	p.read(c)
 	for _, conf := range c.in.Confirmations {

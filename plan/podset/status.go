@@ -35,9 +35,12 @@ func stateOf(d *rollout.Decision, k int) string {
 	return "Progressing"
 }
 
+// Ran is what a stored status tells of an installation.
+func Ran(stored *v1beta1.RolloutStatus) bool { return stored != nil && stored.Ran }
+
 // RolloutStatus is what a status tells of a rollout.
 func RolloutStatus(d *rollout.Decision) *v1beta1.RolloutStatus {
-	r := &v1beta1.RolloutStatus{ID: d.Record.ID, Revision: d.Record.Revision, Stable: d.Record.Stable, State: string(d.State), Ran: d.Record.Ran, Message: message.Bound(d.Why), Budget: d.Budget, Charged: d.Charged}
+	r := &v1beta1.RolloutStatus{ID: d.Record.ID, Revision: d.Record.Revision, Stable: d.Record.Stable, State: string(d.State), Ran: d.Ran, Message: message.Bound(d.Why), Budget: d.Budget, Charged: d.Charged}
 	for _, key := range d.Record.Passed {
 		r.Passed = append(r.Passed, key.String())
 	}

@@ -161,6 +161,7 @@ func (c *computation) conclude() Decision {
 	c.countReturning()
 	d := Decision{
 		Record: c.r, Store: c.in.Record == nil || !c.r.Equal(c.in.Record), Stable: c.r.Done, State: c.state(),
+		Ran:    c.r.Installing && (c.in.Ran || slices.ContainsFunc(c.in.Units, func(u Unit) bool { return u.Available > 0 })),
 		Stages: c.stages, Current: c.current, Units: c.verdicts, Budget: c.budget, Charged: c.charged, Why: c.why, Wait: c.wait,
 	}
 	return d

@@ -83,7 +83,7 @@ func (c *computation) newRecord(old *Record) *Record {
 		ID: NewID(c.in.UID, c.in.Revision, c.in.Generation), Revision: c.in.Revision,
 		Staging: c.in.Strategy.Staging, Retried: old.Retried, Budgeted: old.Budgeted, Bounds: old.Bounds,
 	}
-	if !c.in.HasStable || old.Installing && !old.Ran && !slices.ContainsFunc(c.in.Units, c.mayRun) {
+	if !c.in.HasStable || old.Installing && !c.in.Ran && !slices.ContainsFunc(c.in.Units, c.mayRun) {
 		r.Installing = true
 		return r
 	}
@@ -100,7 +100,6 @@ func (c *computation) mayRun(u Unit) bool {
 // installAll units without stages, also those that join before the installation is done: what
 // the others have by then is not stable yet.
 func (c *computation) installAll() {
-	c.r.Ran = c.r.Ran || slices.ContainsFunc(c.in.Units, func(u Unit) bool { return u.Available > 0 })
 	c.in.Units = slices.Clone(c.in.Units)
 	for i := range c.in.Units {
 		c.in.Units[i].Stable = c.in.Units[i].Target

@@ -30,9 +30,8 @@ type Record struct {
 	Returning   bool `json:"returning,omitempty"`
 	RollingBack bool `json:"rollingBack,omitempty"`
 	Done        bool `json:"done,omitempty"`
-	// Ran: an instance of an installation was available. Unproven: what is stable is what such an
-	// installation was to be, which was given up before it was done.
-	Ran      bool `json:"ran,omitempty"`
+	// Unproven: what is stable is what an installation was to be of which some ran, and which was
+	// given up before it was done.
 	Unproven bool `json:"unproven,omitempty"`
 	// Halted says why; empty: it did not.
 	Halted string `json:"halted,omitempty"`

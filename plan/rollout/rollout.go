@@ -174,7 +174,9 @@ type Input struct {
 	HasStable bool
 	Stable    string
 	// Record as stored; nil: none.
-	Record        *Record
+	Record *Record
+	// Ran is that of the last decision.
+	Ran           bool
 	Confirmations []Confirmation
 	// Retry is what asks for another try of a rollout that halted: its id, and anything
 	// after a slash to ask again.
@@ -191,6 +193,9 @@ type Decision struct {
 	// Stable: the revision of this rollout has become the stable one.
 	Stable bool
 	State  State
+	// Ran: an instance of the installation that is under way was available, now or before. The
+	// status keeps it: a record would be a write for it alone.
+	Ran bool
 	// Stages in their order, and the index of the current one; -1: none.
 	Stages  []Stage
 	Current int

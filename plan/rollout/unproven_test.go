@@ -25,14 +25,14 @@ func installing(t *testing.T, available map[string]int32) *world {
 func TestNeverRan(t *testing.T) {
 	t.Run("nothing ran", func(t *testing.T) {
 		w := installing(t, nil).settle().expect(Installing)
-		if r := w.in.Record; r.Ran || r.Stable != "" {
+		if r := w.in.Record; w.last.Ran || r.Stable != "" {
 			t.Errorf("the record is %+v", r)
 		}
 		w.ask("v2").settle().expect(Installing, "a/x v2 1", "b/x v2 0", "c/x v2 0")
 		w.work().settle().expect(Installing, "b/x v2 1")
 		w.work().settle().expect(Installing, "c/x v2 1")
 		w.work().settle().expect(Done)
-		if r := w.in.Record; r.Installing || r.Ran || r.Unproven || r.Stable != r.Revision {
+		if r := w.in.Record; r.Installing || w.last.Ran || r.Unproven || r.Stable != r.Revision {
 			t.Errorf("the record is %+v", r)
 		}
 	})

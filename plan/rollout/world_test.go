@@ -121,7 +121,7 @@ func (w *world) step() bool {
 			d = again
 		}
 	}
-	w.last = d
+	w.last, w.in.Ran = d, d.Ran
 	moved := false
 	for i := range w.in.Units {
 		u, v := &w.in.Units[i], &d.Units[i]
