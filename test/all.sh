@@ -46,13 +46,13 @@ lane() {
 run vet unit sim sim-app sim-release sim-fleet build bin/devcluster
 bin/devcluster build
 lanes=
-lane 1 admission-test shell-test plugin-test api-test release-test e2e &
+lane 1 admission-test shell-test plugin-test api-test release-test &
 lanes+=" $!"
 lane 2 certs-test page-test failover-test app-test nodes-test app-nodes-test &
 lanes+=" $!"
 lane 3 install-test pair-test & # both make the image
 lanes+=" $!"
-lane 4 fleet-test &
+lane 4 fleet-test e2e &
 lanes+=" $!"
 # These need no cluster, and with cold caches minutes of one processor, which the
 # others leave them: those wait for nodes and leaders to be given up.
