@@ -21,8 +21,7 @@ func sites() (out []string) {
 	return out
 }
 
-// TestSeeds runs seeds, and fails when what must hold does not, or when they did not come by
-// each of the writes.
+// TestSeeds runs seeds, and fails when what must hold does not.
 func TestSeeds(t *testing.T) {
 	if flags.One != 0 {
 		r := Run(t, flags.One)
@@ -32,21 +31,10 @@ func TestSeeds(t *testing.T) {
 		r.print(os.Stdout)
 		return
 	}
-	visited := map[string]int{}
 	flags.Each(t, someSeeds, func(seed int64) drive.Run {
 		r := Run(t, seed)
-		for what, n := range r.Coverage {
-			visited[what] += n
-		}
 		return drive.Run{Steps: r.Steps, Coverage: r.Coverage, Failure: r.Failure, Explain: func() { r.print(os.Stderr) }}
 	})
-	for _, site := range sites() {
-		for _, way := range []string{crashBefore, crashAfter} {
-			if flags.Seeds == 0 && comeByAll && visited[site+" | "+way] == 0 {
-				t.Errorf("in no run there was a %s at the site %s", way, site)
-			}
-		}
-	}
 }
 
 func (r Result) print(w io.Writer) {
