@@ -153,7 +153,7 @@ func (p *Plan) neverRun(rng *rand.Rand) {
 	p.edits(bad, "bad image", 0, 1+rng.IntN(50))
 	p.edits(bad+60+rng.IntN(40), "image", 0, 1+rng.IntN(50))
 	for range 1 + rng.IntN(2) {
-		p.edits(bad+100+rng.IntN(80), []string{"image", "labels", "env", "bad image"}[rng.IntN(3)], rng.IntN(60), 1+rng.IntN(50))
+		p.edits(bad+100+rng.IntN(80), []string{"image", "labels", "env", "bad image"}[rng.IntN(4)], rng.IntN(60), 1+rng.IntN(50))
 	}
 	for range rng.IntN(3) {
 		p.strikes(60+rng.IntN(150), []string{workerLate, podSetsLate, slow}[rng.IntN(3)], 5+rng.IntN(90))

@@ -27,7 +27,7 @@ type promise struct {
 	// fail; meddled: somebody edited parts.
 	concurrent       int32
 	lenient, meddled bool
-	// ran: the hub told of an available instance.
+	// ran: the hub told of an available instance of this UID.
 	ran bool
 	// images that users asked for, each once in a row.
 	images []string
@@ -66,7 +66,7 @@ func (p *promise) note(a *v1beta1.AppSet) {
 		p.images = append(p.images, main)
 	}
 	if a.Generation == 1 {
-		p.settled[main] = true // an installation has no gates
+		p.settled[main], p.ran = true, false // an installation has no gates
 	}
 	p.specs[specKey(a, strconv.FormatInt(a.Generation, 10))] = *a.Spec.DeepCopy()
 	if s.MaxUnavailable == nil {
