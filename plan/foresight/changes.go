@@ -122,6 +122,8 @@ func (f *foresight) notes(returns bool) {
 	s, r := &f.after.Spec.UpdateStrategy, f.after.Status.Rollout
 	changes := len(f.out.Stages) > 0 || returns
 	switch {
+	case f.replaces && len(f.out.AtOnce) > 0:
+		note("nothing of the installation that is under way has run: this is installed in its place, without stages and gates")
 	case returns:
 		note("this is the content of the stable revision: all clusters return to it at once, without stages and gates")
 	case changes && r != nil && r.Stable != "" && r.Revision != r.Stable:
@@ -146,9 +148,14 @@ func (f *foresight) notes(returns bool) {
 	}
 }
 
-// isSilent says whether a status tells that nothing current is known of a cluster.
+// isSilent says whether a status tells that nothing current is known of a cluster. One that is
+// Suspect is taken to be as it was seen last, until it is Offline.
 func isSilent(c *v1beta1.ClusterStatus) bool {
-	return c.State != "" && (c.State != v1beta1.ClusterReady || c.AsOf != nil)
+	switch c.State {
+	case "", v1beta1.ClusterReady, v1beta1.ClusterSuspect:
+		return c.AsOf != nil
+	}
+	return true
 }
 
 // noRoom says that clusters of which nothing current is known leave the budget no room, so that
@@ -160,7 +167,7 @@ func (f *foresight) noRoom() string {
 	}
 	silent := map[string]bool{}
 	for i := range f.after.Status.AggrStatus.Clusters {
-		if c := &f.after.Status.AggrStatus.Clusters[i]; isSilent(c) && c.State != v1beta1.ClusterSuspect {
+		if c := &f.after.Status.AggrStatus.Clusters[i]; isSilent(c) {
 			silent[v1beta1.FoldClusterName(c.Name)] = true
 		}
 	}

@@ -88,14 +88,12 @@ func From(before, after *v1beta1.AppSet, stable *podset.History, now time.Time) 
 	if before != nil {
 		f.findStable(before, stable)
 	}
-	decision := rollout.Compute(f.rolloutInput(before != nil && !neverRan(before), returns, now))
+	f.replaces = before != nil && neverRan(before)
+	decision := rollout.Compute(f.rolloutInput(before != nil && !f.replaces, returns, now))
 	f.stages(&decision)
 	f.joining(&decision)
 	f.scaling()
 	f.removed()
-	if before != nil && neverRan(before) && len(f.out.AtOnce) > 0 {
-		f.out.Notes = append(f.out.Notes, "nothing of the installation that is under way has run: this is installed in its place, without stages and gates")
-	}
 	f.notes(returns)
 	return f.out
 }
@@ -118,7 +116,9 @@ type foresight struct {
 	// is and was are the TApps that units become and became. Those that joined are in was with
 	// the stable content, which they begin with.
 	is, was map[string]tappManifest
-	out     Preview
+	// replaces: this takes the place of an installation of which nothing ran.
+	replaces bool
+	out      Preview
 }
 
 // before is a unit as it was; nil: there was none.

@@ -83,6 +83,9 @@ stage blue (one, two; 1 at a time): 5 instances ` + inPlace},
 		{name: "an installation that never ran", before: v1, after: web("tapp", gates, "v2", "1", "3"), edit: installing(false, ""), want: `
 at once: 7 instances ` + inPlace + `
 nothing of the installation that is under way has run: this is installed in its place, without stages and gates`},
+		{name: "an installation that never ran, and a cluster that did not answer lately", before: v1, after: web("tapp", gates, "v2", "1", "3"), edit: installing(false, v1beta1.ClusterSuspect), want: `
+at once: 7 instances ` + inPlace + `
+nothing of the installation that is under way has run: this is installed in its place, without stages and gates`},
 		{name: "an installation of which some ran", before: v1, after: web("tapp", gates, "v2", "1", "3"), edit: installing(true, ""), want: `
 stage canary (one, two; 1 at a time): 2 instances ` + inPlace + `; then it waits for a confirmation
 stage blue (one, two; 1 at a time): 5 instances ` + inPlace},
