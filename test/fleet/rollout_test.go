@@ -212,6 +212,7 @@ func TestNeverRan(t *testing.T) {
 	for _, m := range r.members[:2] {
 		r.images(m, "nginx:v1 nginx:v1 nginx:v1")
 	}
+	r.shows(r.hub, "Ready Ready", "get", "as", "shop", states) // in one that is silent something may have run
 	good := coloured("nginx:v2", gated, "member1", "member2")
 	told, _ := r.hub.plugin(r.Context(), good, "plan", "--filename", "-", "--namespace", r.ns) // 2: something would change
 	if !strings.Contains(told, "without stages and gates") || strings.Contains(told, "confirmation") {
