@@ -182,6 +182,7 @@ func TestLife(t *testing.T) {
 	}{
 		{appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 3, UpdatedReplicas: 1}, `Deployment "web": 1 of 2 pods are as they should be`},
 		{appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 3, UpdatedReplicas: 2}, `Deployment "web": 1 old pods are left`},
+		{appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}, `Deployment "web": 3 pods are there, and 2 are asked for`},
 		{appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 1}, `Deployment "web": 1 of 2 pods are available`},
 	} {
 		d.Status = s.status

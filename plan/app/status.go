@@ -57,7 +57,8 @@ func (c *computation) conclude() Plan {
 	return p
 }
 
-// rollout notes how far the Deployment is, as `kubectl rollout status` tells it.
+// rollout notes how far the Deployment is, as `kubectl rollout status` tells it. Pods beyond those
+// that are asked for are waited for, too, as kstatus does.
 func (c *computation) rollout(d *appsv1.Deployment) {
 	child := Child{Deployment, d.Name}
 	for _, condition := range d.Status.Conditions {
@@ -80,6 +81,8 @@ func (c *computation) rollout(d *appsv1.Deployment) {
 		c.waits = append(c.waits, fmt.Sprintf("%s: %d of %d pods are as they should be%s", child, s.UpdatedReplicas, want, paused))
 	case s.Replicas > s.UpdatedReplicas:
 		c.waits = append(c.waits, fmt.Sprintf("%s: %d old pods are left", child, s.Replicas-s.UpdatedReplicas))
+	case s.Replicas > want:
+		c.waits = append(c.waits, fmt.Sprintf("%s: %d pods are there, and %d are asked for", child, s.Replicas, want))
 	case s.AvailableReplicas < want:
 		c.waits = append(c.waits, fmt.Sprintf("%s: %d of %d pods are available", child, s.AvailableReplicas, want))
 	}
