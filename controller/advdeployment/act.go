@@ -90,7 +90,8 @@ func (c *Controller) write(ctx context.Context, v *view, o *object, a plan.Actio
 	case plan.Finalize:
 		return c.finalize(ctx, v, o, a)
 	case plan.Delete:
-		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(a.UID)}, PropagationPolicy: ptr.To(metav1.DeletePropagationForeground)}
+		// The garbage collector may have set it free since it was seen.
+		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(a.UID), ResourceVersion: ptr.To(a.Version)}, PropagationPolicy: ptr.To(metav1.DeletePropagationForeground)}
 		if err := children.Delete(ctx, a.Child.Name, options); err != nil {
 			return err
 		}

@@ -150,5 +150,5 @@ func (c *computation) isOurs(o metav1.Object) bool {
 }
 
 func (c *computation) remove(child Child, o metav1.Object, why string) {
-	c.actions = append(c.actions, Action{Op: Delete, Child: child, UID: o.GetUID(), Why: why})
+	c.actions = append(c.actions, Action{Op: Delete, Child: child, UID: o.GetUID(), Version: o.GetResourceVersion(), Why: why})
 }

@@ -117,7 +117,7 @@ func (w *world) write(a Action) {
 	case Finalize:
 		w.d.Finalizers = a.Finalizers
 	case Delete:
-		if have.GetUID() != a.UID {
+		if have.GetUID() != a.UID || have.GetResourceVersion() != a.Version {
 			w.Errorf("deleted another object: %+v", a)
 		}
 		have.SetDeletionTimestamp(&metav1.Time{Time: w.now})
