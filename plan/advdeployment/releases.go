@@ -105,9 +105,11 @@ func (c *computation) leaveReleases(asked map[Child]bool, atRest bool) {
 	}
 }
 
-// uninstall plans the end of all releases, and says how many are left.
+// uninstall plans the end of all releases, and says how many are left. A deletion that orphans is
+// no evidence that they go: the garbage collector takes its mark off as soon as it has released
+// the children, and nothing tells of it afterwards. So a policy of the chart asks for AnnotationKeep.
 func (c *computation) uninstall() (left int) {
-	if slices.Contains(c.d.Finalizers, metav1.FinalizerOrphanDependents) {
+	if c.d.Annotations[release.AnnotationKeep] == "true" || slices.Contains(c.d.Finalizers, metav1.FinalizerOrphanDependents) {
 		return 0
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.in.Releases)) {

@@ -85,6 +85,16 @@ func TestReleases(t *testing.T) {
 	if len(p.Actions) > 0 || len(p.Releases) != 1 || len(p.Releases[0].Steps) != 1 || p.Releases[0].Steps[0].Record.Status != release.Uninstalling {
 		t.Errorf("it plans %+v and %+v", p.Actions, p.Releases)
 	}
+	d.Annotations[release.AnnotationKeep] = "true"
+	if p = Compute(in); len(p.Releases) > 0 || len(p.Actions) != 1 || p.Actions[0].Op != Finalize {
+		t.Errorf("to keep its release it plans %+v and %+v", p.Actions, p.Releases)
+	}
+	delete(d.Annotations, release.AnnotationKeep)
+	d.Finalizers = append(d.Finalizers, metav1.FinalizerOrphanDependents)
+	if p = Compute(in); len(p.Releases) > 0 || len(p.Actions) != 1 || p.Actions[0].Op != Finalize {
+		t.Errorf("while it is to leave what it owns it plans %+v and %+v", p.Actions, p.Releases)
+	}
+	d.Finalizers = slices.DeleteFunc(d.Finalizers, func(f string) bool { return f == metav1.FinalizerOrphanDependents })
 	in.Releases = map[string]release.Input{"web": {Blind: "forbidden", Account: "tapp-release"}}
 	p = Compute(in)
 	if len(p.Actions) > 0 || !strings.Contains(p.Status.Conditions[0].Message, "forbidden") {

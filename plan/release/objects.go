@@ -34,6 +34,9 @@ const (
 	// AnnotationSkipHooks of an AdvDeployment with the value "true" has its releases
 	// uninstalled without their hooks.
 	AnnotationSkipHooks = v1beta1.GroupName + "/skip-hooks"
+	// AnnotationKeep of an AdvDeployment with the value "true" has its releases stay when it is
+	// deleted.
+	AnnotationKeep = v1beta1.GroupName + "/keep-releases"
 	// LabelWorkload in a podSet's meta is the name of the object that is scaled.
 	LabelWorkload = v1beta1.GroupName + "/workload"
 	// annotationRun is on the objects of hooks: the record and the event that they ran for.

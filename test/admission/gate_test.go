@@ -219,3 +219,38 @@ func TestOrphan(t *testing.T) {
 	expect("as the message says", remove("--cascade=orphan"), false)
 	r.Kubectl("patch", "appset", "web", "--type=merge", "--patch", `{"metadata": {"finalizers": null}}`)
 }
+
+// TestOrphanedRelease: a deletion that is to leave what an AdvDeployment owns would uninstall its
+// releases. It is refused, with what leaves them.
+func TestOrphanedRelease(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.KubectlWith(gated("AdvDeployment", "web:1", staged), "apply", "--server-side", "--filename", "-")
+	patch := func(flags ...string) {
+		r.Kubectl(append([]string{"patch", "advdeployment", "web", "--type=merge"}, flags...)...)
+	}
+	patch("--patch", `{"metadata": {"finalizers": ["workload.dmall.com/fleet"]}}`)
+	owns := func(what string) {
+		patch("--subresource=status", "--patch", `{"status": {"aggrStatus": {"desired": 3, "available": 3, "unAvailable": 0, "ownerResource": ["Service/web", "`+what+`"]}}}`)
+	}
+	const goes = `advdeployment.workload.dmall.com "web" deleted`
+	refused := fmt.Sprintf(`The advdeployments "web" is invalid: : ValidatingAdmissionPolicy 'tapp-releases' with binding 'tapp-releases' denied request: it would uninstall its Helm releases, `+
+		`with all that they run: --cascade=orphan is about objects that it owns, and it owns no release. To leave them: kubectl annotate advdeployment web --namespace %s workload.dmall.com/keep-releases=true, and delete it then`, r.NS)
+	expect := func(what, cascade, want string) {
+		t.Helper()
+		out, _ := r.TryKubectlWith("", "delete", "advdeployment", "web", "--dry-run=server", "--cascade="+cascade)
+		lines := said(out)
+		if got := lines[len(lines)-1]; !strings.HasPrefix(got, want) {
+			t.Errorf("%s: it says\n%s\nwant\n%s", what, got, want)
+		}
+	}
+	owns("TApp/web")
+	expect("without a release", "orphan", goes)
+	owns("Release/web")
+	expect("orphans", "orphan", refused)
+	expect("in the background", "background", goes)
+	expect("in the foreground", "foreground", goes)
+	r.Kubectl("annotate", "advdeployment", "web", "workload.dmall.com/keep-releases=true")
+	expect("as the message says", "orphan", goes)
+	patch("--patch", `{"metadata": {"finalizers": null}}`)
+}

@@ -170,6 +170,21 @@ func TestRelease(t *testing.T) {
 
 	log := in.FollowAudit()
 	r.rests(m, log)
+
+	// A deletion leaves the release where that is asked for, and another AdvDeployment takes it over.
+	const uids = "--output=jsonpath={.items[*].metadata.uid}"
+	before := in.Kubectl("get", "pods", uids)
+	in.Kubectl("annotate", "ad", "app", "workload.dmall.com/keep-releases=true")
+	in.Kubectl("delete", "ad", "app", "--cascade=orphan", "--timeout=5m")
+	if got := r.helm(m, "list", "--short"); strings.TrimSpace(got) != "web" {
+		t.Errorf("helm lists %q", got)
+	}
+	in.KubectlWith(strings.Replace(release("app", archive, "{name: web, replicas: 3, version: v2}", "word: two\nextra: false"),
+		"{name: app}", "{name: app, annotations: {workload.dmall.com/adopt-releases: web}}", 1), "apply", "--filename", "-")
+	r.shows(m, "Running 3 3 v2", "get", "ad", "app", columns)
+	if after := in.Kubectl("get", "pods", uids); after != before {
+		t.Errorf("the pods were %s and are %s", before, after)
+	}
 	in.Kubectl("delete", "ad", "app", "--timeout=5m")
 	r.shows(m, "configmap/web-hook\nconfigmap/web-kept", "get", "deployments,services,replicasets,pods,configmaps,secrets", "--output=name", "--field-selector=metadata.name!=kube-root-ca.crt")
 }
