@@ -10,6 +10,7 @@ import (
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/message"
+	"tkestack.io/tapp/plan/podset"
 )
 
 func (c *computation) stall(reason, format string, args ...any) {
@@ -152,6 +153,11 @@ func (c *computation) refused(s *site, r Refusal) {
 	c.stall(v1beta1.ReasonRefused, "%s", s.tell(v1beta1.ReasonRefused, "cluster %s refuses the part: %s", s.title, message.Quote(r.Words)))
 }
 
+// lacks says whether it has not got all podSets that the AppSet asks for there.
+func (s *site) lacks() bool {
+	return slices.ContainsFunc(s.units, func(u podset.Unit) bool { return u.Replicas > 0 && s.podSet(u.PodSet.Name) == nil })
+}
+
 // leaves says whether the topology no longer has the cluster, while it has a part of ours
 // or may have one.
 func (c *computation) leaves(s *site) bool {
@@ -159,10 +165,11 @@ func (c *computation) leaves(s *site) bool {
 }
 
 // leave deletes the parts of clusters that left the topology. It deletes one at a time,
-// and only while the AppSet is available in all clusters of the topology.
+// and only while the AppSet is available in all clusters of the topology. PodSets that wait for
+// their stage are not: they may be what replaces those of a cluster that leaves.
 func (c *computation) leave() {
 	now := c.app.Annotations[v1beta1.AnnotationLeave] == v1beta1.LeaveNow
-	well := len(c.unfetched) == 0 && !slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && !c.isDone(s) })
+	well := len(c.unfetched) == 0 && !slices.ContainsFunc(c.sites, func(s *site) bool { return s.spec != nil && (!c.isDone(s) || s.lacks()) })
 	gone := 0
 	for _, s := range c.sites {
 		if !c.leaves(s) {

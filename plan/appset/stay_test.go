@@ -55,6 +55,34 @@ func TestPodSetsRenamed(t *testing.T) {
 	}
 }
 
+// TestPodSetMoves: a cluster that leaves keeps its podSets until those that replace them in another one
+// had their turn, too.
+func TestPodSetMoves(t *testing.T) {
+	w := newWorld(t, web, "one", "two").install()
+	w.edit(func(a *v1beta1.AppSet) {
+		a.Spec.UpdateStrategy = v1beta1.UpdateStrategy{Stages: []v1beta1.Stage{{Name: "canary", Groups: []string{"canary"}, Confirm: new(true)}}}
+		one := &a.Spec.ClusterTopology.Clusters[0]
+		one.PodSets[0].Meta = map[string]string{v1beta1.LabelGroup: "canary"}
+		one.PodSets = append(one.PodSets, *a.Spec.ClusterTopology.Clusters[1].PodSets[0].DeepCopy())
+		one.PodSets[2].Name = "web-c"
+		a.Spec.ClusterTopology.Clusters = a.Spec.ClusterTopology.Clusters[:1]
+		a.Spec.PodSpec.Template.Spec.Containers[0].Args = []string{"--new"}
+	})
+	w.settle().work().settle().work().settle()
+	if one, two := w.podSetsOf("one"), w.clusters["two"].Part; one != "web-a web-b" || two == nil || two.DeletionTimestamp != nil {
+		t.Fatalf("one has %s, and the part of two is %+v", one, two)
+	}
+	w.says(v1beta1.PhaseWaitingForConfirm, "3/3/0 v1/v2", "")
+	w.confirm().settle().work()
+	if one, two := w.podSetsOf("one"), w.clusters["two"].Part; one != "web-a web-b web-c" || two == nil || two.DeletionTimestamp != nil {
+		t.Fatalf("past the gate one has %s, and the part of two is %+v", one, two)
+	}
+	w.settle().work().settle().work().settle()
+	if two := w.clusters["two"].Part; two != nil && two.DeletionTimestamp == nil {
+		t.Errorf("all is available, and the part of two stays: %+v", two.Status)
+	}
+}
+
 // TestPausedRollout: what is paused does not go on, and says so.
 func TestPausedRollout(t *testing.T) {
 	w := newWorld(t, web, "one", "two").install()
