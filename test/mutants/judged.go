@@ -34,6 +34,7 @@ var oracles = []judged{
 	{"lease-ignored", "F7", 34, 64, 40, ""},
 	{"clusters-one-by-one", "F8", 10, 64, 61, ""},
 	{"all-clusters-at-once", "F9", 1, 1, 60, ""},
+	{"groups-are-one", "F9", 46, 64, 40, ""},
 	{"halt-goes-on", "F10", 22, 64, 60, ""},
 	{"chart-asked-anew", "F11", 30, 64, 40, ""},
 	{"recorded-archive-swept", "F11", 30, 64, 120, ""},

@@ -37,6 +37,8 @@ func (p *Plan) add() {
 		p.move(rng)
 	case 42:
 		p.neverRun(rng)
+	case 46:
+		p.group(rng)
 	}
 }
 
@@ -157,6 +159,23 @@ func (p *Plan) neverRun(rng *rand.Rand) {
 	}
 	for range rng.IntN(3) {
 		p.strikes(60+rng.IntN(150), []string{workerLate, podSetsLate, slow}[rng.IntN(3)], 5+rng.IntN(90))
+	}
+	p.sort()
+}
+
+// group has stages be about groups: canaries change before their clusters do, and users scale, drop and
+// add the podSets of groups while gates wait.
+func (p *Plan) group(rng *rand.Rand) {
+	p.begin(2+rng.IntN(3), 560)
+	p.Grouped = true
+	p.edits(150, "image", 0, 1+rng.IntN(50))
+	for range 2 + rng.IntN(4) {
+		kinds := []string{"image", "image", "bad image", "undo", "stages", "scale", "add podSet", "drop podSet", "drop cluster", "add cluster", "budget", "confirm wrongly", "confirm", "retry", "pause"}
+		p.edits(170+rng.IntN(380), kinds[rng.IntN(len(kinds))], rng.IntN(60), rng.IntN(60))
+	}
+	for range rng.IntN(4) {
+		kinds := []string{down, cutThere, cutBack, slow, dumb, workerLate, podSetsLate, clockJump, orderly, instanceFails, crashAfter, lostAnswer, conflict}
+		p.strikes(70+rng.IntN(450), kinds[rng.IntN(len(kinds))], 5+rng.IntN(60))
 	}
 	p.sort()
 }

@@ -21,7 +21,7 @@ import (
 // drawForetold makes a plan in which nothing goes wrong, and one edit comes after the other.
 // What a user is told of an edit has to be what then happens.
 func drawForetold(seed int64, rng *rand.Rand) Plan {
-	p := Plan{Seed: seed, Horizon: 20, Members: 2 + rng.IntN(4), Foretold: true}
+	p := Plan{Seed: seed, Horizon: 20, Members: 2 + rng.IntN(4), Foretold: true, Grouped: seed%64 == 52}
 	app := appKeys()[0]
 	p.Edits = append(p.Edits, Edit{Step: rng.IntN(10), App: app, Kind: "create"})
 	for range 2 + rng.IntN(4) {

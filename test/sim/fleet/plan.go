@@ -22,6 +22,9 @@ type Plan struct {
 	// Foretold: nothing goes wrong, and what the preview of each edit told is compared with
 	// what happens. An edit waits until all that was asked for before has come about.
 	Foretold bool
+	// Grouped: the first podSet of a cluster is its canary, the second one blue, and stages are
+	// about groups.
+	Grouped bool
 	// Gated: rollouts begin with a gate, and nobody confirms it in passing.
 	Gated bool
 	// Breaking: what some of the clusters are given fails, and others have not begun.

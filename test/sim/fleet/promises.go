@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
-	"tkestack.io/tapp/plan/podset"
 	"tkestack.io/tapp/test/sim/apiserver"
 )
 
@@ -35,7 +34,7 @@ type promise struct {
 	specs map[string]v1beta1.AppSetSpec
 	// settled images may be returned to without gates.
 	settled map[string]bool
-	// done are image and cluster, where all instances were available with it.
+	// done are image and team, where all instances were available with it.
 	done map[string]bool
 	// tokens that were told, with rollout and stage, and gates that were confirmed by them.
 	tokens, confirmed map[string]bool
@@ -96,43 +95,6 @@ func limits(s *v1beta1.UpdateStrategy) (out []*intstr.IntOrString) {
 	return out
 }
 
-// leg of a rollout: its clusters change after those of the legs before it.
-type leg struct {
-	name     string
-	clusters []string
-	confirm  bool
-}
-
-// legs of a rollout by the spec at its beginning, in the words of the documentation: the
-// stages as written or the canary clusters, and then all others.
-func legs(s *v1beta1.AppSetSpec) []leg {
-	left := []string{}
-	for i := range s.ClusterTopology.Clusters {
-		left = append(left, s.ClusterTopology.Clusters[i].Name)
-	}
-	var out []leg
-	add := func(name string, clusters []string, confirm bool) {
-		l := leg{name: name, confirm: confirm}
-		left = slices.DeleteFunc(left, func(c string) bool {
-			in := slices.Contains(clusters, c)
-			if in {
-				l.clusters = append(l.clusters, c)
-			}
-			return in
-		})
-		out = append(out, l)
-	}
-	u := &s.UpdateStrategy
-	for i := range u.Stages {
-		add(u.Stages[i].Name, u.Stages[i].Clusters, *u.Stages[i].Confirm)
-	}
-	if len(u.CanaryClusters) > 0 {
-		add("canary", u.CanaryClusters, u.NeedWaitingForConfirm)
-	}
-	add("rest", slices.Clone(left), u.NeedWaitingForConfirm)
-	return out
-}
-
 // recorded is what the hub has on record of a rollout.
 type recorded struct {
 	ID          string `json:"id"`
@@ -176,21 +138,22 @@ func (w *world) noteGrant(c *v1beta1.Confirmation) {
 
 func gate(parts ...string) string { return strings.Join(parts, " ") }
 
-// noteDone remembers that a cluster has all instances available with an image.
+// noteDone remembers that teams of a cluster have all instances available with an image.
 func (w *world) noteDone(c *cluster, p *v1beta1.AdvDeployment, has *running) {
-	main := ""
+	images, undone := map[string]string{}, map[string]bool{}
 	for _, s := range has.podSets {
-		if s.asked.replicas > 0 && !s.isDone() {
-			return
+		if s.asked.replicas == 0 {
+			continue
 		}
-		if s.asked.replicas > 0 {
-			if main != "" && main != s.asked.image {
-				return
-			}
-			main = s.asked.image
+		group := w.groupOf(s.name)
+		undone[group] = undone[group] || !s.isDone() || images[group] != "" && images[group] != s.asked.image
+		images[group] = s.asked.image
+	}
+	for group, main := range images {
+		if !undone[group] {
+			w.promised(p).done[doneKey(main, team{titleOf(c, p), group})] = true
 		}
 	}
-	w.promised(p).done[main+" "+titleOf(c, p)] = true
 }
 
 // noteRecord remembers which contents became stable.
@@ -287,93 +250,4 @@ func (w *world) twice(c *cluster, part *v1beta1.AdvDeployment, s *set, id int32)
 			w.fail(fmt.Errorf("F5: %s and %s both run the instance %d of %s of %s", name, c.name, id, shared, part.Name))
 		}
 	}
-}
-
-// judgeUnits is F4, F9 and F10: of the units that a write gives what is asked for.
-func (w *world) judgeUnits(c *cluster, r *request, before, after *v1beta1.AdvDeployment) error {
-	a, ok := apiserver.Find[*v1beta1.AppSet](w.hub.Store, appSets, apiserver.Key(after))
-	if !ok || string(a.UID) != after.Labels[v1beta1.LabelAppSetUID] || before.Labels[v1beta1.LabelAppSetUID] != string(a.UID) || r.abandoned.Load() || r.replica.IsDead() {
-		return nil
-	}
-	p := w.promised(a)
-	main := a.Spec.PodSpec.Template.Spec.Containers[0].Image
-	if p.settled[main] || w.isUnsure(p) {
-		return nil
-	}
-	starts := false
-	had := w.placed(c, before)
-	for _, u := range w.placed(c, after) {
-		i := slices.IndexFunc(had, func(o podset.Unit) bool { return o.PodSet.Name == u.PodSet.Name })
-		starts = starts || i >= 0 && u.Replicas > 0 && imageOf(&u) == main && imageOf(&had[i]) != main
-	}
-	if !starts {
-		return nil
-	}
-	record, title := w.recorded(a), titleOf(c, after)
-	spec, known := p.begun(a, record.ID)
-	switch {
-	case !known || spec.PodSpec.Template.Spec.Containers[0].Image != main:
-		return fmt.Errorf("F4: %s is given %s, and the rollout on record is %q", title, main, record.ID)
-	case record.Halted != "":
-		return fmt.Errorf("F10: %s is given %s, and rollout %s has halted: %s", title, main, record.ID, record.Halted)
-	}
-	w.coverage["F4, F9 and F10 judged"]++
-	return w.judgeOrder(title, a, legs(&spec), record.ID, main)
-}
-
-// judgeOrder is F4 and F9: what has to be done and confirmed before a cluster starts.
-func (w *world) judgeOrder(title string, a *v1beta1.AppSet, order []leg, id, main string) error {
-	p := w.promised(a)
-	at := slices.IndexFunc(order, func(l leg) bool { return slices.Contains(l.clusters, title) })
-	if at < 0 {
-		at = len(order) - 1 // it joined
-	}
-	sure := !p.lenient && !slices.ContainsFunc(w.plan.Edits, func(e Edit) bool { return e.Kind == "maintain" && e.Step <= w.steps })
-	for _, before := range order[:at] {
-		work := false
-		for _, name := range before.clusters {
-			if !p.alwaysRuns(a, id, name) {
-				continue
-			}
-			work = true
-			if sure && !p.done[main+" "+name] {
-				return fmt.Errorf("F9: %s is given %s, and %s of stage %s never had it in all instances", title, main, name, before.name)
-			}
-		}
-		if work && before.confirm && !p.confirmed[gate(id, before.name, "")] && !(w.forgot && p.agreed[gate(main, before.name)]) {
-			return fmt.Errorf("F4: %s is given %s, and nobody confirmed stage %s of rollout %s", title, main, before.name, id)
-		}
-	}
-	changing := int32(1)
-	for _, name := range order[at].clusters {
-		member, part := w.partOf(a, name)
-		if name == title || part == nil || p.done[main+" "+name] || !p.alwaysRuns(a, id, name) {
-			continue
-		}
-		if units := w.placed(member, part); slices.ContainsFunc(units, func(u podset.Unit) bool { return u.Replicas > 0 && imageOf(&u) == main }) {
-			changing++
-		}
-	}
-	if sure && !w.forgot && changing > p.concurrent {
-		return fmt.Errorf("F9: %s is given %s as the cluster number %d at once of stage %s, and %d may change", title, main, changing, order[at].name, p.concurrent)
-	}
-	return nil
-}
-
-// alwaysRuns says whether a cluster had instances in all specs since a rollout began.
-func (p *promise) alwaysRuns(a *v1beta1.AppSet, id, cluster string) bool {
-	_, text, _ := strings.Cut(id, "-")
-	from, _ := strconv.ParseInt(text, 10, 64)
-	for generation := from; generation <= a.Generation; generation++ {
-		spec, known := p.specs[specKey(a, strconv.FormatInt(generation, 10))]
-		if !known {
-			return false
-		}
-		if !slices.ContainsFunc(spec.ClusterTopology.Clusters, func(t v1beta1.TargetCluster) bool {
-			return t.Name == cluster && !slices.ContainsFunc(t.PodSets, func(s v1beta1.PodSet) bool { return s.Replicas.IntValue() == 0 })
-		}) {
-			return false
-		}
-	}
-	return true
 }

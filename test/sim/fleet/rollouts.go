@@ -37,7 +37,19 @@ func (w *world) strategy(a *v1beta1.AppSet) {
 	if len(others) > 1 && w.rng.IntN(3) == 0 {
 		first, others = names[:2], names[2:]
 	}
-	switch w.rng.IntN(4) {
+	kind := w.rng.IntN(4)
+	if w.plan.Grouped {
+		kind = 4 + (int(w.plan.Seed/64)+w.rng.IntN(2))%2
+	}
+	switch kind {
+	case 4: // of the source's fields
+		s.UpgradeType = []string{"canary|blue", "canary|blue", "blue|canary", "canary", "blue"}[w.rng.IntN(5)]
+		if w.rng.IntN(2) == 0 {
+			s.CanaryClusters = slices.Clone(first)
+		}
+		s.NeedWaitingForConfirm = w.rng.IntN(3) > 0
+	case 5:
+		s.Stages = []v1beta1.Stage{{Name: "first", Clusters: slices.Clone(first), Groups: []string{canary}, Confirm: new(w.rng.IntN(3) > 0)}, {Name: "second", Groups: []string{[]string{canary, blue}[w.rng.IntN(2)]}, Confirm: new(w.rng.IntN(2) > 0)}}
 	case 0: // of the source's fields
 		s.CanaryClusters, s.NeedWaitingForConfirm = slices.Clone(first), w.rng.IntN(3) > 0
 	case 1:
@@ -76,7 +88,7 @@ func forget(s *v1beta1.UpdateStrategy, cluster string) {
 	for i := range s.Stages {
 		s.Stages[i].Clusters = slices.DeleteFunc(s.Stages[i].Clusters, is)
 	}
-	s.Stages = slices.DeleteFunc(s.Stages, func(stage v1beta1.Stage) bool { return len(stage.Clusters) == 0 })
+	s.Stages = slices.DeleteFunc(s.Stages, func(stage v1beta1.Stage) bool { return len(stage.Clusters) == 0 && len(stage.Groups) == 0 })
 }
 
 func idOf(a *v1beta1.AppSet) string {

@@ -35,6 +35,12 @@ func (w *world) draft(key string) *v1beta1.AppSet {
 		switch {
 		case w.plan.Breaking:
 			a.Spec.ClusterTopology.Clusters = append(a.Spec.ClusterTopology.Clusters, target(member, 2))
+		case w.plan.Grouped:
+			t := target(member, 1+w.rng.IntN(2))
+			if w.rng.IntN(4) > 0 {
+				t.PodSets = append(t.PodSets, podSet(member, "b", 1+w.rng.IntN(3)))
+			}
+			a.Spec.ClusterTopology.Clusters = append(a.Spec.ClusterTopology.Clusters, t)
 		case w.plan.Gated, w.plan.Charted:
 			a.Spec.ClusterTopology.Clusters = append(a.Spec.ClusterTopology.Clusters, target(member, 1+w.rng.IntN(2)))
 		case w.plan.Tight:
@@ -47,6 +53,7 @@ func (w *world) draft(key string) *v1beta1.AppSet {
 			a.Spec.ClusterTopology.Clusters = append(a.Spec.ClusterTopology.Clusters, w.target(member, w.rng.IntN(4)))
 		}
 	}
+	w.inGroups(a)
 	w.strategy(a)
 	if w.plan.Charted {
 		charted(a, 0)
@@ -219,8 +226,11 @@ func (w *world) change(a *v1beta1.AppSet, e Edit, member string) {
 	case e.Kind == "scale":
 		podSets := topology.Clusters[i].PodSets
 		at := 0
-		if w.plan.Shared {
+		switch {
+		case w.plan.Shared:
 			at = len(podSets) - 1
+		case w.plan.Grouped:
+			at = e.B % len(podSets)
 		}
 		podSets[at].Replicas = new(intstr.FromInt32(int32(e.B % 5)))
 	case e.Kind == "add podSet" && len(topology.Clusters[i].PodSets) == 1:
@@ -229,6 +239,7 @@ func (w *world) change(a *v1beta1.AppSet, e Edit, member string) {
 		topology.Clusters[i].PodSets = topology.Clusters[i].PodSets[:1]
 	}
 	apart(ranges(a))
+	w.inGroups(a)
 }
 
 // ranges of ids that the clusters of an AppSet share.
