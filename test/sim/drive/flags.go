@@ -47,6 +47,10 @@ func (f *Flags) Main(m *testing.M, work func() error) int {
 	if f.Workers == 0 {
 		return m.Run()
 	}
+	if f.By != 1 {
+		fmt.Fprintln(os.Stderr, "-sim.by goes without -sim.workers: processes run all seeds from -sim.start on")
+		return 2
+	}
 	if err := work(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
