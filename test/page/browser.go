@@ -120,7 +120,7 @@ func (b *tab) listen(event any) {
 			problem = fmt.Sprintf("%s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL)
 		}
 	}
-	if problem == "" {
+	if problem == "" || strings.Contains(problem, "ERR_NETWORK_CHANGED") { // the machine's doing: other clusters' nodes come and go
 		return
 	}
 	b.mu.Lock()
