@@ -69,7 +69,11 @@ func TestMemberDies(t *testing.T) {
 	dead.wire.hold(toMember, toHub)
 	for name := range apps {
 		r.fleetVerb("confirm", name, "--stage", "canary")
+	}
+	for name := range apps { // which takes longer than the deadline that they get now
 		r.shows(r.hub, "Offline Ready", "get", "as", name, states)
+	}
+	for name := range apps {
 		r.expire(r.hub, "as", name)
 	}
 	r.shows(r.hub, "Halted", "get", "as", "strict", status)
