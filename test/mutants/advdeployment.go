@@ -21,7 +21,7 @@ var advDeploymentPlans = []mutant{
 	{"kept-release-goes", "releases.go", "a release that is to be kept is uninstalled",
 		"c.d.Annotations[release.AnnotationKeep] == \"true\" || ", ""},
 	{"orphaned-release-goes", "releases.go", "a deletion that orphans uninstalls releases at once",
-		" || slices.Contains(c.d.Finalizers, metav1.FinalizerOrphanDependents) {\n		return 0", " {\n		return 0"},
+		" || slices.Contains(c.d.Finalizers, metav1.FinalizerOrphanDependents) {\n		return 0", " || slices.Contains(c.d.Finalizers, metav1.FinalizerDeleteDependents) {\n		return 0"},
 	{"left-over-at-once", "children.go", "a podSet that is taken out goes before the others are done",
 		"	case atRest:\n", "	case true:\n"},
 	{"autoscaler-overruled", "manifests.go", "an autoscaled child gets the number of the spec",

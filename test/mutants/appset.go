@@ -156,7 +156,7 @@ var rollouts = []mutant{
 	{"any-rollout", "advance.go", "a Confirmation of any rollout opens a gate",
 		"confirmation.Rollout == c.r.ID && confirmation", "confirmation"},
 	{"groups-are-one", "stages.go", "the stage of the canaries has all groups of its clusters",
-		"return in && (whole || u.Group == groupCanary)", "return in"},
+		"return in && (whole || u.Group == groupCanary)", "return in && (whole || u.Replicas >= 0)"},
 	{"gates-as-of-now", "stages.go", "a gate is lowered in the middle of a rollout",
 		"	staging := &r.Staging\n", "	staging := &s.Staging\n"},
 	{"emptied-stage", "stages.go", "a stage that was scaled down to 0 has no gate any more",
