@@ -83,6 +83,22 @@ func TestPodSetMoves(t *testing.T) {
 	}
 }
 
+// TestFirstOfItsGroup: what is stable is known also where stages name a group that it does not have.
+// A podSet that is new changes nothing about the others, and asks nobody.
+func TestFirstOfItsGroup(t *testing.T) {
+	w := newWorld(t, strings.Replace(web, "{name: web-a, replicas: 2, version: v1}", "{name: web-a, replicas: 2, version: v1, meta: {sym-group: canary}}", 1), "one", "two").install()
+	w.edit(func(a *v1beta1.AppSet) {
+		a.Spec.UpdateStrategy = v1beta1.UpdateStrategy{Stages: []v1beta1.Stage{{Name: "first", Groups: []string{"canary"}, Confirm: new(true)}, {Name: "second", Groups: []string{"blue"}, Confirm: new(true)}}}
+		one := &a.Spec.ClusterTopology.Clusters[0]
+		one.PodSets = append(one.PodSets, *one.PodSets[1].DeepCopy())
+		one.PodSets[2].Name, one.PodSets[2].Meta = "web-c", map[string]string{v1beta1.LabelGroup: "blue"}
+	})
+	w.settle().work().settle().work().settle().says(v1beta1.PhaseRunning, "7/7/0 v1/v2", "")
+	if one := w.podSetsOf("one"); one != "web-a web-b web-c" {
+		t.Errorf("one has %s", one)
+	}
+}
+
 // TestPausedRollout: what is paused does not go on, and says so.
 func TestPausedRollout(t *testing.T) {
 	w := newWorld(t, web, "one", "two").install()
