@@ -176,10 +176,11 @@ func (w *world) isWell(a object, at place) bool {
 	return s != nil && s.count(up) == s.follows.replicas
 }
 
-// isDone says whether a podSet has what is asked for, in all instances.
+// isDone says whether a podSet has what is asked for, in all instances. Its grant may be taken back
+// when it is, which is another thing that its controller follows.
 func (w *world) isDone(a object, f *foreseen, at place) bool {
 	s := w.setAt(a, at)
-	return s != nil && s.follows.content == f.target[at] && s.isDone()
+	return s != nil && s.asked.content == f.target[at] && s.follows.content == f.target[at] && s.hasIt()
 }
 
 // cameAbout judges, when all has come about, whether it is what was told.

@@ -144,8 +144,13 @@ func (s *set) updated() (n int32) {
 
 // isDone says whether a podSet is as it was asked to be, and all of it is available.
 func (s *set) isDone() bool {
+	return same(s.asked, s.follows) && s.hasIt()
+}
+
+// hasIt says whether all of a podSet has the content that it follows, and is available.
+func (s *set) hasIt() bool {
 	n := int32(len(s.instances))
-	return same(s.asked, s.follows) && n == s.follows.replicas && s.count(up) == n && s.updated() == n
+	return n == s.follows.replicas && s.count(up) == n && s.updated() == n
 }
 
 // isAtRest says whether a podSet is done, or has all instances available and may take none
