@@ -127,7 +127,7 @@ func (h *History) As(a *v1beta1.AppSet, now []Unit) (*v1beta1.AppSet, []Unit) {
 	}
 	placeReplicas(then, now)
 	strategy := s.UpdateStrategy
-	s.UpdateStrategy = v1beta1.UpdateStrategy{} // stages may name groups that the history does not have
+	s.UpdateStrategy = v1beta1.UpdateStrategy{}     // stages may name groups that the history does not have
 	units, _, problems := unitsOf(then, inTopology) // the clusters are those of now
 	s.UpdateStrategy = strategy
 	if len(problems) > 0 {
