@@ -46,7 +46,7 @@ lane() {
 run vet unit sim sim-app sim-release sim-fleet build bin/devcluster
 bin/devcluster build
 code=0 lanes=
-# Real nodes; the first two make the image. A browser drops its connections when nodes come and go.
+# The browser goes first: it drops its connections when real nodes come and go, as those of the others do. Install and pair make the image.
 lane 1 page-test install-test pair-test nodes-test app-nodes-test &
 lanes+=" $!"
 # These need no cluster, and with cold caches minutes of one processor, which the
