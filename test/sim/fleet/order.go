@@ -173,7 +173,9 @@ func (w *world) judgeOrder(t team, a *v1beta1.AppSet, spec *v1beta1.AppSetSpec, 
 		switch {
 		case done:
 		case k == at:
-			changing[other.cluster] = changing[other.cluster] || w.hasBegun(a, other, main)
+			if w.hasBegun(a, other, main) {
+				changing[other.cluster] = true
+			}
 		case sure:
 			return fmt.Errorf("F9: %s is given %s, and %s of stage %s never had it in all instances", t, main, other, order[k].name)
 		}
@@ -183,13 +185,7 @@ func (w *world) judgeOrder(t team, a *v1beta1.AppSet, spec *v1beta1.AppSetSpec, 
 			return fmt.Errorf("F4: %s is given %s, and nobody confirmed stage %s of rollout %s", t, main, before.name, id)
 		}
 	}
-	n := int32(0)
-	for _, is := range changing {
-		if is {
-			n++
-		}
-	}
-	if sure && !w.forgot && n > p.concurrent {
+	if n := int32(len(changing)); sure && !w.forgot && n > p.concurrent {
 		return fmt.Errorf("F9: %s is given %s as the cluster number %d at once of stage %s, and %d may change", t, main, n, order[at].name, p.concurrent)
 	}
 	return nil
