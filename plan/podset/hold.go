@@ -126,10 +126,8 @@ func (h *History) As(a *v1beta1.AppSet, now []Unit) (*v1beta1.AppSet, []Unit) {
 		cluster.PodSets = podSets
 	}
 	placeReplicas(then, now)
-	strategy := s.UpdateStrategy
-	s.UpdateStrategy = v1beta1.UpdateStrategy{}     // stages may name groups that the history does not have
-	units, _, problems := unitsOf(then, inTopology) // the clusters are those of now
-	s.UpdateStrategy = strategy
+	// The clusters are those of now, and stages may name groups that the history does not have.
+	units, _, problems := unitsOf(then, inTopology, nil)
 	if len(problems) > 0 {
 		return then, nil
 	}

@@ -15,7 +15,7 @@ import (
 func Placed(d *v1beta1.AdvDeployment) ([]Unit, []Note, []Problem) {
 	a := AsAppSet(d)
 	path := func(_, podSet string) string { return fmt.Sprintf("spec.topology.podSets[%s]", podSet) }
-	units, notes, problems := unitsOf(a, path)
+	units, notes, problems := unitsOf(a, path, problemsOfStrategy(&a.Spec.UpdateStrategy, a.Spec.ClusterTopology.Clusters))
 	if len(problems) > 0 {
 		return nil, notes, problems
 	}

@@ -49,7 +49,7 @@ func Units(a *v1beta1.AppSet) ([]Unit, []Note, []Problem) {
 	if problems := problemsOfClusters(a.Spec.ClusterTopology.Clusters); len(problems) > 0 {
 		return nil, nil, problems
 	}
-	return unitsOf(a, inTopology)
+	return unitsOf(a, inTopology, problemsOfStrategy(&a.Spec.UpdateStrategy, a.Spec.ClusterTopology.Clusters))
 }
 
 func inTopology(cluster, podSet string) string {
@@ -59,7 +59,9 @@ func inTopology(cluster, podSet string) string {
 // pathOf a podSet in the spec that it stands in.
 type pathOf func(cluster, podSet string) string
 
-func unitsOf(a *v1beta1.AppSet, path pathOf) ([]Unit, []Note, []Problem) {
+// unitsOf an AppSet. Others are problems of it that are known already, and told with those that the
+// podSets have.
+func unitsOf(a *v1beta1.AppSet, path pathOf, others []Problem) ([]Unit, []Note, []Problem) {
 	deployType, known := v1beta1.DeployTypeOf(&a.Spec.PodSpec)
 	if !known {
 		return nil, nil, []Problem{{"spec.podSpec.deployType", fmt.Sprintf("%q is none of helm, InPlaceSet, StatefulSet and deployment", a.Spec.PodSpec.DeployType)}}
@@ -76,7 +78,7 @@ func unitsOf(a *v1beta1.AppSet, path pathOf) ([]Unit, []Note, []Problem) {
 		return nil, nil, problems
 	}
 	replicas, notes, problems := replicasOf(a, path)
-	problems = append(problems, problemsOfStrategy(&a.Spec.UpdateStrategy, a.Spec.ClusterTopology.Clusters)...)
+	problems = append(problems, others...)
 	if len(a.Spec.PodSpec.VolumeClaimTemplates) > 0 && (deployType == v1beta1.DeployDeployment || deployType == v1beta1.DeployHelm) {
 		notes = append(notes, Note{"spec.podSpec.volumeClaimTemplates", fmt.Sprintf("claims have no effect with deployType %s", deployType)})
 	}
