@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/podset"
@@ -135,6 +136,9 @@ func (f *foresight) notes(returns bool) {
 	if changes && s.MaxUnavailable != nil {
 		note("at most %s of all instances are unavailable at once, in all clusters together", s.MaxUnavailable)
 	}
+	if early := f.early(); len(early) > 0 {
+		note("nothing has run everywhere yet: podSets whose instances were taken out of service and do not come back have this before their stage, as long as they hold the budget: %s", strings.Join(early, ", "))
+	}
 	if text := f.noRoom(); changes && text != "" {
 		note("%s", text)
 	}
@@ -146,6 +150,41 @@ func (f *foresight) notes(returns bool) {
 			note("nothing current is known of cluster %s (%s): what is to be done there waits for it", c.Name, c.State)
 		}
 	}
+}
+
+// mostEarly podSets are named.
+const mostEarly = 5
+
+// early are the podSets that may change before their stage.
+func (f *foresight) early() (out []string) {
+	r := f.after.Status.Rollout
+	unproven := r != nil && (r.Unproven || r.State == string(rollout.Installing)) && !f.replaces
+	if !unproven || f.after.Spec.UpdateStrategy.MaxUnavailable == nil {
+		return nil
+	}
+	for k := range f.out.Stages {
+		for _, change := range f.out.Stages[k].Changes {
+			name := change.Cluster + "/" + change.PodSet
+			if k > 0 && !slices.Contains(out, name) && f.isMissing(&change) {
+				out = append(out, name)
+			}
+		}
+	}
+	if more := len(out) - mostEarly; more > 0 {
+		out = append(out[:mostEarly], fmt.Sprintf("... %d more", more))
+	}
+	return out
+}
+
+// isMissing says whether instances of a podSet are known not to be available.
+func (f *foresight) isMissing(change *Change) bool {
+	for i := range f.after.Status.AggrStatus.Clusters {
+		c := &f.after.Status.AggrStatus.Clusters[i]
+		if v1beta1.FoldClusterName(c.Name) == v1beta1.FoldClusterName(change.Cluster) && !isSilent(c) {
+			return slices.ContainsFunc(c.PodSets, func(p v1beta1.PodSetStatus) bool { return p.Name == change.PodSet && p.UnAvailable > 0 })
+		}
+	}
+	return false
 }
 
 // isSilent says whether a status tells that nothing current is known of a cluster. One that is

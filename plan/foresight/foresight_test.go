@@ -89,6 +89,17 @@ nothing of the installation that is under way has run: this is installed in its 
 		{name: "an installation of which some ran", before: v1, after: web("tapp", gates, "v2", "1", "3"), edit: installing(true, ""), want: `
 stage canary (one, two; 1 at a time): 2 instances ` + inPlace + `; then it waits for a confirmation
 stage blue (one, two; 1 at a time): 5 instances ` + inPlace},
+		{name: "an installation of which some ran, and some does not come back", before: v1, after: web("tapp", gates+", maxUnavailable: 2", "v2", "1", "3"), edit: func(before, after *v1beta1.AppSet) {
+			installing(true, "")(before, after)
+			for i, missing := range []int32{0, 2} {
+				c := &after.Status.AggrStatus.Clusters[i]
+				c.PodSets = []v1beta1.PodSetStatus{{Name: "web-gz01-blue"}, {Name: "web-gz02-blue", UnAvailable: missing}}
+			}
+		}, want: `
+stage canary (one, two; 1 at a time): 2 instances ` + inPlace + `; then it waits for a confirmation
+stage blue (one, two; 1 at a time): 5 instances ` + inPlace + `
+at most 2 of all instances are unavailable at once, in all clusters together
+nothing has run everywhere yet: podSets whose instances were taken out of service and do not come back have this before their stage, as long as they hold the budget: two/web-gz02-blue`},
 		{name: "an installation of which nobody knows", before: v1, after: web("tapp", gates, "v2", "1", "3"), edit: installing(false, v1beta1.ClusterOffline), want: `
 stage canary (one, two; 1 at a time): 2 instances ` + inPlace + `; then it waits for a confirmation
 stage blue (one, two; 1 at a time): 5 instances ` + inPlace + `

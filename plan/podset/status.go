@@ -40,7 +40,7 @@ func Ran(stored *v1beta1.RolloutStatus) bool { return stored != nil && stored.Ra
 
 // RolloutStatus is what a status tells of a rollout.
 func RolloutStatus(d *rollout.Decision) *v1beta1.RolloutStatus {
-	r := &v1beta1.RolloutStatus{ID: d.Record.ID, Revision: d.Record.Revision, Stable: d.Record.Stable, State: string(d.State), Ran: d.Ran, Message: message.Bound(d.Why), Budget: d.Budget, Charged: d.Charged}
+	r := &v1beta1.RolloutStatus{ID: d.Record.ID, Revision: d.Record.Revision, Stable: d.Record.Stable, State: string(d.State), Ran: d.Ran, Unproven: d.Record.Unproven, Message: message.Bound(d.Why), Budget: d.Budget, Charged: d.Charged}
 	for _, key := range d.Record.Passed {
 		r.Passed = append(r.Passed, key.String())
 	}

@@ -166,5 +166,6 @@ func (c *computation) finish() {
 	case all && c.current < 0 && c.r.Halted == "":
 		c.r.Done, c.r.Stable, c.r.Passed = true, c.r.Revision, passed
 		c.r.Installing, c.r.Unproven, c.r.Returning, c.r.Failed = false, false, false, nil
+		c.r.Holding = nil
 	}
 }

@@ -9,17 +9,22 @@ import (
 // assign each unit the content that its cluster is to be asked for.
 func (c *computation) assign() {
 	admitted := c.admitted()
+	holding := c.r.Holding
+	if c.r.Halted == "" && !c.r.RollingBack {
+		c.r.Holding = nil // those that still do are noted again
+	}
 	for i := range c.in.Units {
 		u, v := &c.in.Units[i], &c.verdicts[i]
-		v.Content = c.contentOf(u, v, admitted)
+		v.Content = c.contentOf(u, v, admitted, holding)
 		v.due = v.Content != "" && !v.Done && v.Content == c.goal(u) && c.r.Halted == "" && !c.in.Strategy.Paused
 		if c.in.Strategy.Paused && u.Has != "" && u.isKnown() && v.Content != u.Has {
 			v.Content, v.Why = u.Has, "updateStrategy.paused is true, and nothing starts"
 		}
+		c.tellEarly(u, v)
 	}
 }
 
-func (c *computation) contentOf(u *Unit, v *Verdict, admitted map[string]bool) string {
+func (c *computation) contentOf(u *Unit, v *Verdict, admitted map[string]bool, holding []Holder) string {
 	switch {
 	case c.r.RollingBack:
 		if u.Stable == "" {
@@ -37,6 +42,9 @@ func (c *computation) contentOf(u *Unit, v *Verdict, admitted map[string]bool) s
 	case v.Stage == c.current && (admitted[u.Cluster] || u.Has == u.Target):
 		return u.Target
 	}
+	if v.early = c.goesEarly(u, holding); v.early {
+		return u.Target
+	}
 	// It runs the stable content until its turn comes, whatever it got from an earlier
 	// rollout: a return needs no gate.
 	v.Why = fmt.Sprintf("it waits for stage %s", c.stages[v.Stage].Name)
@@ -47,12 +55,6 @@ func (c *computation) contentOf(u *Unit, v *Verdict, admitted map[string]bool) s
 		return u.Has
 	}
 	return u.Stable
-}
-
-// isUnproven says whether a unit that waits stays as it is, since nobody knows whether what is
-// stable would run.
-func (c *computation) isUnproven(u *Unit) bool {
-	return c.r.Unproven && !c.r.RollingBack && u.Has != ""
 }
 
 // admitted are the clusters of the current stage that may change: as many as may do so at
@@ -97,16 +99,6 @@ func (c *computation) admitted() map[string]bool {
 		}
 	}
 	return out
-}
-
-// holdsBudget says whether instances of a unit were taken out of service and did not come back, and
-// only what is asked for can repair them: what is stable is unproven.
-func (c *computation) holdsBudget(u *Unit) bool {
-	if !c.isUnproven(u) || c.in.Strategy.MaxUnavailable == nil || u.Available >= u.Desired {
-		return false
-	}
-	a := c.account(u)
-	return a.asSeen().Bound() > 0
 }
 
 // measure the progress of a unit in change, by the clock of this process. It stands while

@@ -33,6 +33,8 @@ type Record struct {
 	// Unproven: what is stable is what an installation was to be of which some ran, and which was
 	// given up before it was done.
 	Unproven bool `json:"unproven,omitempty"`
+	// Holding are units that hold the budget while they wait for their turn.
+	Holding []Holder `json:"holding,omitempty"`
 	// Halted says why; empty: it did not.
 	Halted string `json:"halted,omitempty"`
 	// Retried is the last request for another try that was followed.

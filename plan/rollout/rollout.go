@@ -228,7 +228,8 @@ type Verdict struct {
 	Why      string
 	Progress Progress
 
-	due bool // it is to get where it is to be now
+	due   bool // it is to get where it is to be now
+	early bool // before its turn, since it holds the budget
 }
 
 // Compute decides the next step. It never mutates its input; equal inputs give equal

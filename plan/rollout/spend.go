@@ -175,10 +175,13 @@ func (s *spending) goOn(i int) {
 	if u.Observed {
 		want = min(a.Remaining, a.Desired)
 	}
+	if v.early {
+		want = min(want, a.asSeen().Bound())
+	}
 	switch {
 	case s.isHeldBack(u, v):
 		s.stop(i)
-	case s.isUnproven(u) && v.Content != u.Target && s.isInChange(i):
+	case s.isUnproven(u) && (v.Content != u.Target || v.Why != "") && s.isInChange(i):
 		s.stop(i)
 	case !s.isInChange(i):
 		s.withdraw(i)
@@ -243,6 +246,9 @@ func (s *spending) start(i int) {
 		return
 	}
 	limit := min(s.room(i), s.accounts[i].Desired)
+	if v.early {
+		limit = min(limit, s.accounts[i].asSeen().Bound())
+	}
 	switch {
 	case u.Replicas == 0 && u.Desired == 0 || !u.isKnown() && !(s.r.Unproven && limit == 0): // nothing to take out of service, or put right at once
 		s.write(i, limit)

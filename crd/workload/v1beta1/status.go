@@ -250,6 +250,11 @@ type RolloutStatus struct {
 	// +optional
 	Ran bool `json:"ran,omitempty"`
 
+	// unproven: what is stable is an installation of which only some ran, and which was given
+	// up. Nothing has run in all podSets yet.
+	// +optional
+	Unproven bool `json:"unproven,omitempty"`
+
 	// message says in a sentence what the rollout waits for, or why it halted.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024

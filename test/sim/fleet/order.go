@@ -129,12 +129,16 @@ func (w *world) judgeUnits(c *cluster, r *request, before, after *v1beta1.AdvDep
 		return nil
 	}
 	title := titleOf(c, after)
-	var starts []team
+	type start struct {
+		team
+		repair bool
+	}
+	var starts []start
 	had := w.placed(c, before)
 	for _, u := range w.placed(c, after) {
 		i := slices.IndexFunc(had, func(o podset.Unit) bool { return o.PodSet.Name == u.PodSet.Name })
 		if i >= 0 && u.Replicas > 0 && imageOf(&u) == main && imageOf(&had[i]) != main {
-			starts = append(starts, team{title, w.groupOf(u.PodSet.Name)})
+			starts = append(starts, start{team{title, w.groupOf(u.PodSet.Name)}, w.isRepair(p, before, u.PodSet.Name)})
 		}
 	}
 	if len(starts) == 0 {
@@ -149,12 +153,26 @@ func (w *world) judgeUnits(c *cluster, r *request, before, after *v1beta1.AdvDep
 		return fmt.Errorf("F10: %s is given %s, and rollout %s has halted: %s", title, main, record.ID, record.Halted)
 	}
 	w.coverage["F4, F9 and F10 judged"]++
-	for _, t := range starts {
-		if err := w.judgeOrder(t, a, &spec, record.ID, main); err != nil {
+	for _, s := range starts {
+		switch err := w.judgeOrder(s.team, a, &spec, record.ID, main); {
+		case err != nil && s.repair:
+			w.coverage["given before its turn"]++
+		case err != nil:
 			return err
 		}
 	}
 	return nil
+}
+
+// isRepair says whether a podSet need not wait for its turn: no content has ever run everywhere, so
+// that there is none to go back to, and instances of it are not available.
+func (w *world) isRepair(p *promise, part *v1beta1.AdvDeployment, podSet string) bool {
+	has := w.runs[part.UID]
+	if p.proven || has == nil {
+		return false
+	}
+	s := has.podSets[podSet]
+	return s != nil && s.count(up) < s.asked.replicas
 }
 
 // judgeOrder is F4 and F9: what has to be done and confirmed before a team starts.

@@ -26,6 +26,8 @@ type promise struct {
 	// fail; meddled: somebody edited parts.
 	concurrent       int32
 	lenient, meddled bool
+	// proven: a rollout was done. Before, what is stable may never have run everywhere.
+	proven bool
 	// ran: the hub told of an available instance of this UID.
 	ran bool
 	// images that users asked for, each once in a row.
@@ -65,7 +67,7 @@ func (p *promise) note(a *v1beta1.AppSet) {
 		p.images = append(p.images, main)
 	}
 	if a.Generation == 1 {
-		p.settled[main], p.ran = true, false // an installation has no gates
+		p.settled[main], p.ran, p.proven = true, false, false // an installation has no gates
 	}
 	p.specs[specKey(a, strconv.FormatInt(a.Generation, 10))] = *a.Spec.DeepCopy()
 	if s.MaxUnavailable == nil {
@@ -173,6 +175,7 @@ func (w *world) noteRecord(r *appsv1.ControllerRevision) {
 	case p.halted.IsZero():
 		p.halted = w.now()
 	}
+	p.proven = p.proven || record.Done
 	if spec, known := p.begun(a, record.ID); known && (record.Done || record.Installing && !p.ran) {
 		p.settled[spec.PodSpec.Template.Spec.Containers[0].Image] = true
 	}
