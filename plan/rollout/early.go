@@ -61,6 +61,14 @@ func (c *computation) goesEarly(u *Unit, before []Holder) bool {
 	return h.Early && !c.in.Strategy.Paused
 }
 
+// atMost is a grant that a unit may have: before its turn no more than it holds.
+func (s *spending) atMost(i int, grant int32) int32 {
+	if s.verdicts[i].early {
+		return min(grant, s.accounts[i].asSeen().Bound())
+	}
+	return grant
+}
+
 // tellEarly says of the whole rollout that a unit does not wait for its turn.
 func (c *computation) tellEarly(u *Unit, v *Verdict) {
 	if v.early && c.why == "" {

@@ -175,9 +175,7 @@ func (s *spending) goOn(i int) {
 	if u.Observed {
 		want = min(a.Remaining, a.Desired)
 	}
-	if v.early {
-		want = min(want, a.asSeen().Bound())
-	}
+	want = s.atMost(i, want)
 	switch {
 	case s.isHeldBack(u, v):
 		s.stop(i)
@@ -245,10 +243,7 @@ func (s *spending) start(i int) {
 		v.Reserved = true
 		return
 	}
-	limit := min(s.room(i), s.accounts[i].Desired)
-	if v.early {
-		limit = min(limit, s.accounts[i].asSeen().Bound())
-	}
+	limit := s.atMost(i, min(s.room(i), s.accounts[i].Desired))
 	switch {
 	case u.Replicas == 0 && u.Desired == 0 || !u.isKnown() && !(s.r.Unproven && limit == 0): // nothing to take out of service, or put right at once
 		s.write(i, limit)
