@@ -207,7 +207,7 @@ var rollouts = []mutant{
 		"case c.isHeldBack(u, v), c.staysHeld(u, v):", "case c.isHeldBack(u, v):"},
 	{"retry-ignored", "compute.go", "a rollout that halted is never tried again",
 		"c.in.Retry != c.r.Retried {", "c.in.Retry == c.r.Retried {"},
-	{"silence-is-free", "spend.go", "a silent cluster is charged as it was seen last",
+	{"silence-is-free", "reserve.go", "a silent cluster is charged as it was seen last",
 		"Whole: !fresh && !c.in.Strategy.AsLastSeen,", "Whole: !fresh && c.in.Strategy.AsLastSeen,"},
 	{"leaving-is-free", "spend.go", "what a unit was granted that the spec has no more is granted to others, too",
 		"		s.charges, s.bounds = s.charges+int64(a.Bound()), s.bounds+int64(a.Bound())\n	}\n	return s\n", "		s.bounds += int64(a.Bound())\n	}\n	return s\n"},
