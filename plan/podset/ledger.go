@@ -58,11 +58,7 @@ func (l *Ledger) Record() *rollout.Record {
 	if stored == nil {
 		return nil
 	}
-	out := &rollout.Record{}
-	if err := json.Unmarshal([]byte(stored.Annotations[v1beta1.AnnotationRecord]), out); err != nil || out.ID == "" {
-		return nil
-	}
-	return out
+	return recordIn(stored.Annotations[v1beta1.AnnotationRecord])
 }
 
 func (l *Ledger) record() (out *appsv1.ControllerRevision) {
@@ -98,9 +94,8 @@ func HistoryIn(r *appsv1.ControllerRevision) *History {
 
 // Keep the record of a rollout. Histories that it needs are added by Add.
 func (l *Ledger) Keep(record *rollout.Record) *Keep {
-	text, _ := json.Marshal(record) // it came from JSON
 	out := &appsv1.ControllerRevision{ObjectMeta: l.metadata(v1beta1.RecordSuffix, v1beta1.RevisionRecord)}
-	out.Annotations = map[string]string{v1beta1.AnnotationRecord: string(text)}
+	out.Annotations = map[string]string{v1beta1.AnnotationRecord: textOf(record)}
 	out.Data.Raw = []byte("{}")
 	if stored := l.record(); stored != nil {
 		out.UID, out.ResourceVersion = stored.UID, stored.ResourceVersion

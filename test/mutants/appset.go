@@ -120,6 +120,10 @@ var appSetShell = []mutant{
 var podSets = []mutant{
 	{"ids-from-zero", "part.go", "clusters that share the ids of a podSet all begin at 0",
 		"	p.Meta = metaOf(a, u)\n", "	p.Meta, p.Ordinals = metaOf(a, u), nil\n"},
+	{"record-not-packed", "record.go", "the record of a thousand podSets that fail cannot be stored",
+		"len(text) <= mostPlain", "len(text) <= 8*mostPlain"},
+	{"record-unbounded", "record.go", "a record may be of any length when it is unpacked",
+		"io.LimitReader(r, mostRecord)", "io.LimitReader(r, 4*mostRecord)"},
 }
 
 // previews are the mutants of plan/foresight. Its own tests are not asked: what is told of a

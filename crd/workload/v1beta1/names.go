@@ -131,7 +131,8 @@ const (
 	// LabelAppSetUID, too: the hash of the content that one has, or RevisionRecord.
 	LabelRevision = GroupName + "/revision"
 	// RevisionRecord marks the ControllerRevision that has the record of the rollout, in the
-	// annotation AnnotationRecord. Its name is that of the AppSet and RecordSuffix.
+	// annotation AnnotationRecord: as JSON, or where that is longer than 128 KiB, after "gzip:"
+	// compressed and in base64. Its name is that of the AppSet and RecordSuffix.
 	RevisionRecord   = "record"
 	RecordSuffix     = "-rollout"
 	AnnotationRecord = GroupName + "/rollout"
