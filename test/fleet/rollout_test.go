@@ -174,6 +174,9 @@ func bad(manifest string) string {
 	return strings.Replace(manifest, "terminationGracePeriodSeconds: 0", "terminationGracePeriodSeconds: 0, nodeSelector: {nowhere: here}", 1)
 }
 
+// selectors of nodes that pods have.
+const selectors = "--output=jsonpath={.items[*].spec.nodeSelector}"
+
 // TestHalts: what fails stops within its stage, and one command returns without gates.
 func TestHalts(t *testing.T) {
 	r := newRig(t)
@@ -190,7 +193,7 @@ func TestHalts(t *testing.T) {
 	r.shows(r.hub, "True RolloutHalted", "get", "as", "shop", stalled)
 	r.shows(r.members[0], "0", "get", "ad", "shop", `--output=jsonpath={.spec.topology.podSets[?(@.name=="shop-gz01-canary")].maxUnavailable}`)
 	for _, m := range r.members[1:] {
-		r.shows(m, "", "get", "pods", "--output=jsonpath={.items[*].spec.nodeSelector}")
+		r.shows(m, "", "get", "pods", selectors)
 	}
 	if got := r.fleetVerb("undo", "shop"); !strings.HasSuffix(strings.TrimSpace(got), "appset.workload.dmall.com/shop goes back to revision 1 (v1)") {
 		t.Errorf("undo says\n%s", got)
