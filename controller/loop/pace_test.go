@@ -49,6 +49,23 @@ func TestStorm(t *testing.T) {
 	}
 }
 
+// TestEnqueuedOnce: events of a key that is enqueued already cost nothing, until its sync begins.
+func TestEnqueuedOnce(t *testing.T) {
+	p, now := pace{keys: map[Key]*debounce{}}, time.Now()
+	for n, want := range []bool{true, false, false} {
+		if _, got := p.schedule(key("a"), now, true); got != want {
+			t.Errorf("event %d is enqueued: %t, want %t", n, got, want)
+		}
+	}
+	if _, got := p.schedule(key("b"), now, true); !got {
+		t.Error("another key is not enqueued")
+	}
+	p.began(key("a"), now)
+	if _, got := p.schedule(key("a"), now, true); !got {
+		t.Error("an event in a sync is not enqueued")
+	}
+}
+
 func TestFirstEventGoesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var began time.Time
