@@ -198,7 +198,7 @@ func (c *computation) failure(u *Unit) string {
 	}
 	fresh := c.cluster(u).Fresh
 	held := fresh && u.Grant != nil && *u.Grant == 0 // as since it halted: what it says is about the try before
-	if fresh && u.Has == u.Target && (u.Observed || u.Broken) && u.Stalled != "" && !held {
+	if fresh && u.Has == u.Target && u.isStalled() && !held {
 		return u.Stalled
 	}
 	if c.in.Strategy.Paused || held { // the clock stands
@@ -213,6 +213,9 @@ func (c *computation) failure(u *Unit) string {
 	}
 	return ""
 }
+
+// isStalled says whether a unit cannot go on without help with what it has.
+func (u *Unit) isStalled() bool { return u.Stalled != "" && (u.Observed || u.Broken) }
 
 // advanced says whether a unit came nearer since its progress was noted.
 func (u *Unit) advanced() bool {

@@ -52,7 +52,7 @@ func (c *computation) goesEarly(u *Unit, before []Holder) bool {
 	}
 	if c.cluster(u).Fresh && !h.Early {
 		left := h.Since.Add(deadline).Sub(c.in.Now)
-		h.Early = u.Stalled != "" && (u.Observed || u.Broken) || deadline > 0 && left <= 0
+		h.Early = u.isStalled() || deadline > 0 && left <= 0
 		if deadline > 0 && !h.Early {
 			c.soon(left)
 		}
