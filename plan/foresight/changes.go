@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/podset"
@@ -137,7 +136,7 @@ func (f *foresight) notes(returns bool) {
 		note("at most %s of all instances are unavailable at once, in all clusters together", s.MaxUnavailable)
 	}
 	if early := f.early(); len(early) > 0 {
-		note("nothing has run everywhere yet: podSets whose instances were taken out of service and do not come back have this before their stage, as long as they hold the budget: %s", strings.Join(early, ", "))
+		note("nothing has run everywhere yet: podSets whose instances were taken out of service and do not come back have this before their stage, as long as they hold the budget: %s", someOf(early))
 	}
 	if text := f.noRoom(); changes && text != "" {
 		note("%s", text)
@@ -151,9 +150,6 @@ func (f *foresight) notes(returns bool) {
 		}
 	}
 }
-
-// mostEarly podSets are named.
-const mostEarly = 5
 
 // early are the podSets that may change before their stage.
 func (f *foresight) early() (out []string) {
@@ -170,21 +166,13 @@ func (f *foresight) early() (out []string) {
 			}
 		}
 	}
-	if more := len(out) - mostEarly; more > 0 {
-		out = append(out[:mostEarly], fmt.Sprintf("... %d more", more))
-	}
 	return out
 }
 
 // isMissing says whether instances of a podSet are known not to be available.
 func (f *foresight) isMissing(change *Change) bool {
-	for i := range f.after.Status.AggrStatus.Clusters {
-		c := &f.after.Status.AggrStatus.Clusters[i]
-		if v1beta1.FoldClusterName(c.Name) == v1beta1.FoldClusterName(change.Cluster) && !isSilent(c) {
-			return slices.ContainsFunc(c.PodSets, func(p v1beta1.PodSetStatus) bool { return p.Name == change.PodSet && p.UnAvailable > 0 })
-		}
-	}
-	return false
+	c, p := seenIn(f.after, change.Cluster, change.PodSet)
+	return p != nil && !isSilent(c) && p.UnAvailable > 0
 }
 
 // isSilent says whether a status tells that nothing current is known of a cluster. One that is

@@ -175,15 +175,26 @@ func (f *foresight) findStable(before *v1beta1.AppSet, history *podset.History) 
 
 // askedIn is the content that the cluster of a unit was asked for, as the status has it.
 func askedIn(a *v1beta1.AppSet, u *podset.Unit) string {
+	if _, p := seenIn(a, u.Cluster, u.PodSet.Name); p != nil {
+		return p.Revision
+	}
+	return ""
+}
+
+// seenIn is what the status has of a podSet, with its cluster; nil: nothing.
+func seenIn(a *v1beta1.AppSet, cluster, podSet string) (*v1beta1.ClusterStatus, *v1beta1.PodSetStatus) {
 	for i := range a.Status.AggrStatus.Clusters {
 		c := &a.Status.AggrStatus.Clusters[i]
+		if v1beta1.FoldClusterName(c.Name) != v1beta1.FoldClusterName(cluster) {
+			continue
+		}
 		for p := range c.PodSets {
-			if v1beta1.FoldClusterName(c.Name) == v1beta1.FoldClusterName(u.Cluster) && c.PodSets[p].Name == u.PodSet.Name {
-				return c.PodSets[p].Revision
+			if c.PodSets[p].Name == podSet {
+				return c, &c.PodSets[p]
 			}
 		}
 	}
-	return ""
+	return nil, nil
 }
 
 // returns says whether the content asked for is the stable one again.

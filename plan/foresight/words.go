@@ -34,16 +34,20 @@ func (p *Preview) Lines() []string {
 
 // Head names a stage and its clusters.
 func (s *Stage) Head() string {
-	const most = 5
-	clusters := slices.Clone(s.Clusters)
-	if len(clusters) > most {
-		clusters = append(clusters[:most], fmt.Sprintf("... %d more", len(s.Clusters)-most))
-	}
-	head := fmt.Sprintf("stage %s (%s", s.Name, strings.Join(clusters, ", "))
+	head := fmt.Sprintf("stage %s (%s", s.Name, someOf(s.Clusters))
 	if len(s.Clusters) > 1 {
 		head += fmt.Sprintf("; %d at a time", s.Concurrent)
 	}
 	return head + ")"
+}
+
+// someOf the names, and how many more there are.
+func someOf(names []string) string {
+	const most = 5
+	if more := len(names) - most; more > 0 {
+		names = append(slices.Clone(names[:most]), fmt.Sprintf("... %d more", more))
+	}
+	return strings.Join(names, ", ")
 }
 
 // Tail says what follows a stage; empty: nothing in particular.
