@@ -23,6 +23,7 @@ import (
 	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/ids"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
@@ -137,7 +138,7 @@ func stem(name string) (string, bool) {
 	if at < 1 {
 		return "", false
 	}
-	_, ok := plan.ParseID(name[at+1:])
+	_, ok := ids.Parse(name[at+1:])
 	return name[:at], ok
 }
 

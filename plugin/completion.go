@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/view"
 )
 
@@ -80,7 +80,7 @@ func (e *environment) completeInstances(c *cobra.Command, args []string, word st
 			return nil
 		}
 		var out []string
-		for _, id := range plan.IDsOf(&t.Spec).All() {
+		for _, id := range ids.Of(&t.Spec).All() {
 			out = append(out, cobra.CompletionWithDesc(strconv.Itoa(id), string(t.Status.Statuses[strconv.Itoa(id)])))
 		}
 		return out

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/revision"
 )
 
 func newDiff(e *environment) *cobra.Command {
@@ -30,7 +30,7 @@ func (e *environment) diff(ctx context.Context, name string, given []string) err
 		return err
 	}
 	labels := []string{"", "spec of " + name}
-	versions := []plan.Version{{}, plan.VersionOf(t)}
+	versions := []revision.Version{{}, revision.Of(t)}
 	for i, revision := range given {
 		r, err := find(t, revisions, revision)
 		if err != nil {

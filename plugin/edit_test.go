@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/view"
 )
 
@@ -79,8 +79,8 @@ func TestRefusedEdits(t *testing.T) {
 }
 
 func TestInstances(t *testing.T) {
-	for want, ids := range map[string][]int{"instance 3": {3}, "instances 0-2,7": {0, 1, 2, 7}} {
-		if got := plan.Instances(ids); got != want {
+	for want, some := range map[string][]int{"instance 3": {3}, "instances 0-2,7": {0, 1, 2, 7}} {
+		if got := ids.Instances(some); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"tkestack.io/tapp/plan/template"
-
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/template"
 	"tkestack.io/tapp/plan/view"
 )
 
@@ -71,7 +71,7 @@ func (e *environment) explain(ctx context.Context, name, id, output string) erro
 	if err != nil {
 		return err
 	}
-	num, ok := plan.ParseID(id)
+	num, ok := ids.Parse(id)
 	if !ok {
 		return fmt.Errorf("%q is not an instance id; ids are whole numbers from 0", id)
 	}
@@ -127,8 +127,8 @@ func (o *observed) desiredState(i *plan.Instance) string {
 	switch {
 	case i.Desired:
 		return "running"
-	case !plan.IDsOf(&o.TApp.Spec).Has(i.Num):
-		return "gone: " + plan.IDsOf(&o.TApp.Spec).Why()
+	case !ids.Of(&o.TApp.Spec).Has(i.Num):
+		return "gone: " + ids.Of(&o.TApp.Spec).Why()
 	case o.TApp.Spec.Statuses[i.ID] == tappv1.InstanceKilled:
 		return "stopped: spec.statuses says Killed"
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/revision"
 	"tkestack.io/tapp/plan/view"
 )
 
@@ -18,7 +18,7 @@ import (
 func revisionOf(t *testing.T, name string, number int64, data string) view.Stored {
 	t.Helper()
 	r := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name}, Revision: number, Data: runtime.RawExtension{Raw: []byte(data)}}
-	version, err := plan.ReadRevision(r)
+	version, err := revision.Read(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestRollback(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if changes, err := view.Summary(plan.VersionOf(after), r.Version); err != nil || changes != "nothing" {
+		if changes, err := view.Summary(revision.Of(after), r.Version); err != nil || changes != "nothing" {
 			t.Errorf("%s: it differs from the revision: %s, %v", c.name, changes, err)
 		}
 		if *after.Spec.Replicas != 3 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/ids"
 )
 
 // parseIDs reads ids and ranges of ids, such as "0-3,7", and returns the ids in
@@ -38,15 +38,15 @@ func parseIDs(t *tappv1.TApp, args []string) ([]int, error) {
 }
 
 func parseID(t *tappv1.TApp, word, id string) (int, error) {
-	num, ok := plan.ParseID(id)
+	num, ok := ids.Parse(id)
 	if !ok {
 		return 0, fmt.Errorf("%q is neither an instance id nor a range of ids; give for example 0-3,7", word)
 	}
-	if ids := plan.IDsOf(&t.Spec); !ids.Has(num) {
-		if ids.Count <= 0 {
-			return 0, fmt.Errorf("there is no instance %s of %s: spec.replicas is %d", id, t.Name, ids.Count)
+	if has := ids.Of(&t.Spec); !has.Has(num) {
+		if has.Count <= 0 {
+			return 0, fmt.Errorf("there is no instance %s of %s: spec.replicas is %d", id, t.Name, has.Count)
 		}
-		return 0, fmt.Errorf("there is no instance %s of %s: its instances are %s", id, t.Name, plan.Ranges(ids.All()))
+		return 0, fmt.Errorf("there is no instance %s of %s: its instances are %s", id, t.Name, ids.Ranges(has.All()))
 	}
 	return num, nil
 }

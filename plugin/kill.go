@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
@@ -28,7 +29,7 @@ func (s *selection) ids(t *tappv1.TApp, args []string) ([]int, error) {
 	case s.all && len(args) > 0:
 		return nil, usageError{errors.New("give IDS or --all, not both")}
 	case s.all:
-		return plan.IDsOf(&t.Spec).All(), nil
+		return ids.Of(&t.Spec).All(), nil
 	case len(args) == 0:
 		return nil, usageError{errors.New("IDS are missing: give ids and ranges such as 0-3,7, or --all")}
 	}
@@ -75,7 +76,7 @@ func (x *edit) run(ctx context.Context, name string, args []string) error {
 	if err != nil {
 		return err
 	}
-	ids, err := x.ids(t, args)
+	chosen, err := x.ids(t, args)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (x *edit) run(ctx context.Context, name string, args []string) error {
 		return err
 	}
 	entries := map[string]any{}
-	for _, id := range ids {
+	for _, id := range chosen {
 		entries[strconv.Itoa(id)] = value
 	}
 	after, err := x.mergeSpec(ctx, s, t, map[string]any{field: entries})
@@ -94,10 +95,10 @@ func (x *edit) run(ctx context.Context, name string, args []string) error {
 	if x.plan {
 		return x.tell(ctx, s, t, after)
 	}
-	if err := x.report(after, plan.Instances(ids)+" "+done); err != nil || !x.wait || x.dryRun != dryRunNone {
+	if err := x.report(after, ids.Instances(chosen)+" "+done); err != nil || !x.wait || x.dryRun != dryRunNone {
 		return err
 	}
-	return x.until(ctx, s, after, ids, x.missing)
+	return x.until(ctx, s, after, chosen, x.missing)
 }
 
 func newKill(e *environment) *cobra.Command {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/view"
 )
 
@@ -235,7 +235,7 @@ func (v *preview) print(b *strings.Builder, p painter) {
 		b.WriteString("\nFirst, as things are now:\n")
 	}
 	for _, a := range v.First {
-		fmt.Fprintf(b, "  %s %s (%s): %s\n", a.Op, plan.Ranges(a.IDs), clean(a.Reason), clean(a.Why))
+		fmt.Fprintf(b, "  %s %s (%s): %s\n", a.Op, ids.Ranges(a.IDs), clean(a.Reason), clean(a.Why))
 	}
 	if len(v.Problems) > 0 {
 		b.WriteString("\nWhat the controller cannot do:\n")

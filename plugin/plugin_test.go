@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/revision"
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/plan/view"
 )
@@ -134,8 +135,8 @@ func TestPreviewLeavesStampsOut(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	version := func(image string, templates map[string]string) plan.Version {
-		var v plan.Version
+	version := func(image string, templates map[string]string) revision.Version {
+		var v revision.Version
 		v.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: image}}
 		v.Templates = templates
 		return v
@@ -143,7 +144,7 @@ func TestSummary(t *testing.T) {
 	long := version("web:1", nil)
 	long.Template.Spec.Containers = append(long.Template.Spec.Containers, corev1.Container{Name: "log", Image: "a.registry.example/with/a/long/name:v1.2.3-alpha.4"})
 	for _, c := range []struct {
-		from, to plan.Version
+		from, to revision.Version
 		want     string
 	}{
 		{version("web:1", nil), version("web:1", nil), "nothing"},

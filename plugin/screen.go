@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/term"
 
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/ids"
 )
 
 // screen shows frames, which are lists of lines. On a terminal (live) a frame replaces
@@ -68,7 +68,7 @@ func frame(o *observed, p painter) []string {
 	}
 	var t table
 	for _, b := range state.blocks {
-		t = append(t, []cell{{text: "  " + plan.Ranges(b.ids)}, {b.reason, yellow}, {text: b.why}})
+		t = append(t, []cell{{text: "  " + ids.Ranges(b.ids)}, {b.reason, yellow}, {text: b.why}})
 	}
 	var text strings.Builder
 	if err := t.print(&text, p); err == nil && len(t) > 0 {

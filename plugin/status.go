@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/plugin/timeout"
 )
@@ -196,7 +197,7 @@ func (o *observed) summary() string {
 		parts = append(parts, refused)
 	}
 	for _, b := range p.blocks {
-		parts = append(parts, fmt.Sprintf("%s (%s): %s", plan.Instances(b.ids), b.reason, b.why))
+		parts = append(parts, fmt.Sprintf("%s (%s): %s", ids.Instances(b.ids), b.reason, b.why))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/revision"
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/plan/view"
 	"tkestack.io/tapp/plugin/migrate"
@@ -58,18 +59,18 @@ func TestCleanMessages(t *testing.T) {
 
 // TestVerify: undo runs only what the controller recorded.
 func TestVerify(t *testing.T) {
-	version := plan.VersionOf(webTApp(1))
+	version := revision.Of(webTApp(1))
 	hash, err := version.Hash()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := func(name string, v plan.Version) *view.Stored {
+	r := func(name string, v revision.Version) *view.Stored {
 		return &view.Stored{ControllerRevision: &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name}, Revision: 3}, Version: v}
 	}
 	if err := verify(r("web-"+hash, version)); err != nil {
 		t.Error(err)
 	}
-	other := plan.VersionOf(webTApp(1, withImage("evil:1")))
+	other := revision.Of(webTApp(1, withImage("evil:1")))
 	otherHash, _ := other.Hash()
 	want := "revision 3 (web-" + hash + ") does not hold what its name says: its content has the hash " + otherHash + ", so that it was not written by the controller, or was changed"
 	if err := verify(r("web-"+hash, other)); err == nil || err.Error() != want {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plugin/timeout"
 )
 
@@ -173,17 +173,17 @@ func newWaiting(c *cobra.Command) *waiting {
 
 // until waits until missing returns "" for all instances. missing returns why an instance
 // is not there yet, and an error if it never will be.
-func (w *waiting) until(ctx context.Context, s *session, t *tappv1.TApp, ids []int, missing func(*observed, int) (string, error)) error {
+func (w *waiting) until(ctx context.Context, s *session, t *tappv1.TApp, chosen []int, missing func(*observed, int) (string, error)) error {
 	ctx, cancel := timeout.Context(ctx, w.timeout)
 	defer cancel()
-	left, why := ids, "nothing is known yet"
+	left, why := chosen, "nothing is known yet"
 	err := s.follow(ctx, t, func(o *observed) (bool, error) {
 		if o.TApp.Generation < t.Generation || o.unobserved() {
 			why = "the controller has not seen the change yet"
 			return false, nil
 		}
 		left = nil
-		for _, id := range ids {
+		for _, id := range chosen {
 			reason, err := missing(o, id)
 			if err != nil {
 				return false, err
@@ -198,7 +198,7 @@ func (w *waiting) until(ctx context.Context, s *session, t *tappv1.TApp, ids []i
 		return len(left) == 0, nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("the time is up after %s, and it has not come about for %s: %s", w.timeout, plan.Instances(left), why)
+		return fmt.Errorf("the time is up after %s, and it has not come about for %s: %s", w.timeout, ids.Instances(left), why)
 	}
 	return err
 }

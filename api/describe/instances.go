@@ -9,6 +9,7 @@ import (
 
 	apiv1 "tkestack.io/tapp/api/v1"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/plan/view"
 )
@@ -69,7 +70,7 @@ const maxWaiting = 50
 // waitingOf the instances, the reason that most of them share first.
 func waitingOf(o *view.Observed) []apiv1.Waiting {
 	type key struct{ reason, why string }
-	ids := map[key][]int{}
+	waiting := map[key][]int{}
 	var order []key
 	for k := range o.Plan.Instances {
 		i := &o.Plan.Instances[k]
@@ -81,15 +82,15 @@ func waitingOf(o *view.Observed) []apiv1.Waiting {
 			continue
 		}
 		at := key{reason, why}
-		if ids[at] == nil {
+		if waiting[at] == nil {
 			order = append(order, at)
 		}
-		ids[at] = append(ids[at], i.Num)
+		waiting[at] = append(waiting[at], i.Num)
 	}
-	slices.SortStableFunc(order, func(a, b key) int { return cmp.Compare(len(ids[b]), len(ids[a])) })
+	slices.SortStableFunc(order, func(a, b key) int { return cmp.Compare(len(waiting[b]), len(waiting[a])) })
 	var out []apiv1.Waiting
 	for _, k := range order[:min(len(order), maxWaiting)] {
-		out = append(out, apiv1.Waiting{Instances: plan.Ranges(ids[k]), Count: len(ids[k]), Reason: k.reason, Why: k.why})
+		out = append(out, apiv1.Waiting{Instances: ids.Ranges(waiting[k]), Count: len(waiting[k]), Reason: k.reason, Why: k.why})
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 
 	apiv1 "tkestack.io/tapp/api/v1"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/plan/view"
 )
@@ -49,7 +50,7 @@ func desired(t *tappv1.TApp) int32 {
 		leave[id] = leave[id] || state == tappv1.InstanceFailed || state == tappv1.InstanceSucc
 	}
 	for id, left := range leave {
-		if n, ok := plan.ParseID(id); ok && left && plan.IDsOf(&t.Spec).Has(n) {
+		if n, ok := ids.Parse(id); ok && left && ids.Of(&t.Spec).Has(n) {
 			out--
 		}
 	}
@@ -60,7 +61,7 @@ func desired(t *tappv1.TApp) int32 {
 func templatesOf(t *tappv1.TApp) []apiv1.Template {
 	counts := map[string]int{t.Spec.DefaultTemplateName: int(*t.Spec.Replicas)}
 	for id, name := range t.Spec.Templates {
-		if n, ok := plan.ParseID(id); ok && name != "" && plan.IDsOf(&t.Spec).Has(n) {
+		if n, ok := ids.Parse(id); ok && name != "" && ids.Of(&t.Spec).Has(n) {
 			counts[name]++
 			counts[t.Spec.DefaultTemplateName]--
 		}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/ids"
 )
 
 // labelClaimsTimeout is how long the search may take. It goes on beside the work.
@@ -76,7 +76,7 @@ func (c *Controller) labelClaim(ctx context.Context, claim *corev1.PersistentVol
 	}
 	for i := range t.Spec.VolumeClaimTemplates {
 		id, ok := strings.CutPrefix(claim.Name, claimStem(t, i)+"-")
-		if _, canonical := plan.ParseID(id); !ok || !canonical {
+		if _, canonical := ids.Parse(id); !ok || !canonical {
 			continue
 		}
 		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"labels":{%q:%q}}}`, claim.UID, tappv1.LabelInstanceID, id)

@@ -7,6 +7,7 @@ import (
 
 	"tkestack.io/tapp/controller/events"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
@@ -44,8 +45,8 @@ func reference(t *tappv1.TApp) corev1.ObjectReference {
 }
 
 // instances names instances for people.
-func instances(ids []int) string {
-	ids = slices.Clone(ids)
-	slices.Sort(ids)
-	return plan.Instances(slices.Compact(ids))
+func instances(some []int) string {
+	some = slices.Clone(some)
+	slices.Sort(some)
+	return ids.Instances(slices.Compact(some))
 }

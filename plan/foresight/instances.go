@@ -13,19 +13,20 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/advdeployment"
+	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/podset"
 	"tkestack.io/tapp/plan/rollout"
 	"tkestack.io/tapp/plan/tapp"
 )
 
-// ids of the instances of a unit, as a TApp has them. Types without ids count from 0.
-type ids struct {
-	tapp.IDs
+// instanceIDs are the ids of the instances of a unit, as a TApp has them. Types without ids count from 0.
+type instanceIDs struct {
+	ids.Range
 	named bool
 }
 
-func idsOf(u *podset.Unit) ids {
-	out := ids{tapp.IDs{Count: int(u.Replicas)}, u.Content.DeployType == v1beta1.DeployInPlaceSet || u.Content.DeployType == v1beta1.DeployStatefulSet}
+func idsOf(u *podset.Unit) instanceIDs {
+	out := instanceIDs{ids.Range{Count: int(u.Replicas)}, u.Content.DeployType == v1beta1.DeployInPlaceSet || u.Content.DeployType == v1beta1.DeployStatefulSet}
 	if out.named {
 		out.Start = int(podset.IDsOf(&u.PodSet.PodSetSpec, int64(u.Replicas)).First)
 	}
@@ -33,15 +34,15 @@ func idsOf(u *podset.Unit) ids {
 }
 
 // text of ids; empty where instances have none.
-func (i ids) text() string {
+func (i instanceIDs) text() string {
 	if !i.named {
 		return ""
 	}
-	return tapp.Ranges(i.All())
+	return ids.Ranges(i.All())
 }
 
 // without are the ids that others has not, and common those that both have.
-func (i ids) without(others ids) (left, common []int) {
+func (i instanceIDs) without(others instanceIDs) (left, common []int) {
 	for _, id := range i.All() {
 		if others.Has(id) {
 			common = append(common, id)
@@ -52,11 +53,11 @@ func (i ids) without(others ids) (left, common []int) {
 	return left, common
 }
 
-func (i ids) textOf(some []int) string {
+func (i instanceIDs) textOf(some []int) string {
 	if !i.named {
 		return ""
 	}
-	return tapp.Ranges(some)
+	return ids.Ranges(some)
 }
 
 // scaling of units that were there before goes to all clusters at once.
@@ -93,7 +94,7 @@ func (f *foresight) whenLetGo(u *podset.Unit, come []int) string {
 	return ""
 }
 
-func whyScaled(was, is ids) string {
+func whyScaled(was, is instanceIDs) string {
 	if was.Start != is.Start {
 		return fmt.Sprintf("ids begin at %d instead of %d, and replicas are %d", is.Start, was.Start, is.Count)
 	}
@@ -132,19 +133,19 @@ func (f *foresight) content(u *podset.Unit, v *rollout.Verdict) []Change {
 		}
 		return []Change{{u.Cluster, u.PodSet.Name, tapp.EffectCreate, int(u.Replicas), is.text(), "the podSet is new"}}
 	}
-	ids := is.All()
+	changed := is.All()
 	if !joins && u.Content.DeployType != v1beta1.DeployInPlaceSet && v.Content == u.Hash {
-		_, ids = is.without(idsOf(was)) // the others are created with it
+		_, changed = is.without(idsOf(was)) // the others are created with it
 	}
-	if u.Hash == was.Hash || len(ids) == 0 {
+	if u.Hash == was.Hash || len(changed) == 0 {
 		return nil
 	}
-	c := Change{Cluster: u.Cluster, PodSet: u.PodSet.Name, Instances: len(ids), IDs: is.textOf(ids)}
+	c := Change{Cluster: u.Cluster, PodSet: u.PodSet.Name, Instances: len(changed), IDs: is.textOf(changed)}
 	if u.Content.DeployType == v1beta1.DeployHelm {
 		c.Effect, c.Why = EffectUpgrade, whyUpgraded(was, u)
 		return []Change{c}
 	}
-	change, ok := instanceOf(f.was[keyOf(was)], f.is[keyOf(u)], ids[0])
+	change, ok := instanceOf(f.was[keyOf(was)], f.is[keyOf(u)], changed[0])
 	switch {
 	case !ok: // what the object has, and its pods have not
 		return nil

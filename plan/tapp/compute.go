@@ -10,6 +10,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/evidence"
+	"tkestack.io/tapp/plan/ids"
 )
 
 // Compute decides the next step for one TApp. It reads no clock, does no I/O and
@@ -101,7 +102,7 @@ func heldProblems(held []int) []Problem {
 	}
 	slices.Sort(held)
 	return []Problem{newProblem(concernsUpdates, ReasonInPlaceOnly, "spec.updateStrategy.inPlaceUpdate.policy",
-		"InPlaceOnly keeps instances %s from their template, which changed in more than images, labels and annotations; recreate them one by one with spec.statuses, or set InPlaceIfPossible", Ranges(held))}
+		"InPlaceOnly keeps instances %s from their template, which changed in more than images, labels and annotations; recreate them one by one with spec.statuses, or set InPlaceIfPossible", ids.Ranges(held))}
 }
 
 // report is what the plan says of each instance.
@@ -161,5 +162,5 @@ func instanceOf(tapp, pod string) (int, bool) {
 	if !ok {
 		return 0, false
 	}
-	return ParseID(id)
+	return ids.Parse(id)
 }

@@ -11,6 +11,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/evidence"
+	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/message"
 )
 
@@ -120,7 +121,7 @@ func (m *summary) concludeStalled(s *tappv1.TAppStatus, t *tally, late bool, pro
 		m.set(s, tappv1.ConditionStalled, false, "NotStalled", "nothing is in the way")
 		return
 	}
-	why = append(why, m.lost.held.Why(Instances)...)
+	why = append(why, m.lost.held.Why(ids.Instances)...)
 	if late && len(m.problems) == 0 && !t.infeasible {
 		why = append(why, fmt.Sprintf("nothing moved for %d seconds: %s%s", *m.tapp.Spec.ProgressDeadlineSeconds, progress, m.alsoStuck(t.held)))
 	}
@@ -170,15 +171,15 @@ func (m *summary) progress(t *tally) string {
 func (m *summary) alsoStuck(first *instance) string {
 	const most = 4
 	var whys []string
-	ids := map[string][]int{}
+	stuck := map[string][]int{}
 	for _, i := range m.instances {
 		if i.reason == "" || i == first || isWaiting(i) {
 			continue
 		}
-		if ids[i.why] == nil {
+		if stuck[i.why] == nil {
 			whys = append(whys, i.why)
 		}
-		ids[i.why] = append(ids[i.why], i.id)
+		stuck[i.why] = append(stuck[i.why], i.id)
 	}
 	var b strings.Builder
 	for n, why := range whys {
@@ -186,7 +187,7 @@ func (m *summary) alsoStuck(first *instance) string {
 			fmt.Fprintf(&b, "; and %d reasons more", len(whys)-most)
 			break
 		}
-		b.WriteString("; " + Instances(ids[why]) + ": " + why)
+		b.WriteString("; " + ids.Instances(stuck[why]) + ": " + why)
 	}
 	return b.String()
 }

@@ -48,8 +48,8 @@ func span(t rapid.TB, s string, otherwise time.Duration) time.Duration {
 	return d
 }
 
-// ids reads "0-3,7".
-func ids(t rapid.TB, s string) (out []int) {
+// readIDs reads "0-3,7".
+func readIDs(t rapid.TB, s string) (out []int) {
 	t.Helper()
 	for part := range strings.SplitSeq(s, ",") {
 		from, to, isRange := strings.Cut(part, "-")

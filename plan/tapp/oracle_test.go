@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/inplace"
 )
 
@@ -71,7 +72,7 @@ func (o *oracle) order() {
 	o.t.Helper()
 	last, ops := -1, map[string][]Op{}
 	for _, a := range o.plan.Actions {
-		num, ok := ParseID(a.ID)
+		num, ok := ids.Parse(a.ID)
 		if !ok || num < last {
 			o.fail(a, "not in ascending order, after %d", last)
 		}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/template"
 )
 
@@ -66,7 +67,7 @@ type Change struct {
 // String is a sentence such as "2 instances are updated in place (0,2): image of
 // web from web:1 to web:2".
 func (c Change) String() string {
-	return fmt.Sprintf("%s (%s): %s", c.Effect.Words(len(c.IDs)), Ranges(c.IDs), c.Why)
+	return fmt.Sprintf("%s (%s): %s", c.Effect.Words(len(c.IDs)), ids.Ranges(c.IDs), c.Why)
 }
 
 // Words for the effect on a number of instances, such as "2 instances are recreated".

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
 )
 
 func labelsOf(pod *corev1.Pod) labels.Set { return pod.Labels }
@@ -182,7 +183,7 @@ func TestProperties(t *testing.T) {
 			t.Fatalf("equal inputs give other plans:\n%+v\n%+v", p, q)
 		}
 		for id := range p.Status.Statuses {
-			if _, ok := ParseID(id); !ok {
+			if _, ok := ids.Parse(id); !ok {
 				t.Fatalf("status of %q", id)
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/template"
 )
 
@@ -272,7 +273,7 @@ func renderStatuses(t rapid.TB, statuses map[string]tappv1.InstanceStatus) strin
 	var out []string
 	for s, nums := range by {
 		slices.Sort(nums)
-		out = append(out, fmt.Sprintf("%s %s", s, Ranges(nums)))
+		out = append(out, fmt.Sprintf("%s %s", s, ids.Ranges(nums)))
 	}
 	slices.Sort(out)
 	return strings.Join(out, "; ")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
 )
 
 // MaxReplicas is the most instances that one TApp can have: with them, all in the state
@@ -34,7 +34,7 @@ type spec struct {
 	stored *tappv1.TApp // as it was given
 	policy Policy
 
-	ids IDs
+	ids ids.Range
 	// idsInvalid: the spec asks for ids that cannot be. Those that exist stay.
 	idsInvalid bool
 	selector   labels.Selector // nil: invalid
@@ -71,7 +71,7 @@ func (s *spec) problem(of concern, reason, field, format string, args ...any) {
 // readIDs reads which ids there are to be. With some that cannot be the instances that
 // exist are left as they are, see idsNow.
 func (s *spec) readIDs() {
-	s.ids = IDsOf(&s.tapp.Spec)
+	s.ids = ids.Of(&s.tapp.Spec)
 	n, field, value := s.ids.Count, "spec.replicas", s.ids.Count
 	switch {
 	case s.ids.Start < 0:
@@ -81,9 +81,9 @@ func (s *spec) readIDs() {
 		s.problem(concernsAll, ReasonInvalidSpec, "spec.replicas", "%d is negative; give 0 or more", n)
 	case n > MaxReplicas:
 		s.problem(concernsAll, ReasonInvalidSpec, "spec.replicas", "%d is more than the %d instances that one TApp can have; split it into several", n, MaxReplicas)
-	case s.ids.Last() > MaxID:
+	case s.ids.Last() > ids.Max:
 		field, value = "spec.ordinals.start", s.ids.Start
-		s.problem(concernsAll, ReasonInvalidSpec, field, "with %d the last id would be %d, and no id is above %d; begin lower", s.ids.Start, s.ids.Last(), MaxID)
+		s.problem(concernsAll, ReasonInvalidSpec, field, "with %d the last id would be %d, and no id is above %d; begin lower", s.ids.Start, s.ids.Last(), ids.Max)
 	default:
 		return
 	}
@@ -100,7 +100,7 @@ func (s *spec) idsNow(pods []*corev1.Pod) []int {
 	}
 	known := map[int]struct{}{}
 	for name := range s.tapp.Status.Statuses {
-		if id, ok := ParseID(name); ok {
+		if id, ok := ids.Parse(name); ok {
 			known[id] = struct{}{}
 		}
 	}
@@ -163,19 +163,9 @@ func (s *spec) checkIDs() {
 		{"spec.statuses", slices.Sorted(maps.Keys(s.tapp.Spec.Statuses))},
 	} {
 		for _, id := range f.keys {
-			if _, ok := ParseID(id); !ok {
+			if _, ok := ids.Parse(id); !ok {
 				s.problem(concernsEntries, ReasonInvalidSpec, f.field+"["+id+"]", "%q is not an instance id; ids are whole numbers from 0 without leading zeros, such as \"0\" or \"12\"", id)
 			}
 		}
 	}
-}
-
-// ParseID reads a canonical instance id: "0", "1", "10", but not "01", "+1" or
-// "-1".
-func ParseID(id string) (int, bool) {
-	num, err := strconv.Atoi(id)
-	if err != nil || num < 0 || strconv.Itoa(num) != id {
-		return 0, false
-	}
-	return num, true
 }

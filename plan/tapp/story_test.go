@@ -78,7 +78,7 @@ type podStory struct {
 func (s *scenario) tell(t rapid.TB, p podStory) []*corev1.Pod {
 	t.Helper()
 	var out []*corev1.Pod
-	for _, id := range ids(t, p.IDs) {
+	for _, id := range readIDs(t, p.IDs) {
 		pod := s.make(t, id, p.From, p.Gate != "none")
 		patched := ""
 		if p.Patched != "" {

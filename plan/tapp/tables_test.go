@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
 )
 
 func TestScale(t *testing.T) {
@@ -52,13 +53,13 @@ func TestScale(t *testing.T) {
 
 func TestIDs(t *testing.T) {
 	for id, want := range map[string]int{"0": 0, "1": 1, "10": 10, "49999": 49999} {
-		if num, ok := ParseID(id); !ok || num != want {
-			t.Errorf("ParseID(%q) is %d, %t", id, num, ok)
+		if num, ok := ids.Parse(id); !ok || num != want {
+			t.Errorf("ids.Parse(%q) is %d, %t", id, num, ok)
 		}
 	}
 	for _, id := range []string{"", "-1", "-0", "+1", "01", "00", " 1", "1 ", "1.0", "0x1", "one", "1_000", "٣", "99999999999999999999"} {
-		if num, ok := ParseID(id); ok {
-			t.Errorf("ParseID(%q) is %d", id, num)
+		if num, ok := ids.Parse(id); ok {
+			t.Errorf("ids.Parse(%q) is %d", id, num)
 		}
 	}
 	for _, test := range []struct {
@@ -101,8 +102,8 @@ func TestRanges(t *testing.T) {
 		"1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31,33,35,37,39":              odd[:20],
 		"1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31,33,35,37,39,... (5 more)": odd,
 	} {
-		if got := Ranges(in); got != want {
-			t.Errorf("Ranges(%v) is %q, want %q", in, got, want)
+		if got := ids.Ranges(in); got != want {
+			t.Errorf("ids.Ranges(%v) is %q, want %q", in, got, want)
 		}
 	}
 }

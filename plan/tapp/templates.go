@@ -156,3 +156,12 @@ func (t *templates) isCopy(image, of string) bool {
 	}
 	return is
 }
+
+// hashes of the templates that instances use, by name.
+func (t *templates) hashes() map[string]string {
+	out := make(map[string]string, len(t.usable))
+	for name, has := range t.usable {
+		out[name] = has.Hashes.Template
+	}
+	return out
+}

@@ -10,13 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/revision"
 )
 
 // Stored is a stored version of the templates.
 type Stored struct {
 	*appsv1.ControllerRevision
-	Version plan.Version
+	Version revision.Version
 }
 
 // StoredOf a TApp among the revisions of its namespace, the oldest first.
@@ -27,7 +27,7 @@ func StoredOf(t *tappv1.TApp, revisions []appsv1.ControllerRevision) ([]Stored, 
 		if !metav1.IsControlledBy(r, t) {
 			continue
 		}
-		version, err := plan.ReadRevision(r)
+		version, err := revision.Read(r)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func History(t *tappv1.TApp, stored []Stored) ([]Revision, error) {
 const maxChanges = 3
 
 // Summary of the differences between two versions.
-func Summary(from, to plan.Version) (string, error) {
+func Summary(from, to revision.Version) (string, error) {
 	changes, err := Changes("", from, to)
 	if err != nil {
 		return "", err
@@ -109,7 +109,7 @@ func (c FieldChange) Short() string {
 }
 
 // ImagesOf a version: what is told of the first one, which has none to compare it with.
-func ImagesOf(v plan.Version) string {
+func ImagesOf(v revision.Version) string {
 	var out []string
 	for _, c := range v.Template.Spec.Containers {
 		out = append(out, c.Name+" runs "+c.Image)

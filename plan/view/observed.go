@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
@@ -58,6 +59,6 @@ func HasInstanceName(stem, name string) bool {
 	if !ok {
 		return false
 	}
-	_, ok = plan.ParseID(id)
+	_, ok = ids.Parse(id)
 	return ok
 }

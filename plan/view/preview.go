@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
@@ -196,7 +197,7 @@ func (s *Step) Sentence() string {
 		}
 		text += fmt.Sprintf("; %s, at most %s at a time", kind, s.Budget)
 		if len(s.Unavailable) > 0 {
-			text += fmt.Sprintf(", but %s at once, since not available", plan.Ranges(s.Unavailable))
+			text += fmt.Sprintf(", but %s at once, since not available", ids.Ranges(s.Unavailable))
 		}
 	case AtOnce, Held:
 	}

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
@@ -230,6 +231,6 @@ func hasInstanceName(stem, name string) bool {
 	if !ok {
 		return false
 	}
-	_, ok = plan.ParseID(id)
+	_, ok = ids.Parse(id)
 	return ok
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/view"
 	"tkestack.io/tapp/plugin/timeout"
 )
@@ -233,7 +233,7 @@ func notAdopted(o *View) []string {
 		own[pod.Name] = metav1.IsControlledBy(pod, o.TApp)
 	}
 	var out []string
-	for _, id := range plan.IDsOf(&o.TApp.Spec).All() {
+	for _, id := range ids.Of(&o.TApp.Spec).All() {
 		if name := o.TApp.Name + "-" + strconv.Itoa(id); !own[name] {
 			out = append(out, name)
 		}

@@ -42,9 +42,12 @@ var rooms = []room{
 	{name: "plan/condition", may: []string{"plan/message"}, only: []string{"k8s.io/apimachinery"}},
 	{name: "plan/inplace", may: []string{"plan/message", "plan/template", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/growth", may: []string{"plan/message"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	// Instance ids, and versions of templates: what each kind of TApp's reader needs.
+	{name: "plan/ids", may: []string{"crd/tapp/v1"}, only: []string{}},
+	{name: "plan/revision", may: []string{"plan/template", "crd/tapp/v1"}, only: []string{"k8s.io/api"}},
 	{name: "plan/evidence", only: []string{"k8s.io/apimachinery"}},
-	{name: "plan/tapp", may: []string{"plan/evidence", "plan/message", "plan/growth", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
-	{name: "plan/view", may: []string{"plan/tapp", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/tapp", may: []string{"plan/ids", "plan/revision", "plan/evidence", "plan/message", "plan/growth", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/view", may: []string{"plan/ids", "plan/revision", "plan/tapp", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/podset", may: []string{"plan/message", "plan/rollout", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference"}},
 	// Rollouts of units that know no kind.
 	{name: "plan/rollout", may: []string{"plan/message"}, only: []string{"k8s.io/apimachinery"}},
@@ -53,7 +56,7 @@ var rooms = []room{
 	{name: "plan/advdeployment", may: []string{"plan/condition", "plan/rollout", "plan/podset", "plan/release", "plan/manifest", "plan/message", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/appset", may: []string{"plan/condition", "plan/rollout", "plan/manifest", "plan/message", "plan/podset", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	// Composes the planners, to tell of a change beforehand.
-	{name: "plan/foresight", may: []string{"plan/advdeployment", "plan/podset", "plan/rollout", "plan/tapp", "crd/tapp/v1", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/foresight", may: []string{"plan/ids", "plan/advdeployment", "plan/podset", "plan/rollout", "plan/tapp", "crd/tapp/v1", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/app", may: []string{"plan/condition", "plan/manifest", "plan/message", "crd/app/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 
 	// The kinds never import each other, nor the controller.
@@ -64,7 +67,7 @@ var rooms = []room{
 	{name: "controller/write", may: []string{"process/parallel"}},
 	{name: "controller/status", may: []string{"controller/write"}},
 	{name: "controller/events", may: []string{"controller/write", "process/parallel"}},
-	{name: "controller/tapp", may: []string{"plan/tapp", "plan/inplace", "plan/message", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/tapp/v1", "crd/client", "process/parallel"}},
+	{name: "controller/tapp", may: []string{"plan/ids", "plan/tapp", "plan/inplace", "plan/message", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/tapp/v1", "crd/client", "process/parallel"}},
 	{name: "controller/revisions", may: []string{"controller/cache", "plan/podset", "crd/workload/v1beta1"}},
 	{name: "controller/release", may: []string{"plan/release", "plan/podset", "plan/manifest", "crd/workload/v1beta1", "helm"}},
 	{name: "controller/advdeployment", may: []string{"plan/advdeployment", "plan/manifest", "plan/podset", "plan/release", "controller/release", "controller/revisions", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/workload/v1beta1", "crd/client"}},
@@ -89,7 +92,7 @@ var rooms = []room{
 	{name: "webhook/check", may: []string{"crd/...", "process"}},
 	{name: "webhook/review"},
 	{name: "webhook/rule", only: []string{"k8s.io/apimachinery"}},
-	{name: "webhook/tapp", may: []string{"plan/tapp", "plan/template", "crd/tapp/v1", "crd/client", "webhook/review", "webhook/rule", "process/parallel"}},
+	{name: "webhook/tapp", may: []string{"plan/ids", "plan/tapp", "plan/template", "crd/tapp/v1", "crd/client", "webhook/review", "webhook/rule", "process/parallel"}},
 	{name: "webhook/advdeployment", may: []string{"helm/archive", "plan/message", "plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/confirmation", may: []string{"crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/appset", may: []string{"helm/archive", "plan/foresight", "plan/message", "plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/revision"
 	"tkestack.io/tapp/test/audit"
 	"tkestack.io/tapp/test/gen"
 )
@@ -65,7 +65,7 @@ func TestHistory(t *testing.T) {
 	ns, _ := run(t, gen.TApp("app", func(tapp *tappv1.TApp) { tapp.Spec.RevisionHistoryLimit = new(int32(2)) }))
 	first := historyIs(t, ns, "app", 1)[0]
 	was := pods(t, ns)["app-0"].Labels[tappv1.LabelTemplateHash]
-	version, err := plan.ReadRevision(&first)
+	version, err := revision.Read(&first)
 	if err != nil {
 		t.Fatal(err)
 	}

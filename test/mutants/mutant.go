@@ -32,6 +32,7 @@ var rooms = []room{
 	{templateRoom, templates},
 	{inPlaceRoom, inPlace},
 	{planRoom, planner},
+	{idsRoom, instanceIDs},
 	{shellRoom, shell},
 	{cacheRoom, caches},
 	{writeRoom, writes},
@@ -116,6 +117,7 @@ const (
 	templateRoom = "plan/template"
 	inPlaceRoom  = "plan/inplace"
 	planRoom     = "plan/tapp"
+	idsRoom      = "plan/ids"
 	shellRoom    = "controller/tapp"
 	cacheRoom    = "controller/cache"
 	writeRoom    = "controller/write"
@@ -175,6 +177,7 @@ var stages = []stage{
 	{statusRoom, statusRoom, [][]string{nil}, []string{statusRoom}},
 	{templateRoom, templateRoom, [][]string{quick, thorough}, []string{templateRoom}},
 	{inPlaceRoom, inPlaceRoom, [][]string{quick, thorough}, []string{inPlaceRoom, templateRoom}},
+	{idsRoom, idsRoom, [][]string{nil}, []string{idsRoom}},
 	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{shellRoom, shellRoom, [][]string{nil}, []string{shellRoom, cacheRoom, writeRoom, statusRoom, planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{reviewRoom, reviewRoom, [][]string{nil}, []string{reviewRoom}},

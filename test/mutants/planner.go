@@ -90,8 +90,6 @@ var planner = []mutant{
 		"	case s.selector != nil && !s.selects(pod):\n		return unmatched\n", ""},
 	{"ids-sorted-as-strings", "instance.go", "10 comes before 2",
 		"return a.id - b.id", "return slices.Compare([]byte(a.name), []byte(b.name))"},
-	{"ids-with-leading-zeros", "spec.go", "01 is an id",
-		" || strconv.Itoa(num) != id", ""},
 	{"foreign-pods-counted", "status.go", "status.replicas counts the pods of others",
 		"if i.state != alive && i.state != terminating && i.state != unmatched || isEnded(i.pod) {", "if i.pod == nil || isEnded(i.pod) {"},
 	{"ended-pods-counted", "status.go", "status.replicas counts pods that ended",
@@ -198,9 +196,9 @@ var planner = []mutant{
 		"i.pod.Spec.NodeName == \"\" || s.tapp.Status.Nodes[i.name] != \"\"", "i.pod.Spec.NodeName != \"\" || s.tapp.Status.Nodes[i.name] != \"\""},
 	{"claims-not-recorded", "lifecycle.go", "a pod is deleted before the status lists the instance whose claims are to follow",
 		"s.nodeUnrecorded(c, i) || s.claimsUnrecorded(c, i)", "s.nodeUnrecorded(c, i)"},
-	{"history-one-too-long", "revision.go", "one revision too many is kept",
+	{"history-one-too-long", "history.go", "one revision too many is kept",
 		"for len(old) > limit {", "for len(old) > limit+1 {"},
-	{"history-forgets-the-newest", "revision.go", "the newest old revision goes first",
+	{"history-forgets-the-newest", "history.go", "the newest old revision goes first",
 		"Action{Op: OpDeleteRevision, Revision: old[0],", "Action{Op: OpDeleteRevision, Revision: old[len(old)-1],"},
 	{"restart-ignored", "intent.go", "a requested restart does not happen",
 		"	case isRestartRequested(i.pod):", "	case isRestartRequested(i.pod) && i.name == \"\":"},
@@ -214,4 +212,10 @@ var planner = []mutant{
 		"	case replace, recreate:\n", "	case recreate:\n"},
 	{"grave-problems-hidden", "problem.go", "the condition tells of the problem that stops least",
 		"cmp.Compare(a.concern, b.concern)", "cmp.Compare(b.concern, a.concern)"},
+}
+
+// instanceIDs are the mutants of plan/ids: which instances there are.
+var instanceIDs = []mutant{
+	{"ids-with-leading-zeros", "ids.go", "01 is an id",
+		" || strconv.Itoa(num) != id", ""},
 }

@@ -13,7 +13,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	proof "tkestack.io/tapp/plan/evidence"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/test/audit"
 	"tkestack.io/tapp/test/gen"
 )
@@ -161,7 +161,7 @@ func (l loss) isPatient(r *rig, before map[string]*corev1.Pod, evidence string) 
 	var held proof.Held
 	held.Add(evidence, 0)
 	held.Add(evidence, 1)
-	r.saysOf(unforced, "Stalled=True NodeLost: "+strings.Join(held.Why(plan.Instances), proof.Separator))
+	r.saysOf(unforced, "Stalled=True NodeLost: "+strings.Join(held.Why(ids.Instances), proof.Separator))
 	r.statusesAre(unforced, tappv1.InstanceKilling, tappv1.InstanceKilling)
 	for _, name := range []string{unforced + "-0", unforced + "-1"} {
 		if p := r.Pods()[name]; p == nil || p.UID != before[name].UID || p.DeletionTimestamp == nil {

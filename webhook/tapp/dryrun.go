@@ -12,6 +12,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/process/parallel"
 	"tkestack.io/tapp/webhook/rule"
@@ -82,7 +83,7 @@ func (d dryRunner) run(ctx context.Context, c candidate, w *rule.Warnings) []rul
 }
 
 func (d dryRunner) try(ctx context.Context, t *tappv1.TApp, v *verdict) {
-	pod := plan.PodOf(t, v.template.name, plan.IDsOf(&t.Spec).Last())
+	pod := plan.PodOf(t, v.template.name, ids.Of(&t.Spec).Last())
 	if pod == nil {
 		v.err = errors.New("the template cannot be hashed")
 		return

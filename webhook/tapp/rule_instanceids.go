@@ -6,16 +6,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/ids"
 )
 
 // judgeInstanceIDs rejects keys of templates and statuses that are no instance ids:
 // they would have no effect.
 func judgeInstanceIDs(t *tappv1.TApp) field.ErrorList {
 	var errs field.ErrorList
-	judge := func(name string, ids []string) {
-		for _, id := range ids {
-			if _, ok := plan.ParseID(id); !ok {
+	judge := func(name string, keys []string) {
+		for _, id := range keys {
+			if _, ok := ids.Parse(id); !ok {
 				errs = append(errs, field.Invalid(field.NewPath("spec", name).Key(id), id,
 					`it is no instance id; ids are whole numbers from 0 without leading zeros, such as "0" or "12"`))
 			}
@@ -29,11 +29,11 @@ func judgeInstanceIDs(t *tappv1.TApp) field.ErrorList {
 // adviseInstanceIDs warns of entries of instances that the TApp does not have.
 func adviseInstanceIDs(t, _ *tappv1.TApp) []string {
 	var out []string
-	has := plan.IDsOf(&t.Spec)
-	advise := func(name string, ids []string) {
+	has := ids.Of(&t.Spec)
+	advise := func(name string, keys []string) {
 		var beside []int
-		for _, id := range ids {
-			if num, ok := plan.ParseID(id); ok && !has.Has(num) {
+		for _, id := range keys {
+			if num, ok := ids.Parse(id); ok && !has.Has(num) {
 				beside = append(beside, num)
 			}
 		}
@@ -42,7 +42,7 @@ func adviseInstanceIDs(t, _ *tappv1.TApp) []string {
 		case 1:
 			out = append(out, fmt.Sprintf("spec.%s: instance %d has an entry, and does not exist while %s", name, beside[0], has.Why()))
 		default:
-			out = append(out, fmt.Sprintf("spec.%s: instances %s have entries, and do not exist while %s", name, plan.Ranges(beside), has.Why()))
+			out = append(out, fmt.Sprintf("spec.%s: instances %s have entries, and do not exist while %s", name, ids.Ranges(beside), has.Why()))
 		}
 	}
 	advise("templates", sortedIDs(t.Spec.Templates))

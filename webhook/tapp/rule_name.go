@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/ids"
 )
 
 // judgeName rejects a name with which the names of pods would be too long: a pod's
@@ -18,7 +18,7 @@ import (
 func judgeName(t *tappv1.TApp) field.ErrorList {
 	path := field.NewPath("metadata", "name")
 	var errs field.ErrorList
-	highest := strconv.Itoa(plan.IDsOf(&t.Spec).Last())
+	highest := strconv.Itoa(ids.Of(&t.Spec).Last())
 	if room := validation.DNS1123LabelMaxLength - len("-"+highest); len(t.Name) > room {
 		errs = append(errs, field.Invalid(path, t.Name, fmt.Sprintf(
 			"instance %s would have a pod name of %d characters, and %d are allowed; give the TApp a name of at most %d",

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/ids"
 )
 
 // judgeOrdinals bounds the ids. (The schema, too, rejects a negative start.)
@@ -15,12 +15,12 @@ func judgeOrdinals(t *tappv1.TApp) field.ErrorList {
 		return nil
 	}
 	path := field.NewPath("spec", "ordinals", "start")
-	switch ids := plan.IDsOf(&t.Spec); {
-	case ids.Start < 0:
-		return field.ErrorList{field.Invalid(path, ids.Start, "it is negative; give 0 or more")}
-	case ids.Last() > plan.MaxID:
-		return field.ErrorList{field.Invalid(path, ids.Start, fmt.Sprintf(
-			"with spec.replicas %d the last id would be %d, and no id is above %d; begin lower", ids.Count, ids.Last(), plan.MaxID))}
+	switch has := ids.Of(&t.Spec); {
+	case has.Start < 0:
+		return field.ErrorList{field.Invalid(path, has.Start, "it is negative; give 0 or more")}
+	case has.Last() > ids.Max:
+		return field.ErrorList{field.Invalid(path, has.Start, fmt.Sprintf(
+			"with spec.replicas %d the last id would be %d, and no id is above %d; begin lower", has.Count, has.Last(), ids.Max))}
 	}
 	return nil
 }

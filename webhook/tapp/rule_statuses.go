@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/ids"
 )
 
 // noEffect are the statuses of tkestack/tapp's type that spec.statuses admits, and
@@ -34,15 +34,15 @@ func judgeStatuses(t *tappv1.TApp) field.ErrorList {
 func adviseStatuses(t, _ *tappv1.TApp) []string {
 	with := map[tappv1.InstanceStatus][]int{}
 	for _, id := range sortedIDs(t.Spec.Statuses) {
-		if num, ok := plan.ParseID(id); ok {
+		if num, ok := ids.Parse(id); ok {
 			s := t.Spec.Statuses[id]
 			with[s] = append(with[s], num)
 		}
 	}
 	var out []string
 	for _, s := range noEffect {
-		if ids := with[s]; len(ids) > 0 {
-			out = append(out, fmt.Sprintf("spec.statuses[%s]: %s has no effect; Killed stops an instance, Running or no entry runs it", plan.Ranges(ids), s))
+		if some := with[s]; len(some) > 0 {
+			out = append(out, fmt.Sprintf("spec.statuses[%s]: %s has no effect; Killed stops an instance, Running or no entry runs it", ids.Ranges(some), s))
 		}
 	}
 	return out

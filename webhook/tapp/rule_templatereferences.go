@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/ids"
 )
 
 // judgeTemplateReferences rejects names of templates that do not exist.
@@ -31,7 +31,7 @@ func judgeTemplateReferences(t *tappv1.TApp) field.ErrorList {
 		missing(path.Child(fieldStrategy, "template"), s.UpdateStrategy.Template)
 	}
 	for _, id := range sortedIDs(s.Templates) {
-		if _, ok := plan.ParseID(id); !ok {
+		if _, ok := ids.Parse(id); !ok {
 			continue // rule InstanceIDs rejects the entry
 		}
 		missing(path.Child("templates").Key(id), s.Templates[id])

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
@@ -34,12 +35,12 @@ func (s Storage) most(t *tappv1.TApp) int {
 	if err != nil {
 		return plan.MaxReplicas
 	}
-	ids := plan.IDsOf(&t.Spec)
-	room := s.Most - s.Rest - len(meta) - len(spec) - sizeOfOwned(spec) - sizeOfOthers(t, ids)
+	has := ids.Of(&t.Spec)
+	room := s.Most - s.Rest - len(meta) - len(spec) - sizeOfOwned(spec) - sizeOfOthers(t, has)
 	if room < 0 {
 		return -1
 	}
-	return min(room/sizeOfInstance(t, ids.Last()), plan.MaxReplicas)
+	return min(room/sizeOfInstance(t, has.Last()), plan.MaxReplicas)
 }
 
 // sizeOfOwned is what managedFields say of a JSON text, if one manager has all of it:
@@ -105,11 +106,11 @@ func sizeOfInstance(t *tappv1.TApp, id int) int {
 // sizeOfOthers is what the status takes for instances that the spec does not have now: those
 // that are still to go, as after a change of spec.ordinals.start, and the nodes of all that
 // ever were. These are kept: an instance that comes back runs where it ran.
-func sizeOfOthers(t *tappv1.TApp, ids plan.IDs) int {
+func sizeOfOthers(t *tappv1.TApp, has ids.Range) int {
 	const quoted = len(`"":"",`)
 	isOther := func(id string) bool {
 		n, err := strconv.Atoi(id)
-		return err != nil || !ids.Has(n)
+		return err != nil || !has.Has(n)
 	}
 	size := 0
 	for id := range t.Status.Statuses {

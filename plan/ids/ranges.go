@@ -1,4 +1,4 @@
-package tapp
+package ids
 
 import (
 	"strconv"

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/revision"
 )
 
 // remember is an API server that stores what the plan says of revisions.
@@ -70,12 +71,12 @@ func (c *cluster) assertHistory() {
 	if most := int(*spec.RevisionHistoryLimit) + 1; len(c.history) > most {
 		c.t.Fatalf("%d revisions, and at most %d are allowed", len(c.history), most)
 	}
-	held, err := ReadRevision(newest)
+	held, err := revision.Read(newest)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	is, _ := held.Hash()
-	want, _ := VersionOf(c.tapp).Hash()
+	want, _ := revision.Of(c.tapp).Hash()
 	if is != want || newest.Name != "web-"+want {
 		c.t.Fatalf("revision %s holds the version %s, and the spec is %s", newest.Name, is, want)
 	}
@@ -93,7 +94,7 @@ func TestVersionHash(t *testing.T) {
 		t.Helper()
 		tapp := base()
 		change(&tapp.Spec)
-		h, err := VersionOf(tapp).Hash()
+		h, err := revision.Of(tapp).Hash()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +131,7 @@ func TestVersionHash(t *testing.T) {
 }
 
 func TestHistory(t *testing.T) {
-	hash, err := VersionOf(historic(nil)).Hash()
+	hash, err := revision.Of(historic(nil)).Hash()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,17 +201,17 @@ func TestRevisionHoldsTheVersion(t *testing.T) {
 	if want := map[string]string{tappv1.LabelTApp: "web", appsv1.ControllerRevisionHashLabelKey: strings.TrimPrefix(r.Name, "web-")}; !reflect.DeepEqual(r.Labels, want) {
 		t.Errorf("labels %v, not %v", r.Labels, want)
 	}
-	v, err := ReadRevision(r)
+	v, err := revision.Read(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := VersionOf(tapp); !reflect.DeepEqual(v, want) {
+	if want := revision.Of(tapp); !reflect.DeepEqual(v, want) {
 		t.Errorf("it holds %+v, not %+v", v, want)
 	}
 	if _, stamped := v.Template.Labels[tappv1.LabelUniqHash]; stamped {
 		t.Error("it holds stamped hashes")
 	}
-	_, err = ReadRevision(&appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}, Data: runtime.RawExtension{Raw: []byte("no")}})
+	_, err = revision.Read(&appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}, Data: runtime.RawExtension{Raw: []byte("no")}})
 	if want := "revision web-1 cannot be read: invalid character 'o' in literal null (expecting 'u')"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -219,8 +220,8 @@ func TestRevisionHoldsTheVersion(t *testing.T) {
 // TestRevisionDataIsOrdered: a patch by the API server brings JSON into the order of a
 // map, and the data of a revision may not change by that.
 func TestRevisionDataIsOrdered(t *testing.T) {
-	v := Version{DefaultTemplateName: "default", Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "a<b"}}}}}
-	got, err := v.data()
+	v := revision.Version{DefaultTemplateName: "default", Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "a<b"}}}}}
+	got, err := v.Data()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,104 +7,12 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	"tkestack.io/tapp/plan/template"
+	"tkestack.io/tapp/plan/revision"
 )
-
-// Version is what a revision keeps of a spec: the templates, and which instance
-// has which. To roll back is to put its four fields into the spec again; all other
-// fields say how many instances run and how they change, not what they are.
-type Version struct {
-	Template            corev1.PodTemplateSpec            `json:"template"`
-	TemplatePool        map[string]corev1.PodTemplateSpec `json:"templatePool,omitempty"`
-	Templates           map[string]string                 `json:"templates,omitempty"`
-	DefaultTemplateName string                            `json:"defaultTemplateName,omitempty"`
-}
-
-// versionData is how ControllerRevision.data holds a version, after the model of
-// StatefulSet's: the part of the object that it is about.
-type versionData struct {
-	Spec Version `json:"spec"`
-}
-
-// data of a revision.
-func (v Version) data() ([]byte, error) { return template.Ordered(versionData{Spec: v}) }
-
-// VersionOf a TApp, with the defaults applied and without stamped hashes.
-func VersionOf(t *tappv1.TApp) Version { return versionOf(defaulted(t)) }
-
-func versionOf(defaulted *tappv1.TApp) Version {
-	s := &defaulted.Spec
-	v := Version{Template: unstamped(s.Template), DefaultTemplateName: s.DefaultTemplateName}
-	if len(s.TemplatePool) > 0 {
-		v.TemplatePool = make(map[string]corev1.PodTemplateSpec, len(s.TemplatePool))
-		for name, t := range s.TemplatePool {
-			v.TemplatePool[name] = unstamped(t)
-		}
-	}
-	for id, name := range s.Templates {
-		if name == "" {
-			continue // as good as no entry
-		}
-		if v.Templates == nil {
-			v.Templates = make(map[string]string, len(s.Templates))
-		}
-		v.Templates[id] = name
-	}
-	return v
-}
-
-func unstamped(t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
-	t.Labels = tappv1.WithoutHashLabels(t.Labels)
-	return t
-}
-
-// Hash names the version. Two spellings of the same templates have the same one.
-func (v Version) Hash() (string, error) { return v.hash(nil) }
-
-// hash is Hash for a caller who has computed those of some templates already.
-func (v Version) hash(known map[string]*podTemplate) (string, error) {
-	hashes := make(map[string]any, len(v.TemplatePool)+1)
-	add := func(name, path string, t *corev1.PodTemplateSpec) error {
-		if has, ok := known[name]; ok {
-			hashes[name] = has.Hashes.Template
-			return nil
-		}
-		h, err := template.Hash(t)
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		hashes[name] = h.Template
-		return nil
-	}
-	for name, t := range v.TemplatePool {
-		if err := add(name, "templatePool["+name+"]", &t); err != nil {
-			return "", err
-		}
-	}
-	if err := add(tappv1.DefaultTemplateName, "template", &v.Template); err != nil {
-		return "", err
-	}
-	// Maps of strings marshal with sorted keys.
-	text, err := json.Marshal([]any{hashes, v.Templates, v.DefaultTemplateName})
-	if err != nil {
-		return "", fmt.Errorf("write the version: %w", err)
-	}
-	return template.Digest(text), nil
-}
-
-// ReadRevision returns the version that a ControllerRevision holds.
-func ReadRevision(r *appsv1.ControllerRevision) (Version, error) {
-	var data versionData
-	if err := json.Unmarshal(r.Data.Raw, &data); err != nil {
-		return Version{}, fmt.Errorf("revision %s cannot be read: %w", r.Name, err)
-	}
-	return data.Spec, nil
-}
 
 // history is what a plan does with revisions.
 type history struct {
@@ -149,8 +57,8 @@ func (s *spec) isVersionRecorded(revision string, own []*appsv1.ControllerRevisi
 }
 
 func (h *history) record(s *spec, c *clock, own []*appsv1.ControllerRevision) {
-	version := versionOf(s.tapp)
-	hash, err := version.hash(s.usable)
+	version := revision.OfDefaulted(s.tapp)
+	hash, err := version.HashWith(s.hashes())
 	if err != nil {
 		return // a template that nobody uses may be beyond us; one that is used is a problem already
 	}
@@ -161,7 +69,7 @@ func (h *history) record(s *spec, c *clock, own []*appsv1.ControllerRevision) {
 	}
 	at := slices.IndexFunc(own, func(r *appsv1.ControllerRevision) bool { return r.Name == h.revision })
 	if at < 0 {
-		raw, err := version.data()
+		raw, err := version.Data()
 		if err != nil || !s.mayCreate(c) {
 			return
 		}
