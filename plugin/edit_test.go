@@ -49,6 +49,32 @@ func TestEdits(t *testing.T) {
 	}
 }
 
+// TestRestart: which pods are marked. Without ids, those of all instances that have one.
+func TestRestart(t *testing.T) {
+	tapp := webTApp(5, func(t *tappv1.TApp) { t.Spec.Statuses = map[string]tappv1.InstanceStatus{"1": tappv1.InstanceKilled} })
+	tapp.SetGroupVersionKind(tappv1.GroupVersionKind())
+	serve(t, map[string]any{tappsPath + "/web": tapp, podsPath: podList(podOf(tapp, "default", 0), podOf(tapp, "default", 2, notReady),
+		podOf(tapp, "default", 3, failed), podOf(tapp, "default", 4, orphaned))})
+	for _, c := range []struct {
+		args []string
+		pods []string
+		note string
+	}{
+		{[]string{"restart", "web"}, []string{"web-0", "web-2"}, "Left out, without a pod to restart: instances 1,3-4\n"},
+		{[]string{"restart", "web", "2"}, []string{"web-2"}, ""},
+		{[]string{"restart", "web", "0,2"}, []string{"web-0", "web-2"}, ""},
+	} {
+		want := ""
+		for _, pod := range c.pods {
+			want += "pod/" + pod + " restart requested (dry run)\n"
+		}
+		code, out, errOut := run(t, append(append([]string{program}, c.args...), "--dry-run=client")...)
+		if code != 0 || out != want || errOut != c.note {
+			t.Errorf("%q: exit code %d, %q, errors %q, want %q and %q", c.args, code, out, errOut, want, c.note)
+		}
+	}
+}
+
 // TestRefusedEdits: bad input changes nothing, and the message says what is right.
 func TestRefusedEdits(t *testing.T) {
 	tapp := webTApp(4)
@@ -69,6 +95,9 @@ func TestRefusedEdits(t *testing.T) {
 		{[]string{"upgrade", "web", "0", "--template", "blue"}, "web has no template \"blue\": it has default, canary\n"},
 		{[]string{"upgrade", "web", "0"}, "--template is missing\nSee 'kubectl tapp upgrade --help' for usage.\n"},
 		{[]string{"restart", "web", "0"}, "instance 0 has no pod to restart: it is NotCreated\n"},
+		{[]string{"restart", "web", "--all"}, "instance 0 has no pod to restart: it is NotCreated\n"},
+		{[]string{"restart", "web"}, "web has no instance with a pod to restart\n"},
+		{[]string{"restart", "web", "1", "--all"}, "give IDS or --all, not both\nSee 'kubectl tapp restart --help' for usage.\n"},
 		{[]string{"restart", "paused", "0"}, "paused is paused, so that nothing would restart; resume it first\n"},
 	} {
 		code, out, errOut := run(t, append([]string{program}, c.args...)...)

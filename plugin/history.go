@@ -104,6 +104,7 @@ strategy stay as they are, but for an updateStrategy.template that the earlier v
 		ValidArgsFunction: e.completeTApps(1),
 	}
 	u := &undo{environment: e, writing: newPlanned(e, c)}
+	u.adopt = fieldsOfRevisions()
 	c.Flags().StringVar(&u.to, "to-revision", "", "Number or name of the revision; the one before the present one if it is not given")
 	e.completeRevisions(c)
 	c.RunE = func(c *cobra.Command, args []string) error { return u.run(c.Context(), args[0]) }
@@ -169,6 +170,11 @@ func target(t *tappv1.TApp, revisions []view.Stored, to string) (*view.Stored, e
 	return nil, fmt.Errorf("%s has no earlier revision", t.Name)
 }
 
+// fieldsOfRevisions are what a revision has of the spec.
+func fieldsOfRevisions() []string {
+	return []string{"template", "templatePool", "templates", "defaultTemplateName"}
+}
+
 // rollback returns a JSON patch that replaces the templates by those of the revision. It
 // takes them as stored, with fields that this program does not know. A rolling template
 // that the revision does not have would be refused, and is taken back to the default one.
@@ -186,7 +192,7 @@ func rollback(t *tappv1.TApp, to *view.Stored) ([]byte, error) {
 		Value any    `json:"value,omitempty"`
 	}
 	patch := []operation{{"test", "/metadata/uid", t.UID}, {"test", "/metadata/generation", t.Generation}}
-	for _, field := range []string{"template", "templatePool", "templates", "defaultTemplateName"} {
+	for _, field := range fieldsOfRevisions() {
 		path := "/spec/" + field
 		if field == "defaultTemplateName" && to.Version.DefaultTemplateName == defaultTemplate(t) {
 			continue // a revision has the name with its default, which the spec need not have

@@ -172,7 +172,7 @@ func (p *planning) previewUndo(ctx context.Context, s *session, name string) (*p
 	if err != nil {
 		return nil, err
 	}
-	w := &writing{environment: p.environment, dryRun: dryRunServer, manager: program}
+	w := &writing{environment: p.environment, dryRun: dryRunServer, manager: program, adopt: fieldsOfRevisions()}
 	after, err := w.patch(ctx, s, t, types.JSONPatchType, patch)
 	if err != nil {
 		return nil, refused(name, err)

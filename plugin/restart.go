@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
 )
 
 type restart struct {
@@ -23,12 +24,18 @@ type restart struct {
 
 func newRestart(e *environment) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "restart NAME IDS",
+		Use:   "restart NAME [IDS]",
 		Short: "Restart instances, within the budget",
 		Long: `Restart instances: each gets another pod, with the same name and claims. The request is written to the pods, and the
 controller follows it as it would follow a new template: instances of the rolling template within spec.updateStrategy.maxUnavailable,
-all others within forceUpdate.maxUnavailable. An instance that is not available does not wait.`,
-		Example:           "  kubectl tapp restart web 0-3,7 --wait",
+all others within forceUpdate.maxUnavailable. An instance that is not available does not wait.
+
+Without IDS all instances restart that have a pod, as kubectl rollout restart does it, which does not know TApps.`,
+		Example: `  # All instances that have a pod
+  kubectl tapp restart web --wait
+
+  # Some of them
+  kubectl tapp restart web 0-3,7 --wait`,
 		Args:              atLeastName,
 		ValidArgsFunction: e.completeInstances,
 	}
@@ -49,19 +56,12 @@ func (r *restart) run(ctx context.Context, name string, args []string) error {
 	if err != nil {
 		return err
 	}
-	ids, err := r.ids(o.TApp, args)
-	if err != nil {
-		return err
-	}
 	if o.TApp.Spec.Paused {
 		return fmt.Errorf("%s is paused, so that nothing would restart; resume it first", name)
 	}
-	// All are checked before the first one is restarted.
-	pods := make([]*corev1.Pod, len(ids))
-	for n, id := range ids {
-		if pods[n], err = o.restartable(id); err != nil {
-			return err
-		}
+	ids, pods, err := r.chosen(o, args)
+	if err != nil {
+		return err
 	}
 	if r.plan {
 		for n, pod := range pods {
@@ -91,6 +91,37 @@ func (r *restart) run(ctx context.Context, name string, args []string) error {
 		}
 		return missingAvailable(o, id)
 	})
+}
+
+// chosen are the instances that restart, and their pods. All are checked before the first
+// one is restarted. Where none is named, those are left out that have no pod to restart.
+func (r *restart) chosen(o *observed, args []string) (chosen []int, pods []*corev1.Pod, err error) {
+	named := r.all || len(args) > 0
+	all := ids.Of(&o.TApp.Spec).All()
+	if named {
+		if all, err = r.ids(o.TApp, args); err != nil {
+			return nil, nil, err
+		}
+	}
+	var left []int
+	for _, id := range all {
+		pod, err := o.restartable(id)
+		switch {
+		case err == nil:
+			chosen, pods = append(chosen, id), append(pods, pod)
+		case named:
+			return nil, nil, err
+		default:
+			left = append(left, id)
+		}
+	}
+	if !named && len(chosen) == 0 {
+		return nil, nil, fmt.Errorf("%s has no instance with a pod to restart", o.TApp.Name)
+	}
+	if len(left) > 0 {
+		r.note("Left out, without a pod to restart: " + ids.Instances(left))
+	}
+	return chosen, pods, nil
 }
 
 // restartable returns the pod of an instance that can restart.

@@ -17,6 +17,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/ids"
+	"tkestack.io/tapp/plugin/ownership"
 	"tkestack.io/tapp/plugin/timeout"
 )
 
@@ -29,6 +30,8 @@ type writing struct {
 	output  string
 	// plan: the server is asked as for a dry run, and the plan is told.
 	plan bool
+	// adopt is that of ownership.Write.
+	adopt []string
 }
 
 const (
@@ -68,9 +71,9 @@ func (w *writing) validate() error {
 	return usageError{fmt.Errorf("--output is %q; give name, json or yaml", w.output)}
 }
 
-func (w *writing) options() metav1.PatchOptions {
+func (w *writing) options(dryRun bool) metav1.PatchOptions {
 	o := metav1.PatchOptions{FieldManager: w.manager}
-	if w.dryRun == dryRunServer {
+	if dryRun {
 		o.DryRun = []string{metav1.DryRunAll}
 	}
 	return o
@@ -86,12 +89,20 @@ func (w *writing) mergeSpec(ctx context.Context, s *session, t *tappv1.TApp, fie
 	return w.patch(ctx, s, t, types.MergePatchType, patch)
 }
 
+// patch a TApp. Who declares the fields keeps them.
 func (w *writing) patch(ctx context.Context, s *session, t *tappv1.TApp, kind types.PatchType, patch []byte) (*tappv1.TApp, error) {
 	if w.dryRun == dryRunClient {
 		out := &tappv1.TApp{}
 		return out, patchLocally(t, out, kind, patch)
 	}
-	out, err := s.tapps.TApps(s.namespace).Patch(ctx, t.Name, kind, patch, w.options())
+	write := ownership.Write[*tappv1.TApp]{
+		Manager: w.manager, Adopt: w.adopt, DryRun: w.dryRun == dryRunServer, Tell: w.note,
+		Get: func(ctx context.Context) (*tappv1.TApp, error) { return s.get(ctx, t.Name) },
+		Patch: func(ctx context.Context, kind types.PatchType, patch []byte, dryRun bool) (*tappv1.TApp, error) {
+			return s.tapps.TApps(s.namespace).Patch(ctx, t.Name, kind, patch, w.options(dryRun))
+		},
+	}
+	out, err := write.Do(ctx, t, kind, patch)
 	if err != nil {
 		return nil, err // it names the object, and says what was wrong
 	}
@@ -105,7 +116,7 @@ func (w *writing) patchPod(ctx context.Context, s *session, pod *corev1.Pod, pat
 		out := &corev1.Pod{}
 		return out, patchLocally(pod, out, types.MergePatchType, patch)
 	}
-	out, err := s.core.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, w.options())
+	out, err := s.core.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, w.options(w.dryRun == dryRunServer))
 	if err != nil {
 		return nil, err
 	}

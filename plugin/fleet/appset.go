@@ -17,6 +17,7 @@ import (
 
 	"tkestack.io/tapp/crd/client"
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plugin/ownership"
 )
 
 // workspace is a connection to the hub, for the AppSets of one namespace.
@@ -90,6 +91,8 @@ func (c *common) completeAppSets(command *cobra.Command, args []string, _ string
 type writing struct {
 	*common
 	dryRun, output string
+	// adopt is that of ownership.Write.
+	adopt []string
 }
 
 const (
@@ -137,7 +140,19 @@ func (w *writing) patch(ctx context.Context, hub *workspace, a *v1beta1.AppSet, 
 	if err != nil {
 		return nil, fmt.Errorf("writing a patch: %w", err)
 	}
-	out, err := hub.appSets.AppSets(hub.namespace).Patch(ctx, a.Name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: manager, DryRun: w.dryRuns()})
+	write := ownership.Write[*v1beta1.AppSet]{
+		Manager: manager, Adopt: w.adopt, DryRun: w.dryRun == dryRunServer,
+		Tell: func(note string) { _, _ = fmt.Fprintln(w.Streams.ErrOut, note) },
+		Get:  func(ctx context.Context) (*v1beta1.AppSet, error) { return hub.get(ctx, a.Name) },
+		Patch: func(ctx context.Context, kind types.PatchType, patch []byte, dryRun bool) (*v1beta1.AppSet, error) {
+			options := metav1.PatchOptions{FieldManager: manager}
+			if dryRun {
+				options.DryRun = []string{metav1.DryRunAll}
+			}
+			return hub.appSets.AppSets(hub.namespace).Patch(ctx, a.Name, kind, patch, options)
+		},
+	}
+	out, err := write.Do(ctx, a, types.MergePatchType, data)
 	if err != nil {
 		return nil, err // it names the object, and says what was wrong
 	}

@@ -28,6 +28,7 @@ instances, claims and the update strategy stay. It fails if the spec changed sin
   kubectl tapp fleet undo web --to-revision 3`,
 	}
 	w, to := newWriting(all, c), ""
+	w.adopt = []string{"labels", "meta", "serviceName", "podSpec", "clusterTopology"}
 	c.Flags().StringVar(&to, "to-revision", "", "Number of a revision, as kubectl tapp fleet history lists them")
 	c.RunE = func(c *cobra.Command, args []string) error { return w.undo(c.Context(), args[0], to) }
 	return c

@@ -45,6 +45,7 @@ var rooms = []room{
 	{typesRoom, types},
 	{pluginRoom, kubectl},
 	{migrateRoom, migrations},
+	{handsRoom, hands},
 	{viewRoom, told},
 	{fleetRoom, clusters},
 	{healthRoom, hysteresis},
@@ -130,6 +131,7 @@ const (
 	typesRoom    = "crd/tapp/v1"
 	pluginRoom   = "plugin"
 	migrateRoom  = "plugin/migrate"
+	handsRoom    = "plugin/ownership"
 	viewRoom     = "plan/view"
 	messageRoom  = "plan/message"
 
@@ -171,6 +173,7 @@ var stages = []stage{
 	{loopRoom, loopRoom, [][]string{nil}, []string{loopRoom}},
 	{eventsRoom, eventsRoom, [][]string{nil}, []string{eventsRoom}},
 	{migrateRoom, migrateRoom, [][]string{nil}, []string{migrateRoom}},
+	{handsRoom, handsRoom, [][]string{nil}, []string{handsRoom}},
 	{pluginRoom, pluginRoom, [][]string{nil}, []string{pluginRoom, migrateRoom, viewRoom}},
 	{cacheRoom, cacheRoom, [][]string{nil}, []string{cacheRoom}},
 	{writeRoom, writeRoom, [][]string{nil}, []string{writeRoom}},

@@ -19,6 +19,10 @@ var kubectl = []mutant{
 		"for id := from; id <= to; id++ {", "for id := from; id < to; id++ {"},
 	{"plugin-ready-by-hearsay", "status.go", "status believes a stored condition that the pods contradict",
 		"ready.Status == metav1.ConditionTrue &&\n		meta.IsStatusConditionTrue(o.Plan.Status.Conditions, tappv1.ConditionReady), nil", "ready.Status == metav1.ConditionTrue, nil"},
+	{"plugin-restart-refuses-all", "restart.go", "one killed instance holds the restart of all others up",
+		"	named := r.all || len(args) > 0", "	named := true"},
+	{"plugin-restart-some", "restart.go", "a restart of named instances leaves those out that cannot restart",
+		"	named := r.all || len(args) > 0", "	named := r.all"},
 	{"plugin-counts-all", "status.go", "a restart that was asked for counts as done",
 		"case i.Available && i.Current && !restarts:", "case i.Available && (i.Current || restarts):"},
 }
@@ -31,6 +35,34 @@ var migrations = []mutant{
 		"case !metav1.IsControlledBy(pod, set):", "case false:"},
 	{"plugin-migrates-old-pods", "check.go", "a pod of an older template is no obstacle",
 		"pod.Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision", "pod.Labels[appsv1.ControllerRevisionHashLabelKey] == \"\""},
+}
+
+// hands are the mutants of plugin/ownership.
+var hands = []mutant{
+	{"hands-keep-all", "write.go", "the plugin keeps the fields that somebody declares, and the next apply is a conflict",
+		"entries == nil {", "entries != nil {"},
+	{"hands-keep-new", "ownership.go", "what undo brings back is nobody's, and the next apply leaves it there",
+		"declarer != nil && !fresh.Empty()", "declarer != nil && fresh.Empty()"},
+	{"hands-give-all", "ownership.go", "what kill wrote goes to the applier, whose next apply starts the instance",
+		"|| within(a[i].fields, fields).Empty() {", "{"},
+	{"hands-give-any", "ownership.go", "what undo brings back goes to somebody who declares another part of the spec",
+		"out.shares = append(out.shares, share{declarer.entry, within(fresh, adopt)})", "out.shares = append(out.shares, share{had[0].entry, within(fresh, adopt)})"},
+	{"hands-rob", "ownership.go", "a field that somebody has taken since is given to the former owner",
+		"		back := s.fields.Intersection(mine)\n", "		back := s.fields.Union(s.fields.Intersection(mine))\n"},
+	{"hands-give-updates", "ownership.go", "a manager that never applies is given fields back",
+		"		if o.applies() {\n			out.shares", "		if o.entry.Manager != writer {\n			out.shares"},
+	{"hands-share", "ownership.go", "the plugin goes on owning what it gave back",
+		"o.fields = o.fields.Difference(given)", "o.fields = o.fields.Union(given)"},
+	{"hands-write-first", "write.go", "a dry run writes",
+		"	if w.DryRun {\n		return after, nil\n	}\n", ""},
+	{"hands-once", "write.go", "fields are not given back where the object changed meanwhile",
+		"try == tries", "try == 1"},
+	{"hands-for-ever", "write.go", "an object that changes all the time is tried for ever",
+		"!apierrors.IsConflict(err) || try == tries", "!apierrors.IsConflict(err) || try == 100*tries"},
+	{"hands-silent", "note.go", "nobody is told who sets the field back",
+		"if !known || len(o.Fields) == 0 {", "if known {"},
+	{"hands-flux-silent", "note.go", "nobody is told that Flux removes what kubectl tapp wrote",
+		"if !applied || !strings.HasPrefix(writer, \"kubectl\") {", "if !applied || strings.HasPrefix(writer, \"kubectl\") {"},
 }
 
 // told are the mutants of plan/view, which tests of plugin notice.

@@ -9,6 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -101,8 +102,8 @@ func (asIs) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	return out, nil
 }
 
-// apply merges a configuration into an object.
-func (f *Fields) apply(live, config *unstructured.Unstructured, manager string, force bool) (*unstructured.Unstructured, error) {
+// Apply merges a configuration into an object.
+func (f *Fields) Apply(live, config *unstructured.Unstructured, manager string, force bool) (*unstructured.Unstructured, error) {
 	merged, err := f.manager.Apply(live, config, manager, force)
 	if err != nil {
 		return nil, err
@@ -140,7 +141,7 @@ func (s *Server) Apply(r *Request, who Actor) (Object, error) {
 	case version != "" && version != old.GetResourceVersion():
 		return nil, s.conflict(r.Resource, r.Name, "the object has been modified; please apply your changes to the latest version and try again")
 	}
-	merged, err := k.Fields.apply(live, bare(config), manager, force)
+	merged, err := k.Fields.Apply(live, bare(config), manager, force)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +152,7 @@ func (s *Server) applyNew(r *Request, config *unstructured.Unstructured, who Act
 	k := s.kinds[r.Resource]
 	empty := &unstructured.Unstructured{}
 	empty.SetGroupVersionKind(k.GVK)
-	made, err := k.Fields.apply(empty, bare(config), r.Query.Get("fieldManager"), true)
+	made, err := k.Fields.Apply(empty, bare(config), r.Query.Get("fieldManager"), true)
 	if err != nil {
 		return nil, err
 	}
@@ -177,16 +178,25 @@ func (s *Server) own(k Kind, old, now Object, manager string) error {
 	if err != nil {
 		return err
 	}
-	owned, err := k.Fields.manager.Update(before, after, manager)
+	entries, err := k.Fields.Update(before, after, manager)
 	if err != nil {
 		return err
+	}
+	now.SetManagedFields(entries)
+	return nil
+}
+
+// Update is what metadata.managedFields become by a write that is no apply.
+func (f *Fields) Update(before, after *unstructured.Unstructured, manager string) ([]metav1.ManagedFieldsEntry, error) {
+	owned, err := f.manager.Update(before, after, manager)
+	if err != nil {
+		return nil, err
 	}
 	m, err := meta.Accessor(owned)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	now.SetManagedFields(m.GetManagedFields())
-	return nil
+	return m.GetManagedFields(), nil
 }
 
 // owning is own, for kinds whose fields are owned by who updates them, too.
