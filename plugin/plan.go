@@ -228,6 +228,9 @@ func (v *preview) print(b *strings.Builder, p painter) {
 	for i := range v.Steps {
 		fmt.Fprintf(b, "  %d. %s\n", i+1, clean(v.Steps[i].Sentence()))
 	}
+	for _, note := range v.Notes {
+		fmt.Fprintf(b, "  %s\n", p.paint(yellow, clean("Note: "+note)))
+	}
 	if v.Paused && len(v.Steps) > 0 {
 		b.WriteString("  Updates wait until spec.paused is false.\n")
 	}

@@ -1,8 +1,10 @@
 package plugin
 
 import (
+	"cmp"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -74,7 +76,8 @@ In this order:
   2. 1 instance is created (4): the instance has no pod
   3. 1 instance is removed (5): spec.replicas is 5
   4. 1 instance is updated in place (3): image of web from canary:1 to canary:2; by force, at most 1 at a time
-  5. 2 instances are updated in place (0,2): image of web from web:1 to web:2; rolling, at most 2 (50% of 4) at a time, but 2 at once, since not available
+  5. 2 instances are updated in place (0,2): image of web from web:1 to web:2; rolling, at most 2 (50% of 4) at a time, but 2 at once, since they do not serve
+  Note: 1 of 4 instances does not follow the change of spec.template, and stays on "canary" (3)
 
 First, as things are now:
   Delete 1 (Killed): spec.statuses says Killed
@@ -105,7 +108,7 @@ func TestPreviewHeadlines(t *testing.T) {
 		{"new, with pods of an earlier one", nil, webTApp(3, withImage("web:2")),
 			[]*corev1.Pod{podOf(stored, "default", 0, orphaned), podOf(stored, "default", 1, orphaned), podOf(stored, "default", 2, orphaned, notReady)},
 			"tapp.apps.tkestack.io/web would be created\n\n" +
-				"In this order:\n  1. 3 instances are updated in place (0-2): image of web from web:1 to web:2; rolling, at most 1 at a time, but 2 at once, since not available\n\n" +
+				"In this order:\n  1. 3 instances are updated in place (0-2): image of web from web:1 to web:2; rolling, at most 1 at a time, but 2 at once, since they do not serve\n\n" +
 				"First, as things are now:\n  Adopt 0-2 (PodWithoutController): the pod has no controller, and has the name and the labels of the instance\n", true},
 		{"left to do", stored, stored, nil, "tapp.apps.tkestack.io/web: the spec stays as it is, and this is left to do\n\n" +
 			"In this order:\n  1. 1 instance is created (0): the instance has no pod\n\n" +
@@ -114,9 +117,9 @@ func TestPreviewHeadlines(t *testing.T) {
 			"tapp.apps.tkestack.io/web would change\n  spec.paused: <none> -> true\n  spec.template.spec.containers[web].image: web:1 -> web:2\n\n" +
 				"In this order:\n  1. 1 instance is updated in place (0): image of web from web:1 to web:2; rolling, at most 1 at a time\n" +
 				"  Updates wait until spec.paused is false.\n", true},
-		{"not available", webTApp(1, withImage("web:2")), webTApp(1, withImage("web:2")), []*corev1.Pod{podOf(stored, "default", 0, notReady)},
+		{"not serving", webTApp(1, withImage("web:2")), webTApp(1, withImage("web:2")), []*corev1.Pod{podOf(stored, "default", 0, notReady)},
 			"tapp.apps.tkestack.io/web: the spec stays as it is, and this is left to do\n\n" +
-				"In this order:\n  1. 1 instance is updated in place (0): image of web from web:1 to web:2; at once, since they are not available\n\n" +
+				"In this order:\n  1. 1 instance is updated in place (0): image of web from web:1 to web:2; at once, since they do not serve\n\n" +
 				"First, as things are now:\n  Drain 0 (ImageChanged): image of web from web:1 to web:2\n", true},
 		{"a problem", webTApp(0, withLostTemplate), webTApp(0, withLostTemplate), nil, "tapp.apps.tkestack.io/web: nothing would change\n\n" +
 			"What the controller cannot do:\n  spec.updateStrategy.template: there is no template \"lost\"; no update starts until spec.templatePool has it, " +
@@ -199,4 +202,58 @@ func TestPolicyNote(t *testing.T) {
 			t.Errorf("%s: %q and %q", c.name, all, one)
 		}
 	}
+}
+
+// TestNotes: how many serving instances forced updates take at once, and who does not
+// follow a change of spec.template. (tkestack/tke#993, openkruise/kruise-game#111)
+func TestNotes(t *testing.T) {
+	zones := func(t *tappv1.TApp) {
+		t.Spec.TemplatePool["zone-a"], t.Spec.TemplatePool["zone-b"] = templateOf("game:1"), templateOf("game:1")
+		t.Spec.Templates = map[string]string{"0": "zone-a", "1": "zone-a", "2": "zone-a", "3": "zone-a", "4": "zone-b", "5": "zone-b"}
+	}
+	pool := func(name, image string) func(*tappv1.TApp) {
+		return func(t *tappv1.TApp) { t.Spec.TemplatePool[name] = templateOf(image) }
+	}
+	for name, c := range map[string]struct {
+		before, after *tappv1.TApp
+		down          []int // instances that are not Ready
+		want          []string
+	}{
+		"a zone by force": {webTApp(6, zones), webTApp(6, zones, pool("zone-a", "game:2")), nil,
+			[]string{`4 of 6 instances at once (of 0-3): spec.updateStrategy.forceUpdate.maxUnavailable is 100%, and they do not use the template that rolls, "default"`}},
+		"a budget for it": {webTApp(6, zones), webTApp(6, zones, pool("zone-a", "game:2"), withBudgets(intstr.FromInt32(1), intstr.FromInt32(2))), nil,
+			[]string{`2 of 6 instances at once (of 0-3): spec.updateStrategy.forceUpdate.maxUnavailable is 2, and they do not use the template that rolls, "default"`}},
+		"one at a time": {webTApp(6, zones), webTApp(6, zones, pool("zone-a", "game:2"), withBudgets(intstr.FromInt32(1), intstr.FromInt32(1))), nil, nil},
+		"who is down is not interrupted": {webTApp(6, zones), webTApp(6, zones, pool("zone-a", "game:2")), []int{1, 2},
+			[]string{`2 of 6 instances at once (of 0,3): spec.updateStrategy.forceUpdate.maxUnavailable is 100%, and they do not use the template that rolls, "default"`}},
+		"spec.template, which nobody uses": {webTApp(6, zones), webTApp(6, zones, withImage("web:2")), nil,
+			[]string{`6 of 6 instances do not follow the change of spec.template, and stay on "zone-a" (0-3), "zone-b" (4-5)`}},
+		"spec.template, and one is a canary": {webTApp(3, withOwn("0", "canary")), webTApp(3, withOwn("0", "canary"), withImage("web:2")), nil,
+			[]string{`1 of 3 instances does not follow the change of spec.template, and stays on "canary" (0)`}},
+		"all follow":      {webTApp(3), webTApp(3, withImage("web:2")), nil, nil},
+		"nothing changes": {webTApp(6, zones), webTApp(6, zones), nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var pods []*corev1.Pod
+			for id := range int(*c.before.Spec.Replicas) {
+				template := cmp.Or(c.before.Spec.Templates[strconv.Itoa(id)], "default")
+				if slices.Contains(c.down, id) {
+					pods = append(pods, podOf(c.before, template, id, notReady))
+					continue
+				}
+				pods = append(pods, podOf(c.before, template, id))
+			}
+			v, err := newPreview(observe(t, c.after, pods...), c.before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(v.Notes, c.want) {
+				t.Errorf("it notes\n%q\nand should note\n%q", v.Notes, c.want)
+			}
+		})
+	}
+}
+
+func withOwn(id, template string) func(*tappv1.TApp) {
+	return func(t *tappv1.TApp) { t.Spec.Templates = map[string]string{id: template} }
 }

@@ -28,7 +28,7 @@ func newRestart(e *environment) *cobra.Command {
 		Short: "Restart instances, within the budget",
 		Long: `Restart instances: each gets another pod, with the same name and claims. The request is written to the pods, and the
 controller follows it as it would follow a new template: instances of the rolling template within spec.updateStrategy.maxUnavailable,
-all others within forceUpdate.maxUnavailable. An instance that is not available does not wait.
+all others within forceUpdate.maxUnavailable. An instance that does not serve does not wait.
 
 Without IDS all instances restart that have a pod, as kubectl rollout restart does it, which does not know TApps.`,
 		Example: `  # All instances that have a pod

@@ -114,7 +114,7 @@ func report(s *spec, all []*instance) []Instance {
 		}
 		out = append(out, Instance{
 			ID: i.name, Num: i.id, Template: i.templateName, Status: i.status, Pod: i.pod,
-			Desired: i.desired(), Forced: s.isForced(i), Available: i.available, Current: i.updated, Reason: i.reason, Why: i.why,
+			Desired: i.desired(), Forced: s.isForced(i), Serving: i.needsRoom(), Available: i.available, Current: i.updated, Reason: i.reason, Why: i.why,
 		})
 	}
 	return out

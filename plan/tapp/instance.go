@@ -41,13 +41,13 @@ type instance struct {
 	state      state
 	updated    bool // the pod follows its template
 	updating   bool // the pod is changing in place, or drained for it
-	available  bool
-	// mayRestart: the pod is ready, and only time tells whether its kubelet is about to
-	// restart a container of it. It counts as not available, and a disruption of it
-	// spends budget nevertheless.
-	mayRestart bool
-	counted    bool   // its pod goes only when the status has its failures
-	next       intent // see spec.intentOf
+	serving    bool // desired, ready, and no interruption of ours is under way
+	available  bool // serving for minReadySeconds
+	// mayServe: whether it serves is not known. The turns of others do not count it,
+	// and a disruption of it needs room in the budget nevertheless.
+	mayServe bool
+	counted  bool   // its pod goes only when the status has its failures
+	next     intent // see spec.intentOf
 
 	// failures in a row, to be kept while there is no pod that tells of them.
 	failures int
@@ -146,8 +146,9 @@ func (s *spec) look(c *clock, i *instance) {
 	i.updated = i.template != nil && i.hash == i.template.Hashes.Template &&
 		inplace.HasResources(i.pod, i.template.Spec)
 	i.updating = !c.isSettled(i)
-	i.available = i.desired() && !i.updating && s.isAvailable(c, i.pod)
-	i.mayRestart = i.desired() && i.progress != nil && i.progress.Left > 0 && s.isAvailable(c, i.pod)
+	i.serving = i.desired() && !i.updating && IsReady(i.pod)
+	i.available = i.serving && s.isReadyForLong(c, i.pod)
+	i.mayServe = i.desired() && !i.serving && (i.mayRestart() || !i.updating && isCalledNotReady(i.pod))
 }
 
 func (s *spec) stateOf(i *instance) state {
@@ -215,20 +216,6 @@ func (c *clock) progressOf(i *instance) *inplace.Progress {
 		}
 	}
 	return i.progress
-}
-
-// isAvailable says whether the pod has been ready for minReadySeconds.
-func (s *spec) isAvailable(c *clock, pod *corev1.Pod) bool {
-	r := Ready(pod)
-	if r == nil || r.Status != corev1.ConditionTrue {
-		return false
-	}
-	left := seconds(s.tapp.Spec.MinReadySeconds) - c.now.Sub(r.LastTransitionTime.Time)
-	if s.tapp.Spec.MinReadySeconds == 0 || left <= 0 {
-		return true
-	}
-	c.waitFor(left)
-	return false
 }
 
 // whyNotAvailable says what a pod that is not changing lacks. What a container

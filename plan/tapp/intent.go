@@ -175,7 +175,7 @@ func (s *spec) updateOf(i *instance) kind {
 // compared field by field, most of it. False says nothing.
 func (s *spec) surelyDisrupts(i *instance) bool {
 	u := &s.tapp.Spec.UpdateStrategy.InPlaceUpdate
-	return i.available && i.template != nil && !s.tapp.Spec.Paused && u.Policy == tappv1.InPlaceIfPossible &&
+	return i.serving && i.template != nil && !s.tapp.Spec.Paused && u.Policy == tappv1.InPlaceIfPossible &&
 		i.hash != i.template.Hashes.Template && s.changesImages(i)
 }
 

@@ -201,46 +201,56 @@ func (o *oracle) forced(a Action, pod *corev1.Pod) {
 	}
 }
 
-// budgets: S2. Updates leave at least as many available as the budget says, or
-// take none that is.
+// budgets: S2. Updates leave at least as many available as the budget says, or take none
+// that is; and so of those that serve, where one with its template has to be available.
 func (o *oracle) budgets() {
 	o.t.Helper()
-	wanted, available := 0, 0
-	is := map[string]bool{}
-	for num := range mostIDs {
-		if !asksFor(o.spec, num) {
-			continue
-		}
-		id := strconv.Itoa(num)
-		if o.spec.Statuses[id] == tappv1.InstanceKilled || isEnd(o.plan.Status.Statuses[id]) {
+	wanted, available, serving := 0, map[string]bool{}, map[string]bool{}
+	serves := map[string]bool{} // for its own turn, also in the soak of its template
+	for _, i := range o.plan.Instances {
+		num, _ := strconv.Atoi(i.ID)
+		if !asksFor(o.spec, num) || o.spec.Statuses[i.ID] == tappv1.InstanceKilled || isEnd(o.plan.Status.Statuses[i.ID]) {
 			continue
 		}
 		wanted++
-		if pod := o.pods[o.in.TApp.Name+"-"+id]; pod != nil && o.available(pod) {
-			available++
-			is[id] = true
+		pod := o.pods[o.in.TApp.Name+"-"+i.ID]
+		if pod == nil || !o.serves(pod) {
+			continue
 		}
+		serves[i.ID] = true
+		available[i.ID] = o.in.Now.Sub(conditionOf(pod, corev1.PodReady).LastTransitionTime.Time) >= time.Duration(o.spec.MinReadySeconds)*time.Second
+		serving[i.ID] = available[i.ID] || !i.Current
 	}
-	taken, rolling := 0, false
+	left := func(is map[string]bool) (n int) {
+		for _, yes := range is {
+			if yes {
+				n++
+			}
+		}
+		return n
+	}
+	tookServing, tookAvailable, rolling := false, false, false
 	for _, a := range o.plan.Actions {
-		if is[a.ID] && (a.Op == OpDrain || a.Op == OpUpdateInPlace || a.Op == OpDelete) {
-			taken++
+		if serves[a.ID] && (a.Op == OpDrain || a.Op == OpUpdateInPlace || a.Op == OpDelete) {
+			tookServing, tookAvailable = true, tookAvailable || available[a.ID]
 			rolling = rolling || o.templateOf(a.ID) == o.spec.UpdateStrategy.Template
+			available[a.ID], serving[a.ID] = false, false
 		}
-	}
-	if taken == 0 {
-		return
 	}
 	budget := budgetOf(*o.spec.UpdateStrategy.ForceUpdate.MaxUnavailable, wanted)
 	if rolling {
 		budget = budgetOf(*o.spec.UpdateStrategy.MaxUnavailable, wanted)
 	}
-	if available-taken < wanted-budget {
-		o.t.Fatalf("S2: of %d wanted and %d available instances %d are taken, the budget is %d", wanted, available, taken, budget)
+	if n := left(available); tookAvailable && n < wanted-budget {
+		o.t.Fatalf("S2: of %d wanted instances %d stay available, the budget is %d", wanted, n, budget)
+	}
+	if n := left(serving); tookServing && n < wanted-budget {
+		o.t.Fatalf("S2: of %d wanted instances %d go on serving, the budget is %d", wanted, n, budget)
 	}
 }
 
-func (o *oracle) available(pod *corev1.Pod) bool {
+// serves says whether the pod is Ready, and no interruption of ours is under way.
+func (o *oracle) serves(pod *corev1.Pod) bool {
 	ready := conditionOf(pod, corev1.PodReady)
 	if !controls(o.in.TApp, pod) || pod.DeletionTimestamp != nil || isEnded(pod) || ready == nil || ready.Status != corev1.ConditionTrue {
 		return false
@@ -252,10 +262,7 @@ func (o *oracle) available(pod *corev1.Pod) bool {
 	if gate := conditionOf(pod, tappv1.GateInPlaceUpdate); inplace.HasGate(pod) && (gate == nil || gate.Status != corev1.ConditionTrue) {
 		return false
 	}
-	if !inplace.HasGate(pod) && !inplace.ProgressOf(pod, o.in.Now).Done {
-		return false
-	}
-	return o.in.Now.Sub(ready.LastTransitionTime.Time) >= time.Duration(o.spec.MinReadySeconds)*time.Second
+	return inplace.HasGate(pod) || inplace.ProgressOf(pod, o.in.Now).Done
 }
 
 func (o *oracle) templateOf(id string) string {

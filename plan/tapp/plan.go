@@ -219,7 +219,10 @@ type Instance struct {
 	Desired bool
 	// Forced: its updates are by force and not by rolling.
 	Forced bool
-	// Available: desired, ready for minReadySeconds, neither terminating nor updating.
+	// Serving: desired and Ready, neither terminating nor updating; or it may be so, on a
+	// node that is silent. To interrupt it needs room in the budget.
+	Serving bool
+	// Available: serving for minReadySeconds.
 	Available bool
 	// Current: the pod follows its template.
 	Current bool

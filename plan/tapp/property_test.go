@@ -117,6 +117,7 @@ func drawPods(t *rapid.T) (out []podStory) {
 			IDs:      id,
 			From:     pick(t, "from "+id, "default", "default", "blue", "green", "image", "init", "env", "labels", "once"),
 			Ready:    pick(t, "ready "+id, "", "1h", "20s", "not", "not 5s", "unset"),
+			Silent:   sometimes(t, "silent "+id, 12),
 			Gate:     pick(t, "gate "+id, "", "", "closed 5s", "unset", "none"),
 			Phase:    pick(t, "phase "+id, "", "", "", corev1.PodPending, corev1.PodFailed, corev1.PodSucceeded, corev1.PodUnknown),
 			Dying:    pick(t, "dying "+id, "", "", "", "in 20s", "1m ago"),

@@ -10,27 +10,27 @@ import (
 )
 
 // rollOut spends the budgets: forced ids first, then rolling ones, each in
-// ascending order. An available instance may be taken while more than the
-// desired number less the budget is available; one that is not available neither
-// waits nor spends, so that a good template gets through however broken the
-// last one was. It returns the ids that the policy InPlaceOnly holds.
+// ascending order. An instance that serves may be taken while enough of the others do,
+// see round. One that does not serve neither waits nor spends, so that a good template
+// gets through however broken the last one was. It returns the ids that the policy
+// InPlaceOnly holds.
 func rollOut(s *spec, c *clock, t *turns, all []*instance) (held []int) {
 	r := rollout{spec: s, clock: c, turns: t}
 	desired := count(all, (*instance).desired)
-	available := count(all, func(i *instance) bool { return i.available })
+	now := countServing(all)
 	budgets := s.budgetsOf(desired)
 	for _, forced := range []bool{true, false} {
 		budget := budgets.Rolling
 		if forced {
 			budget = budgets.Forced
 		}
-		b := &round{forced: forced, valid: budget.Valid, desired: desired, available: available, least: desired - budget.MaxUnavailable}
+		b := &round{forced: forced, valid: budget.Valid, desired: desired, counts: now, least: desired - budget.MaxUnavailable}
 		for _, i := range all {
 			if i.state == alive && i.desired() && forced == s.isForced(i) {
 				r.roll(i, b)
 			}
 		}
-		available = b.available
+		now = b.counts
 	}
 	return r.held
 }
@@ -43,21 +43,10 @@ type rollout struct {
 	held  []int
 }
 
-// round of a rollout: the instances that share a budget.
-type round struct {
-	forced bool
-	valid  bool // the budget is one
-	// available instances there are of the desired ones, and at least so many there
-	// must be.
-	desired, available, least int
-	// spent is why instances wait for the budget; empty while there is some left.
-	spent string
-}
-
 // roll takes an instance a step further if its turn has come.
 func (r *rollout) roll(i *instance, b *round) {
-	if b.spent != "" && r.surelyDisrupts(i) {
-		i.wait(reasonBudget, b.spent)
+	if b.valid && !b.hasRoom(i) && r.surelyDisrupts(i) {
+		i.wait(reasonBudget, b.whyNoRoom(i))
 		return
 	}
 	switch n := r.intentOf(i); {
@@ -89,27 +78,19 @@ func (r *rollout) isHeld(i *instance, n *intent) bool {
 
 // spend takes the next step of an update, as far as the budget and the plan have room.
 func (r *rollout) spend(i *instance, n *intent, b *round) {
-	disrupts := (i.available || i.mayRestart) && n.kind.disrupts()
-	spare := b.available - b.least
-	if i.mayRestart { // it is not among them
-		spare++
-	}
+	disrupts := i.needsRoom() && n.kind.disrupts()
 	switch {
 	case disrupts && !b.valid:
 		i.wait("NoBudget", r.whyNoBudget(b.forced))
-	case disrupts && spare <= 0:
-		if b.spent == "" { // and nothing changes for those that follow
-			b.spent = fmt.Sprintf("%d of %d instances are available, and at least %d must be", b.available, b.desired, b.least)
-		}
-		i.wait(reasonBudget, b.spent)
+	case disrupts && !b.hasRoom(i):
+		i.wait(reasonBudget, b.whyNoRoom(i))
 	case r.turns.mayBegin(i):
-		if disrupts && i.available {
-			b.available--
+		if disrupts {
+			b.counts = b.without(i)
 		}
 		version := ""
 		if n.kind.disrupts() && !disrupts && !i.isDrained() {
-			// It spends no budget because the pod is not available, which it may have
-			// become meanwhile.
+			// It spends no budget because the pod does not serve, which it may do by now.
 			version = i.pod.ResourceVersion
 		}
 		r.advance(i, version)

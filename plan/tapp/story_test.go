@@ -39,8 +39,10 @@ type podStory struct {
 	Resized string `json:"resized"`
 	Resize  string `json:"resize"`
 
-	Ready    string          `json:"ready"` // since: "1h"; "not", "not 5s"; "unset"
-	Gate     string          `json:"gate"`  // "open"; "closed 5s"; "unset"; "none" is a pod without
+	Ready string `json:"ready"` // since: "1h"; "not", "not 5s"; "unset"
+	// Silent: its node is, so that the node controller called it not Ready.
+	Silent   bool            `json:"silent"`
+	Gate     string          `json:"gate"` // "open"; "closed 5s"; "unset"; "none" is a pod without
 	Phase    corev1.PodPhase `json:"phase"`
 	Reason   string          `json:"reason"`
 	Rejected bool            `json:"rejected"` // by its kubelet: no container ever was
@@ -215,6 +217,10 @@ func (p *podStory) settle(t rapid.TB, pod *corev1.Pod, kubelet string) {
 	pod.Status.StartTime = &started
 	if kind, since, _ := strings.Cut(p.Gate, " "); kind != "unset" && kind != "none" {
 		setCondition(pod, tappv1.GateInPlaceUpdate, kind != "closed", span(t, since, age))
+	}
+	if p.Silent {
+		setCondition(pod, corev1.ContainersReady, true, age)
+		p.Ready = "not 1m"
 	}
 	kind, since, _ := strings.Cut(p.Ready, " ")
 	switch kind {

@@ -40,10 +40,10 @@ type Step struct {
 	AtMost int `json:"atMost,omitempty"`
 	// Budget is AtMost in words, such as 3 (30% of 10).
 	Budget string `json:"budget,omitempty"`
-	// Unavailable are the ids of instances that are not available already. They do not
-	// wait for the budget.
-	Unavailable []int  `json:"unavailable,omitempty"`
-	Why         string `json:"why"`
+	// NotServing are the ids of instances that do not serve already. They do not wait for
+	// the budget.
+	NotServing []int  `json:"notServing,omitempty"`
+	Why        string `json:"why"`
 }
 
 // Preview is what happens to a TApp until its rollout ends.
@@ -56,6 +56,8 @@ type Preview struct {
 	Changes []FieldChange `json:"changes"`
 	// Steps in the order in which they happen.
 	Steps []Step `json:"steps"`
+	// Notes are what of it may surprise.
+	Notes []string `json:"notes,omitempty"`
 	// Paused: no update begins before the pause ends.
 	Paused bool `json:"paused,omitempty"`
 	// First are the actions of the controller's next plan.
@@ -82,7 +84,7 @@ func (v *Preview) ChangesSomething() bool {
 // there is none.
 func NewPreview(o *Observed, before *tappv1.TApp) (*Preview, error) {
 	v := &Preview{Namespace: o.TApp.Namespace, Name: o.TApp.Name, Created: before == nil, Paused: o.TApp.Spec.Paused,
-		Changes: []FieldChange{}, Steps: o.Steps(), First: o.firstActions(), Problems: o.Problems()}
+		Changes: []FieldChange{}, Steps: o.Steps(), Notes: o.Notes(before), First: o.firstActions(), Problems: o.Problems()}
 	if before != nil {
 		changes, err := Changes("spec", before.Spec, o.TApp.Spec)
 		if err != nil {
@@ -122,8 +124,8 @@ func (o *Observed) Steps() []Step {
 				groups[p] = s
 			}
 			s.IDs = append(s.IDs, id)
-			if i := o.Instance(id); (p == Forced || p == Rolling) && i != nil && !i.Available && !isReadyOrphan(i) {
-				s.Unavailable = append(s.Unavailable, id)
+			if i := o.Instance(id); (p == Forced || p == Rolling) && i != nil && !i.Serving && !isReadyOrphan(i) {
+				s.NotServing = append(s.NotServing, id)
 			}
 		}
 		for _, p := range phases {
@@ -157,7 +159,7 @@ func (o *Observed) phaseOf(e plan.Effect, id int) Phase {
 	return AtOnce
 }
 
-// isReadyOrphan says whether an instance becomes available by being adopted.
+// isReadyOrphan says whether an instance serves by being adopted.
 func isReadyOrphan(i *plan.Instance) bool {
 	return i.Pod != nil && metav1.GetControllerOfNoCopy(i.Pod) == nil && plan.IsReady(i.Pod)
 }
@@ -188,16 +190,16 @@ func (s *Step) Sentence() string {
 	text := plan.Change{Effect: s.Effect, IDs: s.IDs, Why: s.Why}.String()
 	switch s.Phase {
 	case Forced, Rolling:
-		if len(s.Unavailable) == len(s.IDs) {
-			return text + "; at once, since they are not available"
+		if len(s.NotServing) == len(s.IDs) {
+			return text + "; at once, since they do not serve"
 		}
 		kind := "rolling"
 		if s.Phase == Forced {
 			kind = "by force"
 		}
 		text += fmt.Sprintf("; %s, at most %s at a time", kind, s.Budget)
-		if len(s.Unavailable) > 0 {
-			text += fmt.Sprintf(", but %s at once, since not available", ids.Ranges(s.Unavailable))
+		if len(s.NotServing) > 0 {
+			text += fmt.Sprintf(", but %s at once, since they do not serve", ids.Ranges(s.NotServing))
 		}
 	case AtOnce, Held:
 	}

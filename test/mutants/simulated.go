@@ -28,7 +28,7 @@ var simulations = []simulated{
 		"if !c.isTakenBack(last) {", "if !c.isTakenBack(last) || last.Image != \"\" {"}},
 	{planRoom, "finalizers", mutant{"sim-forced-again", "terminating.go", "a pod that only its finalizers keep is deleted by force again and again",
 		"*grace == 0 && len(i.pod.Finalizers) > 0 {\n\t\t// No", "*grace < 0 && len(i.pod.Finalizers) > 0 {\n\t\t// No"}},
-	{planRoom, "clocks", mutant{"sim-clocks-trusted", "instance.go", "a pod is not available while the clock of its node says that it will get ready",
+	{planRoom, "clocks", mutant{"sim-clocks-trusted", "serving.go", "a pod is not available while the clock of its node says that it will get ready",
 		"if s.tapp.Spec.MinReadySeconds == 0 || left <= 0 {", "if left <= 0 {"}},
 	{inPlaceRoom, "old-kubelets", mutant{"sim-generation-awaited", "progress.go", "an update waits for a kubelet to tell of its generation that never does",
 		"if reportsGeneration(pod) && pod.Status.ObservedGeneration < pod.Generation {\n		return Progress{", "if pod.Status.ObservedGeneration < pod.Generation {\n		return Progress{"}},

@@ -6,6 +6,7 @@ import (
 	"k8s.io/klog/v2"
 
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/view"
 	"tkestack.io/tapp/webhook/rule"
 )
 
@@ -30,6 +31,9 @@ func (v *Validator) preview(ctx context.Context, c candidate, w *rule.Warnings) 
 	for _, step := range plan.Preview(in) {
 		texts = append(texts, step.String())
 		updates = updates || step.Effect == plan.EffectUpdateInPlace || step.Effect == plan.EffectRecreate || step.Effect == plan.EffectResize || step.Effect == plan.EffectRelabel
+	}
+	if view.UsesOtherTemplates(&c.now.Spec) {
+		texts = append(texts, view.Observe(in).Notes(c.was)...)
 	}
 	if updates && c.now.Spec.Paused {
 		texts = append(texts, "spec.paused is true: updates start when it is false")

@@ -103,6 +103,17 @@ func TestPreview(t *testing.T) {
 spec.paused is true: updates start when it is false`; got != want {
 		t.Errorf("got\n%s", got)
 	}
+	for _, pod := range pods {
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: tappv1.GateInPlaceUpdate, Status: corev1.ConditionTrue}}
+	}
+	got = verdictOf(t, v, object(t, "{templates: {'0': canary, '2': canary}, template: {metadata: {labels: {app: web}, annotations: {team: a}}, spec: {containers: [{name: web, image: 'web:1'}]}}}"), object(t, ""))
+	if want := `allowed
+2 instances are updated in place (0,2): image of web from web:1 to web:2
+1 instance gets other labels or annotations without a restart (1): only labels and annotations of the template changed
+2 of 3 instances at once (of 0,2): spec.updateStrategy.forceUpdate.maxUnavailable is 100%, and they do not use the template that rolls, "default"
+2 of 3 instances do not follow the change of spec.template, and stay on "canary" (0,2)`; got != want {
+		t.Errorf("got\n%s", got)
+	}
 	v.reads.Pods = func(context.Context, *tappv1.TApp) ([]*corev1.Pod, error) { return nil, errors.New("no") }
 	got = verdictOf(t, v, object(t, "replicas: 5"), object(t, ""))
 	if want := "allowed\nwhat this update will do to the instances cannot be told: their pods could not be read"; got != want {

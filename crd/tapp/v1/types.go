@@ -115,7 +115,9 @@ type TAppSpec struct {
 	Paused bool `json:"paused,omitempty"`
 
 	// minReadySeconds is how long, in seconds, a pod has to be ready before its
-	// instance counts as available. Absent means 0.
+	// instance counts as available. A ready pod serves before that, too: to interrupt
+	// it takes room in the budget. An instance that has its template makes room for the
+	// next one when it is available. Absent means 0.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
