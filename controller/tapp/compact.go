@@ -112,11 +112,16 @@ func trimServiceAccount(spec *corev1.PodSpec) {
 // reads those that are about the whole pod, and of the others why they are not true.
 func trimStatus(s *corev1.PodStatus) {
 	s.HostIP, s.HostIPs, s.PodIP, s.PodIPs = "", nil, "", nil
+	ready := slices.ContainsFunc(s.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
 	kept := s.Conditions[:0]
 	for _, c := range s.Conditions {
 		switch c.Type {
-		case corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReadyToStartContainers:
+		case corev1.PodScheduled, corev1.PodInitialized, corev1.PodReadyToStartContainers:
 			if c.Status == corev1.ConditionTrue {
+				continue
+			}
+		case corev1.ContainersReady: // where the pod is not, it tells who called it so
+			if c.Status == corev1.ConditionTrue && ready {
 				continue
 			}
 		}

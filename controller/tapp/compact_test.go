@@ -243,6 +243,10 @@ func TestTrimStatus(t *testing.T) {
 	if trimStatus(&unscheduled); len(unscheduled.Conditions) != 1 {
 		t.Error("why a pod has no node is lost")
 	}
+	silent := corev1.PodStatus{Conditions: []corev1.PodCondition{condition(corev1.PodReady, corev1.ConditionFalse), condition(corev1.ContainersReady, corev1.ConditionTrue)}}
+	if trimStatus(&silent); len(silent.Conditions) != 2 {
+		t.Error("who called a pod not ready is lost")
+	}
 }
 
 func TestCompactorIsBounded(t *testing.T) {

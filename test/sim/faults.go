@@ -40,14 +40,7 @@ func (w *world) follow() {
 			w.strike(f)
 		}
 	}
-	for _, name := range nodeNames() {
-		if w.down[name] && !w.is(nodeSilent+name) && name != w.lost {
-			w.revive(name)
-		}
-		if w.Get(nodes, name) == nil && !w.is(nodeGone+name) && name != w.lost {
-			w.addNode(name)
-		}
-	}
+	w.recover()
 	w.idle = w.is(collectorStands)
 	if !w.is(podHeld) {
 		w.letGo()
@@ -57,6 +50,18 @@ func (w *world) follow() {
 	}
 	if len(w.alive()) > 1 && !w.is(secondLeader) {
 		w.kill(w.alive()[0])
+	}
+}
+
+// recover brings back the nodes whose time has come.
+func (w *world) recover() {
+	for _, name := range nodeNames() {
+		if w.down[name] && !w.is(nodeSilent+name) && name != w.lost {
+			w.revive(name)
+		}
+		if w.Get(nodes, name) == nil && !w.is(nodeGone+name) && name != w.lost {
+			w.addNode(name)
+		}
 	}
 }
 
@@ -96,6 +101,8 @@ func (w *world) strike(f Fault) {
 				s.stopped = true
 			}
 		}
+	case kubeletRestarts:
+		w.restartKubelet(node, f.A%2 == 0)
 	case nodeTainted:
 		w.until[nodeSilent+node] = w.steps + 20 + 2*f.A
 		w.takeOut(node, f.A)

@@ -251,6 +251,7 @@ func (k *kubelets) report(s *sandbox, pod *corev1.Pod) {
 			ready = false
 			p.Status.Phase, p.Status.Reason = s.ended, s.reason
 		}
+		setCondition(p, corev1.ContainersReady, ready, k.clockOf(s.node))
 		setReady(p, ready && gatesOpen(s.seen), k.clockOf(s.node))
 	})
 }
@@ -290,14 +291,16 @@ func (k *kubelets) write(key string, uid types.UID, who string, edit func(*corev
 	_, _ = k.Update(pods, key, "status", k.as(who), func(o object) error { return apiserver.Assign(o, next) })
 }
 
-func setReady(pod *corev1.Pod, is bool, at metav1.Time) {
+func setReady(pod *corev1.Pod, is bool, at metav1.Time) { setCondition(pod, corev1.PodReady, is, at) }
+
+func setCondition(pod *corev1.Pod, kind corev1.PodConditionType, is bool, at metav1.Time) {
 	want := corev1.ConditionFalse
 	if is {
 		want = corev1.ConditionTrue
 	}
-	switch has := conditionOf(pod, corev1.PodReady); {
+	switch has := conditionOf(pod, kind); {
 	case has == nil:
-		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: want, LastTransitionTime: at})
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: want, LastTransitionTime: at})
 	case has.Status != want:
 		has.Status, has.LastTransitionTime = want, at
 	}

@@ -82,3 +82,29 @@ func (k *kubelets) resize(s *sandbox, pod *corev1.Pod) {
 func (s *sandbox) isHeld(pod *corev1.Pod) bool {
 	return s.stopped && len(pod.Finalizers) > 0 && ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0
 }
+
+// restartKubelet of a node. What it runs goes on, and conditions that were True get the time
+// of the restart. Where probes begin anew, the containers are not ready until they succeed.
+func (k *kubelets) restartKubelet(node string, probed bool) {
+	for _, pod := range apiserver.All[*corev1.Pod](k.Store, pods) {
+		s := k.sandboxes[pod.UID]
+		if s == nil || s.node != node || s.ended != "" || s.stopped || k.down[node] {
+			continue
+		}
+		if probed {
+			for _, c := range s.runs {
+				c.Ready = c.Ready && c.State.Running == nil
+			}
+			s.settling = true
+			k.report(s, pod)
+			continue
+		}
+		k.write(keyOf(pod), pod.UID, "kubelet", func(p *corev1.Pod) {
+			for _, kind := range []corev1.PodConditionType{corev1.ContainersReady, corev1.PodReady} {
+				if c := conditionOf(p, kind); c != nil && c.Status == corev1.ConditionTrue {
+					c.LastTransitionTime = k.clockOf(node)
+				}
+			}
+		})
+	}
+}

@@ -114,9 +114,9 @@ func TestOraclesBite(t *testing.T) {
 		}, want: "S1: instance 0 has the pods web-7 and web-0"},
 		"one is drained": {toV2, func(r *rig) { r.ask("patch", pods, "web-0", "status", closeGate) }, ""},
 		"two are drained": {func(r *rig) { toV2(r); r.ask("patch", pods, "web-0", "status", closeGate) }, func(r *rig) { r.ask("patch", pods, "web-1", "status", closeGate) },
-			"S2: pod web-1 goes out of service: 2 of 3 would be (0 1), and 1 may"},
+			"S2: pod web-1 goes out of service: 2 of 3 would not serve (0 1), and 1 may"},
 		"one is recreated beside one that dies": {func(r *rig) { toV2(r); r.must(r.Remove(pods, "shop/web-0", metav1.DeleteOptions{}, r.as("user"))) },
-			func(r *rig) { r.ask("delete", pods, "web-1", "", "") }, "S2: pod web-1 goes out of service: 2 of 3 would be (0 1), and 1 may"},
+			func(r *rig) { r.ask("delete", pods, "web-1", "", "") }, "S2: pod web-1 goes out of service: 2 of 3 would not serve (0 1), and 1 may"},
 		"a claim goes": {scaled(1), func(r *rig) { r.ask("delete", claims, "data-web-2", "", "") }, "S3: claim shop/data-web-2 is deleted, and its policy does not say so"},
 		"a claim is to go with a TApp": {nil, func(r *rig) {
 			r.ask("patch", claims, "data-web-2", "", `{"metadata":{"ownerReferences":[{"apiVersion":"apps.tkestack.io/v1","kind":"TApp","name":"web","uid":"u4"}]}}`)

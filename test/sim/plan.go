@@ -87,6 +87,7 @@ const (
 	collectorStands = "the garbage collector stands still"
 	nodeLost        = "a node is lost for good"
 	podHangs        = "a pod that is being deleted hangs"
+	kubeletRestarts = "a kubelet restarts"
 )
 
 func otherFaults() []string {

@@ -21,6 +21,7 @@ func (w *world) heal() {
 	w.armed = nil
 	w.follow()
 	w.until, w.idle = map[string]int{}, false // what the plan has for this very step
+	w.recover()
 	for _, r := range w.alive()[min(1, len(w.alive())):] {
 		w.kill(r)
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"regexp"
 	"slices"
 	"testing"
 )
@@ -8,8 +9,8 @@ import (
 // mostTries of a shrinking.
 const mostTries = 300
 
-// Shrink looks for a smaller plan that fails too: an earlier end of the storm, and
-// fewer edits and faults. Every try is a run of its own, and so exact.
+// Shrink looks for a smaller plan that fails by the same rule: an earlier end of the storm,
+// and fewer edits and faults. Every try is a run of its own, and so exact.
 func Shrink(t *testing.T, failed Result) Result {
 	t.Helper()
 	best, tries := failed, 0
@@ -18,7 +19,7 @@ func Shrink(t *testing.T, failed Result) Result {
 			return false
 		}
 		r := Run(t, p, false)
-		if r.Failure == nil {
+		if r.Failure == nil || ruleOf(r.Failure) != ruleOf(failed.Failure) {
 			return false
 		}
 		best = r
@@ -50,4 +51,9 @@ func Shrink(t *testing.T, failed Result) Result {
 		}
 	}
 	return best
+}
+
+// ruleOf a failure is the name of what it breaks; empty: it has none.
+func ruleOf(failure error) string {
+	return regexp.MustCompile(`\b[SL][0-9]+'?: `).FindString(failure.Error())
 }
