@@ -55,6 +55,10 @@ const (
 	// Kubelets restart, and renew the time of the condition Ready of pods that were Ready all
 	// along; minReadySeconds are minutes, and the next change comes in the soak of the last.
 	classRenewed = "renewed"
+	// Pods are lost, made and started while the TApp is paused or its budget is spent.
+	classLosses = "losses"
+	// Pods are taken away in each of the ways that kubelets and others have.
+	classEvictions = "evictions"
 )
 
 // class is what a seed draws for one.
@@ -130,6 +134,18 @@ func classes() []class {
 			p.edits(rng, "image", "env", "image", "env")
 			p.strikes(rng, kubeletRestarts, kubeletRestarts, kubeletRestarts, kubeletRestarts, nodeSilent)
 		}, draft: func(t *tappv1.TApp, rng *rand.Rand) { t.Spec.MinReadySeconds = 60 * (1 + rng.Int32N(3)) }},
+		{name: classEvictions, fails: "an eviction by the kubelet is taken for an end", plan: func(p *Plan, rng *rand.Rand) {
+			p.strikes(rng, takenAway, takenAway, takenAway, podsRefused, disrupted, disrupted, podEnds, endStored)
+			if at := rng.IntN(p.Horizon); rng.IntN(2) == 0 { // what ends by itself may be disrupted afterwards
+				p.Faults = append(p.Faults, Fault{Step: at, Kind: podEnds, A: 1}, Fault{Step: at + 5, Kind: takenAway, A: 1})
+			}
+		}, draft: func(t *tappv1.TApp, rng *rand.Rand) {
+			t.Spec.NeverMigrate = rng.IntN(2) == 0
+			t.Spec.Template.Spec.RestartPolicy = []corev1.RestartPolicy{"", "", corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever}[rng.IntN(4)]
+		}},
+		{name: classLosses, fails: "what is lost while it is paused comes with the present template", plan: lose, draft: func(t *tappv1.TApp, rng *rand.Rand) {
+			t.Spec.Replicas, t.Spec.RevisionHistoryLimit = ptr.To(3+rng.Int32N(fewReplicas-2)), []*int32{nil, new(int32)}[rng.IntN(2)]
+		}},
 	}
 }
 
@@ -213,6 +229,47 @@ func namesakes(p *Plan, rng *rand.Rand) {
 		p.Faults = append(p.Faults, Fault{Step: step, Kind: collectorStands, A: rng.IntN(100)})
 		p.Edits = append(p.Edits, Edit{Step: step + 1, App: p.apps()[0], Kind: "delete", A: 0}, Edit{Step: step + 2 + rng.IntN(20), App: p.apps()[0], Kind: "create"})
 	}
+}
+
+// lose has pods lost while an update is held: by a pause, or by an update that hangs. Two go
+// at once, others are killed, started and added, a revision goes, and leaders crash between
+// a deletion and the creation that follows.
+func lose(p *Plan, rng *rand.Rand) {
+	step, app := 60+rng.IntN(60), p.apps()[0]
+	edit := func(kind string, a int) {
+		p.Edits = append(p.Edits, Edit{Step: step, App: app, Kind: kind, A: a, B: 2 * rng.IntN(30)})
+	}
+	strike := func(kinds ...string) {
+		for _, kind := range kinds {
+			p.Faults = append(p.Faults, Fault{Step: step, Kind: kind, A: rng.IntN(100)})
+		}
+	}
+	if rng.IntN(3) > 0 {
+		edit("pause", 0)
+		step += rng.IntN(10)
+	}
+	edit([]string{"image", "spoil", "env"}[rng.IntN(3)], rng.IntN(60))
+	step += 5 + rng.IntN(40)
+	for range 4 {
+		switch rng.IntN(6) {
+		case 0:
+			strike(foreignDelete, foreignDelete)
+		case 1:
+			strike(evicted, podEnds)
+		case 2:
+			edit("kill", rng.IntN(60))
+			p.Edits = append(p.Edits, Edit{Step: step + 10 + rng.IntN(40), App: app, Kind: "start"})
+		case 3:
+			edit("scale", fewReplicas)
+		case 4:
+			strike(revisionDeleted, nodeGone)
+		case 5:
+			p.Faults = append(p.Faults, Fault{Step: step, Kind: crashAfter, Site: "delete pods to recreate"}, Fault{Step: step, Kind: crashBefore, Site: "create pods"})
+		}
+		step += 5 + rng.IntN(30)
+	}
+	edit("resume", 0)
+	p.Horizon = max(p.Horizon, step+1)
 }
 
 func crowd(p *Plan, rng *rand.Rand) {

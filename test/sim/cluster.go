@@ -71,6 +71,10 @@ func (k *kubelets) podErrand(pod *corev1.Pod) func() {
 		}
 	case node == nil:
 		return func() { k.collectPod(pod) }
+	case isDisrupted(pod) && pod.DeletionTimestamp == nil && !isFinished(pod):
+		return func() {
+			_, _ = k.Remove(pods, keyOf(pod), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}, k.as("eviction"))
+		}
 	case isNodeReady(node.(*corev1.Node)):
 	case isReady(pod):
 		return func() {

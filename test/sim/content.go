@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -75,3 +76,53 @@ func follows(pod *corev1.Pod, t *corev1.PodTemplateSpec) bool {
 	}
 	return true
 }
+
+// content of a pod or of a template, as far as these tests change templates: pods of equal
+// content were made from the same template.
+type content string
+
+func contentOfTemplate(t *corev1.PodTemplateSpec) content {
+	return contentOf(t.Labels, t.Annotations, &t.Spec)
+}
+
+// contentOfPod is without what admission made of it; empty: there is none.
+func contentOfPod(pod *corev1.Pod) content {
+	if pod == nil {
+		return ""
+	}
+	return contentOf(pod.Labels, pod.Annotations, &pod.Spec)
+}
+
+func contentOf(labels, annotations map[string]string, spec *corev1.PodSpec) content {
+	var b strings.Builder
+	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for _, c := range list {
+			if c.Name == proxy {
+				continue
+			}
+			fmt.Fprintf(&b, "%s=%s", c.Name, strings.TrimPrefix(c.Image, mirror))
+			for _, e := range c.Env {
+				fmt.Fprintf(&b, ",%s=%.20s", e.Name, e.Value)
+			}
+			if cpu := c.Resources.Requests.Cpu(); c.Name != besides && !cpu.IsZero() {
+				fmt.Fprintf(&b, ",%s", cpu)
+			}
+			b.WriteString(" ")
+		}
+	}
+	if labels[extraLabel] != "" {
+		fmt.Fprintf(&b, "%s=%s ", extraLabel, labels[extraLabel])
+	}
+	if annotations[checksum] != "" {
+		fmt.Fprintf(&b, "%s=%s ", checksum, annotations[checksum])
+	}
+	return content(strings.TrimSpace(b.String()))
+}
+
+// What edits of templates write beside the spec.
+const (
+	extraLabel = "extra"
+	checksum   = "checksum/config"
+	// keptAnnotation says with which content a pod was made that has not the present one.
+	keptAnnotation = "tkestack.io/kept"
+)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -101,6 +102,10 @@ func (w *world) strike(f Fault) {
 				s.stopped = true
 			}
 		}
+	case podsRefused:
+		w.refusing += 1 + f.A%3
+	case revisionDeleted:
+		w.forgetRevision(f.A)
 	case kubeletRestarts:
 		w.restartKubelet(node, f.A%2 == 0)
 	case nodeTainted:
@@ -124,6 +129,17 @@ func (w *world) strike(f Fault) {
 	default:
 		w.strikePod(f)
 	}
+}
+
+// forgetRevision is somebody who deletes a revision.
+func (w *world) forgetRevision(n int) {
+	list := apiserver.All[*appsv1.ControllerRevision](w.Store, revisions)
+	if len(list) == 0 {
+		return
+	}
+	r := list[n%len(list)]
+	w.oracle.forgotten[apiserver.KeyOf(r.Namespace, r.Labels[tappv1.LabelTApp])] = true
+	_, _ = w.Remove(revisions, keyOf(r), metav1.DeleteOptions{}, w.as("somebody"))
 }
 
 func (w *world) silence(node string) {
@@ -197,14 +213,21 @@ func (w *world) strikePod(f Fault) {
 		})
 	}
 	switch f.Kind {
-	case evicted, podEnds, containerEnds:
-		if s == nil || s.ended != "" || w.down[s.node] || pod.DeletionTimestamp != nil {
+	case disrupted:
+		w.condemn(pod, disruptionsByOthers()[f.A%len(disruptionsByOthers())])
+	case endStored:
+		w.storeEnd(pod)
+	case evicted, podEnds, containerEnds, takenAway:
+		if s == nil || s.ended != "" && f.Kind != takenAway || w.down[s.node] || pod.DeletionTimestamp != nil {
 			return
 		}
 		switch f.Kind {
 		case evicted:
-			w.kubelets.end(s, corev1.PodFailed, "Evicted")
+			w.takeAway(s, disruption{corev1.PodFailed, "Evicted", corev1.PodReasonTerminationByKubelet})
+		case takenAway:
+			w.takeAway(s, disruptionsByKubelets()[f.A%len(disruptionsByKubelets())])
 		case podEnds:
+			s.byItself = true
 			w.kubelets.end(s, []corev1.PodPhase{corev1.PodFailed, corev1.PodSucceeded}[f.A%2], "")
 		case containerEnds:
 			w.crash(s)
@@ -301,6 +324,7 @@ func (w *world) write(r *request) {
 		return
 	}
 	w.BreaksOff = fault == halfRemoved
+	r.unsure = fault == halfRemoved || fault == lostAnswer
 	a := w.Serve(r.Request, 0, r.actor(w.now()))
 	w.BreaksOff = false
 	w.trace.answer(w.steps, w.now(), r, a)

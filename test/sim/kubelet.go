@@ -41,6 +41,11 @@ type sandbox struct {
 	stopped bool
 	// hangs: its kubelet does not get on with ending it.
 	hangs bool
+	// lost: it was taken away, and byItself: it ended by itself, at endedAt. disrupted is what
+	// its kubelet says of that.
+	lost, byItself bool
+	endedAt        metav1.Time
+	disrupted      *corev1.PodCondition
 	// byUpdate: the pod, or a container of it, ended because an update killed it, and what
 	// follows it was never started.
 	byUpdate bool
@@ -60,6 +65,8 @@ type kubelets struct {
 	down map[string]bool
 	// classes of the run.
 	classes []string
+	// refusing is how many pods that come to a node are refused there.
+	refusing int
 	// lost is the node that never comes back; empty: each does.
 	lost string
 	// idle is true while the garbage collector stands still.
@@ -97,6 +104,10 @@ func (k *kubelets) step(key string) {
 	case s == nil:
 		s = &sandbox{uid: pod.UID, key: keyOf(pod), node: pod.Spec.NodeName, runs: map[string]*corev1.ContainerStatus{}}
 		k.sandboxes[pod.UID] = s
+		if k.refuse(s) {
+			s.seen = pod
+			break
+		}
 		fallthrough
 	case s.seen.ResourceVersion != pod.ResourceVersion:
 		s.seen = pod
@@ -251,6 +262,9 @@ func (k *kubelets) report(s *sandbox, pod *corev1.Pod) {
 			ready = false
 			p.Status.Phase, p.Status.Reason = s.ended, s.reason
 		}
+		if s.disrupted != nil && !isDisrupted(p) {
+			p.Status.Conditions = append(p.Status.Conditions, *s.disrupted)
+		}
 		setCondition(p, corev1.ContainersReady, ready, k.clockOf(s.node))
 		setReady(p, ready && gatesOpen(s.seen), k.clockOf(s.node))
 	})
@@ -325,11 +339,15 @@ func (k *kubelets) terminate(s *sandbox, pod *corev1.Pod) {
 
 // end is a pod that ends.
 func (k *kubelets) end(s *sandbox, phase corev1.PodPhase, reason string) {
-	s.ended, s.reason, s.unreported = phase, reason, true
+	s.ended, s.reason, s.unreported, s.endedAt = phase, reason, true, k.clockOf(s.node)
+	code := int32(0)
+	if phase == corev1.PodFailed {
+		code = 1
+	}
 	for _, name := range apiserver.SortedKeys(s.runs) {
 		c := s.runs[name]
 		c.Ready = false
-		c.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: k.clockOf(s.node), ContainerID: c.ContainerID}}
+		c.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: s.endedAt, ContainerID: c.ContainerID, ExitCode: code}}
 	}
 }
 

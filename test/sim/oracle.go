@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/sim/apiserver"
@@ -30,10 +31,17 @@ type oracle struct {
 	strays map[string]bool
 	// ended are the instances that came to their end, by the UID of their TApp.
 	ended map[string]bool
+	// recorded is what stored statuses can tell of instances whose pod is gone, and forgotten
+	// are the TApps of which somebody deleted a revision.
+	recorded  map[string]record
+	forgotten map[string]bool
+	// wasReady are the pods that were Ready once.
+	wasReady map[types.UID]bool
 }
 
 func newOracle(w *world) *oracle {
-	return &oracle{w: w, evidence: map[string]string{}, owed: map[string]bool{}, strays: map[string]bool{}, ended: map[string]bool{}}
+	return &oracle{w: w, evidence: map[string]string{}, owed: map[string]bool{}, strays: map[string]bool{}, ended: map[string]bool{},
+		recorded: map[string]record{}, forgotten: map[string]bool{}, wasReady: map[types.UID]bool{}}
 }
 
 func number(id string) (int, bool) {
@@ -67,6 +75,9 @@ func (o *oracle) judge(c *change) error {
 			return err
 		}
 		o.noteEnd(pod)
+		if isReady(pod) {
+			o.wasReady[pod.UID] = true
+		}
 		if !isTApp(metav1.GetControllerOfNoCopy(pod)) {
 			delete(o.owed, keyOf(pod))
 		}
@@ -110,7 +121,7 @@ func (o *oracle) judgePod(c *change) error {
 		if err := o.mountable(pod, causeOf(c).belief); err != nil {
 			return err
 		}
-		return o.create(pod, id, seen)
+		return o.create(pod, id, seen, causeOf(c))
 	}
 	before := c.Before.(*corev1.Pod)
 	// A pod whose hash is none of ours is taken for one of another program, which may have
@@ -169,8 +180,9 @@ func imagesOf(pod *corev1.Pod) []string {
 }
 
 // create: only what some version of the TApp wants to run, as it wants it.
-func (o *oracle) create(pod *corev1.Pod, id string, seen []*tappv1.TApp) error {
+func (o *oracle) create(pod *corev1.Pod, id string, seen []*tappv1.TApp, r *request) error {
 	var why []string
+	var may []*tappv1.TApp
 	for _, t := range seen {
 		w := wanted(t, id)
 		switch {
@@ -178,11 +190,16 @@ func (o *oracle) create(pod *corev1.Pod, id string, seen []*tappv1.TApp) error {
 			why = append(why, w)
 		case controllerOf(pod) != t.UID:
 			why = append(why, "it belongs to "+string(controllerOf(pod)))
-		case !follows(pod, template(t, id)):
+		case !o.w.has(classLosses) && !follows(pod, template(t, id)):
 			why = append(why, fmt.Sprintf("it does not follow the template of generation %d", t.Generation))
-		default:
+		case !o.w.has(classLosses):
 			return nil
+		default:
+			may = append(may, t)
 		}
+	}
+	if len(may) > 0 {
+		return o.judgeContent(pod, id, may, r)
 	}
 	return fmt.Errorf("pod %s is made, and must not: %s", pod.Name, strings.Join(slices.Compact(why), ", "))
 }
@@ -297,7 +314,13 @@ func (o *oracle) judgeTApp(c *change) error {
 			return fmt.Errorf("S8: instance %s is said to have come to its end, and has not", id)
 		}
 	}
+	if err := truthful(defaulted(after)); err != nil && o.w.has(classEvictions) {
+		return err
+	}
 	if equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+		if o.w.has(classLosses) {
+			o.remember(c)
+		}
 		return nil
 	}
 	spec := *after.Spec.DeepCopy()

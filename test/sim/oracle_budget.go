@@ -83,20 +83,15 @@ func (o *oracle) withinBudget(t *tappv1.TApp, v view, b *belief, id string) stri
 		return ""
 	}
 	c := o.count(t, v)
-	isForced := func(id string) bool { return templateName(t, id) != t.Spec.UpdateStrategy.Template }
 	for i, version := range b.out {
 		// Forced updates go first, and those that roll take what they leave, whatever
 		// the order of the writes.
-		if c.desired[i] && version > v.version && (isForced(i) || !isForced(id)) {
+		if c.desired[i] && version > v.version && (updatesByForce(t, i) || !updatesByForce(t, id)) {
 			c.takeOut(i)
 		}
 	}
 	c.takeOut(id)
-	budget := t.Spec.UpdateStrategy.MaxUnavailable
-	if isForced(id) {
-		budget = t.Spec.UpdateStrategy.ForceUpdate.MaxUnavailable
-	}
-	most := scale(budget, len(c.desired))
+	most := scale(o.budgetOf(t, id), len(c.desired))
 	if len(c.silent) > most {
 		return fmt.Sprintf("%d of %d would not serve (%s), and %d may", len(c.silent), len(c.desired), strings.Join(apiserver.SortedKeys(c.silent), " "), most)
 	}
@@ -104,6 +99,19 @@ func (o *oracle) withinBudget(t *tappv1.TApp, v view, b *belief, id string) stri
 		return fmt.Sprintf("%d of %d would be unavailable (%s), and %d may", len(c.unavailable), len(c.desired), strings.Join(apiserver.SortedKeys(c.unavailable), " "), most)
 	}
 	return ""
+}
+
+// updatesByForce says whether an instance updates by force.
+func updatesByForce(t *tappv1.TApp, id string) bool {
+	return templateName(t, id) != t.Spec.UpdateStrategy.Template
+}
+
+// budgetOf an instance's updates.
+func (o *oracle) budgetOf(t *tappv1.TApp, id string) *intstr.IntOrString {
+	if updatesByForce(t, id) {
+		return t.Spec.UpdateStrategy.ForceUpdate.MaxUnavailable
+	}
+	return t.Spec.UpdateStrategy.MaxUnavailable
 }
 
 // counts of the instances that are to run.

@@ -1,7 +1,12 @@
 package sim
 
 import (
+	"fmt"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/sim/apiserver"
@@ -11,15 +16,38 @@ import (
 // its name afterwards does not have it run again.
 func (o *oracle) isCompleted(t *tappv1.TApp, pod *corev1.Pod, id string) bool {
 	if pod == nil || pod.DeletionTimestamp != nil || controllerOf(pod) != t.UID {
-		return isEnd(t.Status.Statuses[id])
+		return isEnd(t.Status.Statuses[id]) && !(o.w.has(classEvictions) && alwaysRestarts(template(t, id)))
 	}
 	return isFinished(pod) && !o.runsAgain(t, pod)
 }
 
+// runsAgain says whether the end of a pod is not the end of its instance.
+//
+//	restartPolicy  refused by its kubelet  lost  failed by itself  succeeded
+//	Always         again                   again again             again
+//	OnFailure      again                   again again, unless     end
+//	                                             neverMigrate
+//	Never          again                   again end               end
 func (o *oracle) runsAgain(t *tappv1.TApp, pod *corev1.Pod) bool {
-	switch s := o.w.sandboxes[pod.UID]; {
-	case s != nil && s.byUpdate:
+	s := o.w.sandboxes[pod.UID]
+	if s != nil && s.byUpdate {
 		return true
+	}
+	if !o.w.has(classEvictions) {
+		return runsAgainYet(t, pod)
+	}
+	switch {
+	case pod.Spec.RestartPolicy == corev1.RestartPolicyAlways, o.isLoss(pod):
+		return true
+	case pod.Spec.RestartPolicy == corev1.RestartPolicyNever, t.Spec.NeverMigrate:
+		return false
+	}
+	return pod.Status.Phase == corev1.PodFailed
+}
+
+// runsAgainYet is runsAgain of a product that takes an eviction for an end.
+func runsAgainYet(t *tappv1.TApp, pod *corev1.Pod) bool {
+	switch {
 	case t.Spec.NeverMigrate:
 		return false
 	case len(pod.Status.ContainerStatuses) == 0:
@@ -30,6 +58,24 @@ func (o *oracle) runsAgain(t *tappv1.TApp, pod *corev1.Pod) bool {
 		return pod.Status.Phase == corev1.PodFailed
 	}
 	return true
+}
+
+// isLoss says whether a pod ended, and not by itself: what ran there knows.
+func (o *oracle) isLoss(pod *corev1.Pod) bool {
+	s := o.w.sandboxes[pod.UID]
+	return len(pod.Status.ContainerStatuses) == 0 || s != nil && s.lost || (s == nil || !s.byItself) && isDisrupted(pod)
+}
+
+// isDisrupted says whether somebody said of a pod that it is about to be taken away.
+func isDisrupted(pod *corev1.Pod) bool {
+	c := conditionOf(pod, corev1.DisruptionTarget)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+// alwaysRestarts says whether no end of a pod is the end of an instance, whatever a former
+// version stored.
+func alwaysRestarts(t *corev1.PodTemplateSpec) bool {
+	return t != nil && (t.Spec.RestartPolicy == "" || t.Spec.RestartPolicy == corev1.RestartPolicyAlways)
 }
 
 func isEnd(s tappv1.InstanceStatus) bool {
@@ -46,4 +92,23 @@ func (o *oracle) noteEnd(pod *corev1.Pod) {
 	if exists && isFinished(pod) && pod.DeletionTimestamp == nil && controllerOf(pod) == t.UID && !o.runsAgain(t, pod) {
 		o.ended[instanceKey(t, id)] = true
 	}
+}
+
+// truthful is about a Ready that hides what does not run (kubernetes/kubernetes#122122): where
+// fewer instances are available than the spec asks for, the message counts the completed ones.
+func truthful(t *tappv1.TApp) error {
+	ready := meta.FindStatusCondition(t.Status.Conditions, tappv1.ConditionReady)
+	if ready == nil || ready.Status != metav1.ConditionTrue || t.Status.ObservedGeneration != t.Generation {
+		return nil
+	}
+	asked := int32(0)
+	for _, id := range idsOf(t) {
+		if t.Spec.Statuses[id] != tappv1.InstanceKilled {
+			asked++
+		}
+	}
+	if completed := asked - t.Status.AvailableReplicas; completed > 0 && !strings.Contains(ready.Message, fmt.Sprintf("%d completed", completed)) {
+		return fmt.Errorf("S8: Ready is True, %d of %d are available, and its message hides that: %s", t.Status.AvailableReplicas, asked, ready.Message)
+	}
+	return nil
 }

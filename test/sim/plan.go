@@ -88,6 +88,11 @@ const (
 	nodeLost        = "a node is lost for good"
 	podHangs        = "a pod that is being deleted hangs"
 	kubeletRestarts = "a kubelet restarts"
+	revisionDeleted = "somebody deletes a revision"
+	takenAway       = "a kubelet takes a pod away"
+	podsRefused     = "kubelets refuse pods"
+	disrupted       = "a pod is to be evicted, and deleted later"
+	endStored       = "a former version stored an end"
 )
 
 func otherFaults() []string {

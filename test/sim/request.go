@@ -19,6 +19,7 @@ type request struct {
 	// joined are those that a list may be a part of.
 	joined  []*belief
 	settled bool // the belief knows that it is over
+	unsure  bool // the answer says nothing of what came of it
 }
 
 // Order sorts requests by what they are about.

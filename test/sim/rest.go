@@ -18,7 +18,7 @@ import (
 // heal ends all faults, and has users and operators put right what only they can.
 func (w *world) heal() {
 	w.until = map[string]int{}
-	w.armed = nil
+	w.armed, w.refusing = nil, 0
 	w.follow()
 	w.until, w.idle = map[string]int{}, false // what the plan has for this very step
 	w.recover()
