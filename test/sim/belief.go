@@ -90,13 +90,14 @@ func (w *world) chain(r *request, app string) *belief {
 }
 
 // join notes that a live list may be a part of any chain that is going on. A node is read
-// for the sake of its pods, by a sync that has looked at its caches and has not written
-// yet, so that a chain may begin with that.
+// for the sake of its pods, and another workload for that of claims that it may have made, by
+// a sync that has looked at its caches and has not written yet, so that a chain may begin
+// with that.
 func (w *world) join(r *request) {
 	for _, app := range appKeys() {
 		b := r.replica.beliefs[app]
 		switch {
-		case r.Verb == "get" && r.Resource == nodes && w.wereOn(r.Name, app):
+		case r.Verb == "get" && r.Resource == nodes && w.wereOn(r.Name, app), r.Verb == "get" && r.Resource == statefulSets && mayContest(app, r):
 			b = w.chain(r, app)
 		case r.Verb != "list" || b == nil || b.waiting == 0 && !b.goesOn(w.steps, r.issued):
 			continue

@@ -59,6 +59,10 @@ const (
 	classLosses = "losses"
 	// Pods are taken away in each of the ways that kubelets and others have.
 	classEvictions = "evictions"
+	// Others have claims of the names of ours, and claims lose their marks or have others'.
+	classOthers = "claims-of-others"
+	// Templates change in what means a restart: a checksum, the image of an init container.
+	classRestarts = "restarts"
 )
 
 // class is what a seed draws for one.
@@ -145,6 +149,15 @@ func classes() []class {
 		}},
 		{name: classLosses, fails: "what is lost while it is paused comes with the present template", plan: lose, draft: func(t *tappv1.TApp, rng *rand.Rand) {
 			t.Spec.Replicas, t.Spec.RevisionHistoryLimit = ptr.To(3+rng.Int32N(fewReplicas-2)), []*int32{nil, new(int32)}[rng.IntN(2)]
+		}},
+		{name: classOthers, fails: "claims are taken by name alone", plan: contest, draft: func(t *tappv1.TApp, rng *rand.Rand) {
+			t.Spec.Replicas, t.Spec.PersistentVolumeClaimRetentionPolicy = ptr.To(2+rng.Int32N(3)), retention(2+rng.IntN(2))
+		}},
+		{name: classRestarts, fails: "a checksum is written in place", plan: busy("checksum", "checksum", "init", "checksum", "image", "init"), draft: func(t *tappv1.TApp, rng *rand.Rand) {
+			t.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "init:v1"}}
+			if rng.IntN(2) == 0 {
+				set(&t.Spec.Template.Annotations, checksum, "0")
+			}
 		}},
 	}
 }

@@ -63,6 +63,9 @@ func follows(pod *corev1.Pod, t *corev1.PodTemplateSpec) bool {
 	if _, has := t.Labels["extra"]; !has && pod.Labels["extra"] != "" {
 		return false
 	}
+	if t.Annotations[checksum] != pod.Annotations[checksum] {
+		return false
+	}
 	for i, c := range t.Spec.Containers {
 		p := own[i]
 		if !isImage(p.Image, c.Image) || fmt.Sprint(p.Env) != fmt.Sprint(c.Env) || !isRight(&p) && p.Resources.Requests.Cpu().Cmp(*c.Resources.Requests.Cpu()) != 0 {

@@ -102,6 +102,10 @@ func (w *world) strike(f Fault) {
 				s.stopped = true
 			}
 		}
+	case rivalComes:
+		w.rivalArrives(f.A)
+	case claimByHand, claimUnmarked, claimOfNamesake, claimOfOther:
+		w.strikeClaim(f)
 	case podsRefused:
 		w.refusing += 1 + f.A%3
 	case revisionDeleted:

@@ -48,6 +48,7 @@ func kinds() map[string]apiserver.Kind {
 		return restrict(s, sub, now, old)
 	}
 	out[tapps] = tapp
+	rivalKinds(out)
 	return out
 }
 

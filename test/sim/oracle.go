@@ -29,6 +29,8 @@ type oracle struct {
 	owed map[string]bool
 	// strays are the claims that a process made while the next one led.
 	strays map[string]bool
+	// strange are the claims that somebody else made, or marked.
+	strange map[string]bool
 	// ended are the instances that came to their end, by the UID of their TApp.
 	ended map[string]bool
 	// recorded is what stored statuses can tell of instances whose pod is gone, and forgotten
@@ -40,7 +42,7 @@ type oracle struct {
 }
 
 func newOracle(w *world) *oracle {
-	return &oracle{w: w, evidence: map[string]string{}, owed: map[string]bool{}, strays: map[string]bool{}, ended: map[string]bool{},
+	return &oracle{w: w, evidence: map[string]string{}, owed: map[string]bool{}, strays: map[string]bool{}, strange: map[string]bool{}, ended: map[string]bool{},
 		recorded: map[string]record{}, forgotten: map[string]bool{}, wasReady: map[types.UID]bool{}}
 }
 
@@ -135,6 +137,11 @@ func (o *oracle) judgePod(c *change) error {
 		return err
 	}
 	after, _ := c.After.(*corev1.Pod)
+	if o.w.has(classRestarts) && after != nil {
+		if err := o.restarts(before, after, seen); err != nil {
+			return err
+		}
+	}
 	if after != nil && isTakenForOld(before) && !isTakenForOld(after) && !slices.ContainsFunc(o.podsSeen(before, causeOf(c).belief), func(p *corev1.Pod) bool { return !isTakenForOld(p) }) {
 		return fmt.Errorf("S6: pod %s is taken for one of its template, and nothing says that it is", before.Name)
 	}

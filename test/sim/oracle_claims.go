@@ -28,7 +28,15 @@ func (o *oracle) judgeClaim(c *change) error {
 		if o.used(name, causeOf(c).belief) {
 			return fmt.Errorf("S3: claim %s is deleted while a pod mounts it", name)
 		}
+		if o.w.has(classOthers) {
+			return o.mayGo(name, seen, causeOf(c).belief)
+		}
 		return nil
+	}
+	if o.w.has(classOthers) {
+		if err := o.touches(c, seen); err != nil {
+			return err
+		}
 	}
 	if c.Before == nil && causeOf(c).replica.isFollowed() {
 		o.strays[name] = true
@@ -86,11 +94,12 @@ func (o *oracle) knows(t *tappv1.TApp, id string) bool {
 
 // leftBehind is the end of S3: what the policy deletes is gone at rest. A claim that a
 // process made while the next one led is no part of it: the next one can have looked for
-// claims of the instance, and taken it off its list, before that.
+// claims of the instance, and taken it off its list, before that. Nor is one that others made
+// or marked.
 func (o *oracle) leftBehind(t *tappv1.TApp) error {
 	for n := range mostReplicas {
 		instance := keyOf(t) + "-" + strconv.Itoa(n)
-		if _, exists := apiserver.Find[*corev1.PersistentVolumeClaim](o.w.Store, claims, claimOf(instance)); exists && o.owed[instance] && !o.strays[claimOf(instance)] {
+		if _, exists := apiserver.Find[*corev1.PersistentVolumeClaim](o.w.Store, claims, claimOf(instance)); exists && o.owed[instance] && !o.strays[claimOf(instance)] && !o.strange[claimOf(instance)] {
 			return fmt.Errorf("S3: instance %d was scaled down, and its claim is there although the policy deletes it", n)
 		}
 	}
@@ -121,6 +130,9 @@ func (o *oracle) mountable(pod *corev1.Pod, b *belief) error {
 			continue
 		}
 		name := v.PersistentVolumeClaim.ClaimName
+		if o.w.has(classOthers) && o.mountsOthers(pod, apiserver.KeyOf(pod.Namespace, name), b) {
+			return fmt.Errorf("S7: pod %s is made, and mounts the claim %s, which is proven another's", pod.Name, name)
+		}
 		if !slices.ContainsFunc(versionsOf[*corev1.PersistentVolumeClaim](o, claims, apiserver.KeyOf(pod.Namespace, name), b), func(c *corev1.PersistentVolumeClaim) bool {
 			return c == nil || c.DeletionTimestamp == nil && (controllerOf(c) == "" || controllerOf(c) == controllerOf(pod))
 		}) {

@@ -93,6 +93,11 @@ const (
 	podsRefused     = "kubelets refuse pods"
 	disrupted       = "a pod is to be evicted, and deleted later"
 	endStored       = "a former version stored an end"
+	rivalComes      = "another workload makes claims of our names"
+	claimByHand     = "somebody makes a claim of our name"
+	claimUnmarked   = "a claim loses its mark"
+	claimOfNamesake = "a claim has the mark of a dead namesake"
+	claimOfOther    = "a claim has the mark of another"
 )
 
 func otherFaults() []string {

@@ -30,6 +30,7 @@ func (w *world) heal() {
 			w.done(r)
 		}
 	}
+	w.mendClaims()
 	for _, t := range apiserver.All[*tappv1.TApp](w.Store, tapps) {
 		mended := func(o object) error {
 			spec := &o.(*tappv1.TApp).Spec
@@ -187,6 +188,9 @@ func (w *world) claimed(t *tappv1.TApp, id string) error {
 		case !ok:
 			return fmt.Errorf("instance %s lacks a claim", id)
 		case claim.DeletionTimestamp != nil: // for as long as the pod runs
+		case w.has(classOthers) && !isProvenOurs(t, claim):
+			return fmt.Errorf("S3: claim %s of a running instance is not marked as the TApp's", claim.Name)
+		case w.oracle.strange[keyOf(claim)] && !ownedByTApp(claim): // no policy need be about it
 		case ownedByTApp(claim) != (t.Spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted == tappv1.DeletePersistentVolumeClaim):
 			return fmt.Errorf("S3: the owners of claim %s are not what the policy says", claim.Name)
 		case asked.Cmp(wants) < 0:

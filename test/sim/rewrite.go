@@ -25,6 +25,16 @@ func rewrite(s *tappv1.TAppSpec, e Edit) {
 		s.UpdateStrategy.InPlaceUpdate.Resources = true
 	case "label":
 		templateOf(s, e.B).Labels["extra"] = strconv.Itoa(e.A % 3)
+	case "checksum":
+		t := templateOf(s, e.B)
+		set(&t.Annotations, checksum, strconv.Itoa(e.A%3))
+		if t != &s.Template {
+			s.TemplatePool["other"] = *t
+		}
+	case "init":
+		if init := templateOf(s, e.B).Spec.InitContainers; len(init) > 0 {
+			init[0].Image = "init:v" + strconv.Itoa(1+e.A%3)
+		}
 	case "unlabel":
 		delete(templateOf(s, e.B).Labels, "extra")
 	case "scale":
