@@ -5,7 +5,9 @@ package chart
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,14 +24,16 @@ import (
 )
 
 const (
-	chartDir  = "../../chart"
-	namespace = "tapp-system"
-	crdFile   = "templates/crds.yaml"
-	policies  = "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
-	notesFile = "templates/NOTES.txt"
+	chartDir    = "../../chart"
+	examplesDir = chartDir + "/examples"
+	namespace   = "tapp-system"
+	crdFile     = "templates/crds.yaml"
+	policies    = "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
+	notesFile   = "templates/NOTES.txt"
 )
 
-// release is one way to install the chart: the values of testdata/values/NAME.yaml.
+// release is one way to install the chart: the values of testdata/values/NAME.yaml, or of
+// the chart's examples/NAME.yaml.
 type release struct {
 	name string
 	// apis are what the cluster has beside Kubernetes itself.
@@ -44,6 +48,9 @@ var releases = []release{
 	{name: "everything", apis: []string{policies}},
 	{name: "split", apis: []string{policies}},
 	{name: "nothing"},
+	{name: "openshift", apis: []string{policies}},
+	{name: "gke-private", apis: []string{policies}},
+	{name: "eks-overlay", apis: []string{policies}},
 }
 
 func load(t *testing.T) *chartv2.Chart {
@@ -58,6 +65,9 @@ func load(t *testing.T) *chartv2.Chart {
 func valuesOf(t *testing.T, name string) map[string]any {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "values", name+".yaml"))
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = os.ReadFile(filepath.Join(examplesDir, name+".yaml"))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
