@@ -98,6 +98,8 @@ func TestRefusedEdits(t *testing.T) {
 		{[]string{"restart", "web", "--all"}, "instance 0 has no pod to restart: it is NotCreated\n"},
 		{[]string{"restart", "web"}, "web has no instance with a pod to restart\n"},
 		{[]string{"restart", "web", "1", "--all"}, "give IDS or --all, not both\nSee 'kubectl tapp restart --help' for usage.\n"},
+		{[]string{"restart", "paused", "7"}, "there is no instance 7 of paused: its instances are 0-3\n"},
+		{[]string{"restart", "paused"}, "paused is paused, so that nothing would restart; resume it first\n"},
 		{[]string{"restart", "paused", "0"}, "paused is paused, so that nothing would restart; resume it first\n"},
 	} {
 		code, out, errOut := run(t, append([]string{program}, c.args...)...)

@@ -56,9 +56,6 @@ func (r *restart) run(ctx context.Context, name string, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.TApp.Spec.Paused {
-		return fmt.Errorf("%s is paused, so that nothing would restart; resume it first", name)
-	}
 	ids, pods, err := r.chosen(o, args)
 	if err != nil {
 		return err
@@ -102,6 +99,9 @@ func (r *restart) chosen(o *observed, args []string) (chosen []int, pods []*core
 		if all, err = r.ids(o.TApp, args); err != nil {
 			return nil, nil, err
 		}
+	}
+	if o.TApp.Spec.Paused {
+		return nil, nil, fmt.Errorf("%s is paused, so that nothing would restart; resume it first", o.TApp.Name)
 	}
 	var left []int
 	for _, id := range all {

@@ -5,7 +5,6 @@
 package ownership
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -108,7 +107,7 @@ func (t *Taken) Return(now Entries, writer string) (Entries, error) {
 		if err != nil {
 			return nil, fmt.Errorf("writing the fields of %s: %w", o.entry.Manager, err)
 		}
-		o.entry.FieldsV1 = &metav1.FieldsV1{Raw: text}
+		o.entry.FieldsV1 = metav1.NewFieldsV1(string(text))
 		out = append(out, o.entry)
 	}
 	return out, nil
@@ -127,7 +126,7 @@ func read(entries Entries) (all, error) {
 	for _, e := range entries {
 		fields := fieldpath.NewSet()
 		if e.FieldsV1 != nil {
-			if err := fields.FromJSON(bytes.NewReader(e.FieldsV1.Raw)); err != nil {
+			if err := fields.FromJSON(e.FieldsV1.GetRawReader()); err != nil {
 				return nil, fmt.Errorf("reading the fields of %s: %w", e.Manager, err)
 			}
 		}
