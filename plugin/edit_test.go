@@ -80,7 +80,7 @@ func TestRefusedEdits(t *testing.T) {
 	tapp := webTApp(4)
 	tapp.SetGroupVersionKind(tappv1.GroupVersionKind())
 	paused := tapp.DeepCopy()
-	paused.Spec.Paused = true
+	paused.Name, paused.Spec.Paused = "paused", true
 	serve(t, map[string]any{tappsPath + "/web": tapp, tappsPath + "/paused": paused, podsPath: podList()})
 	const seeUsage = "See 'kubectl tapp kill --help' for usage.\n"
 	for _, c := range []struct {
