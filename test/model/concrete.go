@@ -66,8 +66,12 @@ func (w *world) conditions(out *corev1.Pod, p pod, since metav1.Time) {
 	if p.ready {
 		ready.Status = corev1.ConditionTrue
 	}
+	containers := corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionFalse, LastTransitionTime: since}
+	if p.healthy {
+		containers.Status = corev1.ConditionTrue
+	}
 	if p.place != pending {
-		out.Status.Conditions = append(out.Status.Conditions, ready)
+		out.Status.Conditions = append(out.Status.Conditions, ready, containers)
 	}
 	gate := corev1.PodCondition{Type: tappv1.GateInPlaceUpdate, LastTransitionTime: metav1.NewTime(w.now.Add(-time.Hour))}
 	switch p.gate {
@@ -253,7 +257,7 @@ func (w *world) coarsen(i *instance) {
 	case open, ungated:
 		p.ready = p.healthy
 	}
-	p.aged = p.ready
+	p.aged = p.ready && (p.aged || w.MinReady == 0)
 	if !i.role.runs() { // it goes, whatever it was
 		*p = pod{place: running, gate: p.gate, seen: true, healthy: true, ready: true, aged: true}
 		if w.Gated {

@@ -162,17 +162,32 @@ func (p pod) String() string {
 	return strings.Join(words, " ")
 }
 
-// isAvailable says whether users can count on the instance: it is to run, and its
-// pod is Ready, for long enough, neither dying nor in the middle of an update.
-func (i instance) isAvailable() bool {
+// isServing says whether the instance serves: it is to run, and its pod is Ready, neither
+// dying nor in the middle of an update.
+func (i instance) isServing() bool { return i.pod.ready && i.isUninterrupted() }
+
+func (i instance) isUninterrupted() bool {
 	p := i.pod
-	if !i.role.runs() || i.isCompleted() || p.place != running || p.orphan || !p.ready || !p.aged {
+	if !i.role.runs() || i.isCompleted() || p.place != running || p.orphan {
 		return false
 	}
 	if p.gate == ungated {
 		return !p.isUpdating()
 	}
 	return p.gate == open
+}
+
+// isAvailable says whether users can count on the instance: it has served for long enough.
+func (i instance) isAvailable() bool { return i.isServing() && i.pod.aged }
+
+// isCounted says whether the instance counts as serving in the turns of others: one that has
+// its template already only when it is available.
+func (i instance) isCounted() bool { return i.isServing() && (i.pod.version != 0 || i.pod.aged) }
+
+// needsRoom says whether to interrupt the instance takes room in the budget. Where its
+// containers are ready, its gate is open, and Ready is False, not its kubelet has said so.
+func (i instance) needsRoom() bool {
+	return i.isServing() || i.isUninterrupted() && i.pod.healthy && !i.pod.isUpdating()
 }
 
 // isUpdating says whether the pod has been patched, and the container of the patch

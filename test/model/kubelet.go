@@ -120,6 +120,9 @@ func (w *world) run(p pod, add adder) {
 	if p.ready && !p.aged {
 		add("time passes", true, func(p *pod) { p.aged = true })
 	}
+	if p.ready && p.aged && w.MinReady > 0 {
+		add("its kubelet restarts, and renews the time of Ready", false, func(p *pod) { p.aged = false })
+	}
 	add("its container fails", false, func(p *pod) { p.healthy = false })
 	if w.Crashes && p.runs == p.version {
 		add(restartsByItself, false, restart)

@@ -54,7 +54,7 @@ func TestBites(t *testing.T) {
 		steps   int
 	}{
 		{"a budget that is one too large", edited(func(t *tappv1.TApp) { t.Spec.UpdateStrategy.MaxUnavailable = new(intstr.FromInt32(2)) }),
-			"S2", "of 2 wanted instances 0 stay available, and the budget of rolling ones is 1", 3},
+			"S2", "of 2 wanted instances 0 stay serving, and the budget of rolling ones is 1", 3},
 		{"stopped instances run", edited(func(t *tappv1.TApp) { t.Spec.Statuses = nil }),
 			"S1", "Create 0 (PodMissing), which is not to run", 1},
 		{"gates stay closed", without(plan.OpUndrain),

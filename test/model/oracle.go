@@ -46,7 +46,7 @@ func (w *world) judgeMove(m *move, i instance) error {
 		return breaks("S1", "%s, whose pod is being deleted", m)
 	case m.Op == plan.OpUpdateInPlace && p.gate != ungated && (p.gate != closed || p.ready):
 		return breaks("S5", "%s before its drain is visible", m)
-	case w.Paused && m.Op == plan.OpDrain, w.Paused && m.Op == plan.OpDelete && i.isAvailable():
+	case w.Paused && m.Op == plan.OpDrain, w.Paused && m.Op == plan.OpDelete && i.isServing():
 		return breaks("S2", "%s starts an update while paused", m)
 	case w.Policy == tappv1.InPlaceOnly && m.Op == plan.OpDelete && i.role.runs() && p.place == running:
 		return breaks("S2", "%s, and it may only be updated in place", m)
@@ -56,45 +56,75 @@ func (w *world) judgeMove(m *move, i instance) error {
 	return nil
 }
 
-// budgets: S2, no more are taken than the budgets let; and no fewer.
-func (w *world) budgets(s *state, moves []move) error {
-	wanted, available, doubted := 0, 0, 0
+// counts of the instances that a budget goes by.
+type counts struct {
+	wanted int
+	// serving: those that have their template already count when they are available, and the
+	// others when they are Ready.
+	serving, available int
+	// doubted are available, and for all that can be known their containers are about to restart.
+	doubted int
+}
+
+func (w *world) count(s *state) (c counts) {
 	for num := range w.Instances {
-		if s[num].role.runs() && !s[num].isCompleted() {
-			wanted++
+		i := s[num]
+		if i.role.runs() && !i.isCompleted() {
+			c.wanted++
 		}
-		if s[num].isAvailable() {
-			available++
-			if s[num].pod.record.fresh && s[num].pod.gate == ungated {
-				doubted++ // for all that can be known, its container is about to restart
+		if i.isCounted() {
+			c.serving++
+		}
+		if i.isAvailable() {
+			c.available++
+			if i.pod.record.fresh && i.pod.gate == ungated {
+				c.doubted++
 			}
 		}
 	}
+	return c
+}
+
+// without an instance that is interrupted.
+func (c *counts) without(i instance) {
+	if i.isCounted() {
+		c.serving--
+	}
+	if i.isAvailable() {
+		c.available--
+	}
+}
+
+// budgets: S2, no more are taken than the budgets let, in either count; and no fewer.
+func (w *world) budgets(s *state, moves []move) error {
 	var acts, takes [most]bool
 	for k := range moves {
 		if m := &moves[k]; m.num >= 0 {
 			acts[m.num] = true
-			takes[m.num] = s[m.num].isAvailable() && (m.Op == plan.OpDrain || m.Op == plan.OpUpdateInPlace || m.Op == plan.OpDelete)
+			takes[m.num] = s[m.num].needsRoom() && (m.Op == plan.OpDrain || m.Op == plan.OpUpdateInPlace || m.Op == plan.OpDelete)
 		}
 	}
+	c := w.count(s)
 	for _, r := range []role{forced, rolling} {
-		budget, taken, waits := unavailable(w.budgetOf(r), wanted), false, -1
+		budget, serving, available, waits := unavailable(w.budgetOf(r), c.wanted), false, false, -1
 		for num := range w.Instances {
-			if s[num].role != r {
-				continue
-			}
-			if takes[num] {
-				taken = true
-				available--
-			} else if s[num].isAvailable() && !acts[num] && w.mayChange(s[num].pod) {
+			switch i := s[num]; {
+			case i.role != r:
+			case takes[num]:
+				serving, available = true, available || i.isAvailable()
+				c.without(i)
+			case i.isAvailable() && !acts[num] && w.mayChange(i.pod):
 				waits = num
 			}
 		}
-		if taken && available < wanted-budget {
-			return breaks("S2", "of %d wanted instances %d stay available, and the budget of %s ones is %d", wanted, available, r, budget)
+		if serving && c.serving < c.wanted-budget {
+			return breaks("S2", "of %d wanted instances %d stay serving, and the budget of %s ones is %d", c.wanted, c.serving, r, budget)
 		}
-		if waits >= 0 && available-doubted > wanted-budget {
-			return breaks("L1", "%s instance %d waits, and of %d wanted ones %d are available, where the budget is %d", r, waits, wanted, available, budget)
+		if available && c.available < c.wanted-budget {
+			return breaks("S2", "of %d wanted instances %d stay available, and the budget of %s ones is %d", c.wanted, c.available, r, budget)
+		}
+		if waits >= 0 && min(c.serving, c.available)-c.doubted > c.wanted-budget {
+			return breaks("L1", "%s instance %d waits, and of %d wanted ones %d are available, where the budget is %d", r, waits, c.wanted, c.available, budget)
 		}
 	}
 	return nil
