@@ -134,7 +134,7 @@ func classes() []class {
 			t.Spec.Template.Spec.Containers = append(t.Spec.Template.Spec.Containers[:1:1], corev1.Container{Name: besides, Image: "side:v1",
 				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m")}}})
 		}},
-		{name: classRenewed, fails: "what is Ready and not available is interrupted without budget", plan: func(p *Plan, rng *rand.Rand) {
+		{name: classRenewed, plan: func(p *Plan, rng *rand.Rand) {
 			p.edits(rng, "image", "env", "image", "env")
 			p.strikes(rng, kubeletRestarts, kubeletRestarts, kubeletRestarts, kubeletRestarts, nodeSilent)
 		}, draft: func(t *tappv1.TApp, rng *rand.Rand) { t.Spec.MinReadySeconds = 60 * (1 + rng.Int32N(3)) }},

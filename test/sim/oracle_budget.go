@@ -79,9 +79,6 @@ func (o *oracle) withinBudget(t *tappv1.TApp, v view, b *belief, id string) stri
 	if !isServing(t, pod) && !isCalledUnready(t, pod) {
 		return "" // it is out of service already
 	}
-	if !isAvailable(t, pod, v.at) && !o.w.has(classRenewed) {
-		return ""
-	}
 	c := o.count(t, v)
 	for i, version := range b.out {
 		// Forced updates go first, and those that roll take what they leave, whatever
