@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/deferral"
 	"tkestack.io/tapp/plan/evidence"
 	"tkestack.io/tapp/plan/ids"
 )
@@ -51,7 +52,7 @@ func Compute(in Input) Plan {
 		Actions:          actions(all),
 		History:          h.actions,
 		Status:           status,
-		StatusDeferrable: isDeferrable(in.TApp, &status),
+		StatusDeferrable: deferral.Allows(in.TApp, &status),
 		Instances:        report(s, all),
 		Desired:          count(all, (*instance).desired),
 		Budgets:          s.budgetsOf(count(all, (*instance).desired)),

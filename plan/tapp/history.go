@@ -1,16 +1,12 @@
 package tapp
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/revision"
 )
 
@@ -29,15 +25,7 @@ func keepHistory(s *spec, c *clock, revisions []*appsv1.ControllerRevision) hist
 	if s.frozen != "" {
 		return h
 	}
-	var own []*appsv1.ControllerRevision
-	for _, r := range revisions {
-		if owner := metav1.GetControllerOfNoCopy(r); owner == nil || owner.UID == s.tapp.UID {
-			own = append(own, r)
-		}
-	}
-	slices.SortFunc(own, func(a, b *appsv1.ControllerRevision) int {
-		return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.Name, b.Name))
-	})
+	own := revision.Own(s.tapp, revisions)
 	if !s.isVersionRecorded(h.revision, own) {
 		h.record(s, c, own)
 	}
@@ -62,7 +50,7 @@ func (h *history) record(s *spec, c *clock, own []*appsv1.ControllerRevision) {
 	if err != nil {
 		return // a template that nobody uses may be beyond us; one that is used is a problem already
 	}
-	h.revision = s.tapp.Name + "-" + hash
+	h.revision = revision.Name(s.tapp, hash)
 	number := int64(1)
 	if len(own) > 0 {
 		number = own[len(own)-1].Revision + 1
@@ -74,7 +62,7 @@ func (h *history) record(s *spec, c *clock, own []*appsv1.ControllerRevision) {
 			return
 		}
 		h.actions = append(h.actions, Action{Op: OpCreateRevision, Reason: "NewVersion", Why: "the templates have not been like this before",
-			Revision: h.newRevision(s.tapp, hash, number, raw)})
+			Revision: revision.New(s.tapp, hash, number, raw)})
 		return
 	}
 	has := own[at]
@@ -85,33 +73,7 @@ func (h *history) record(s *spec, c *clock, own []*appsv1.ControllerRevision) {
 		return
 	}
 	h.actions = append(h.actions, Action{Op: OpUpdateRevision, Reason: "VersionAgain", Why: fmt.Sprintf("the templates are those of revision %d again", has.Revision),
-		Revision: has, Patch: revisionPatch(s.tapp, has, number)})
-}
-
-func (h *history) newRevision(t *tappv1.TApp, hash string, number int64, data []byte) *appsv1.ControllerRevision {
-	return &appsv1.ControllerRevision{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: h.revision, Namespace: t.Namespace,
-			Labels:          map[string]string{tappv1.LabelTApp: t.Name, appsv1.ControllerRevisionHashLabelKey: hash},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(t, tappv1.GroupVersionKind())},
-		},
-		Data:     runtime.RawExtension{Raw: data},
-		Revision: number,
-	}
-}
-
-// revisionPatch is a merge patch. ownerReferences are a list, which it replaces:
-// a revision without a controller that carries our label has no other owner.
-func revisionPatch(t *tappv1.TApp, r *appsv1.ControllerRevision, number int64) []byte {
-	patch := map[string]any{
-		"metadata": map[string]any{
-			"uid":             r.UID,
-			"ownerReferences": []metav1.OwnerReference{*metav1.NewControllerRef(t, tappv1.GroupVersionKind())},
-		},
-		"revision": number,
-	}
-	raw, _ := json.Marshal(patch) // strings and numbers always marshal
-	return raw
+		Revision: has, Patch: revision.Adopt(s.tapp, has, number)})
 }
 
 // forget deletes the oldest revisions beyond spec.revisionHistoryLimit. Those

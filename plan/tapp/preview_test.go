@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/effect"
 )
 
 // TestPreviewComesTrue: what is told ahead of a change is what has happened when the
@@ -109,9 +110,9 @@ func TestPreviewOfEveryEffect(t *testing.T) {
 			seen[change.Effect] = true
 		}
 	}
-	for _, e := range effects {
-		if !seen[e.Effect] && e.Effect != EffectResize { // that is resize_test's
-			t.Errorf("no preview has %s", e.Effect)
+	for _, e := range effect.All() {
+		if !seen[e] && e != EffectResize { // that is resize_test's
+			t.Errorf("no preview has %s", e)
 		}
 	}
 }
@@ -198,27 +199,6 @@ func became(before, after *corev1.Pod) Effect {
 		return EffectRelabel
 	}
 	return ""
-}
-
-// TestPreviewSentences: how changes read.
-func TestPreviewSentences(t *testing.T) {
-	for _, c := range []struct {
-		change Change
-		want   string
-	}{
-		{Change{EffectUpdateInPlace, []int{0, 2}, "image of web from web:1 to web:2"}, "2 instances are updated in place (0,2): image of web from web:1 to web:2"},
-		{Change{EffectRecreate, []int{5}, "env changed"}, "1 instance is recreated (5): env changed"},
-		{Change{EffectResize, []int{0, 1}, "cpu"}, "2 instances get other resources without a restart (0-1): cpu"},
-		{Change{EffectRelabel, []int{1}, "labels"}, "1 instance gets other labels or annotations without a restart (1): labels"},
-		{Change{EffectKill, []int{1, 2}, "Killed"}, "2 instances are killed (1-2): Killed"},
-		{Change{EffectScaleDown, []int{1, 2}, "fewer"}, "2 instances are removed (1-2): fewer"},
-		{Change{EffectCreate, []int{1}, "missing"}, "1 instance is created (1): missing"},
-		{Change{EffectHold, []int{1, 3}, "InPlaceOnly"}, "2 instances stay on their old template (1,3): InPlaceOnly"},
-	} {
-		if got := c.change.String(); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
-	}
 }
 
 // TestPreviewOrder: by what matters most, then by instance; and it changes nothing

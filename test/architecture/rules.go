@@ -44,11 +44,14 @@ var rooms = []room{
 	{name: "plan/growth", may: []string{"plan/message"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	// Instance ids, and versions of templates: what each kind of TApp's reader needs.
 	{name: "plan/ids", may: []string{"crd/tapp/v1"}, only: []string{}},
-	{name: "plan/revision", may: []string{"plan/template", "crd/tapp/v1"}, only: []string{"k8s.io/api"}},
+	{name: "plan/revision", may: []string{"plan/template", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	// Which statuses may wait, and the words for what a rollout does.
+	{name: "plan/deferral", may: []string{"crd/tapp/v1"}, only: []string{"k8s.io/apimachinery"}},
+	{name: "plan/effect", may: []string{"plan/ids"}, only: []string{}},
 	// How a pod ended.
 	{name: "plan/ending", only: []string{"k8s.io/api"}},
 	{name: "plan/evidence", only: []string{"k8s.io/apimachinery"}},
-	{name: "plan/tapp", may: []string{"plan/ids", "plan/revision", "plan/ending", "plan/evidence", "plan/message", "plan/growth", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/tapp", may: []string{"plan/ids", "plan/revision", "plan/deferral", "plan/effect", "plan/ending", "plan/evidence", "plan/message", "plan/growth", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/view", may: []string{"plan/ids", "plan/revision", "plan/tapp", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/podset", may: []string{"plan/message", "plan/rollout", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference"}},
 	// Rollouts of units that know no kind.

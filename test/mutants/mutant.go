@@ -33,6 +33,7 @@ var rooms = []room{
 	{inPlaceRoom, inPlace},
 	{planRoom, planner},
 	{idsRoom, instanceIDs},
+	{deferralRoom, deferrals},
 	{shellRoom, shell},
 	{cacheRoom, caches},
 	{writeRoom, writes},
@@ -119,6 +120,7 @@ const (
 	inPlaceRoom  = "plan/inplace"
 	planRoom     = "plan/tapp"
 	idsRoom      = "plan/ids"
+	deferralRoom = "plan/deferral"
 	shellRoom    = "controller/tapp"
 	cacheRoom    = "controller/cache"
 	writeRoom    = "controller/write"
@@ -181,6 +183,7 @@ var stages = []stage{
 	{templateRoom, templateRoom, [][]string{quick, thorough}, []string{templateRoom}},
 	{inPlaceRoom, inPlaceRoom, [][]string{quick, thorough}, []string{inPlaceRoom, templateRoom}},
 	{idsRoom, idsRoom, [][]string{nil}, []string{idsRoom}},
+	{deferralRoom, deferralRoom, [][]string{nil}, []string{deferralRoom}},
 	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{shellRoom, shellRoom, [][]string{nil}, []string{shellRoom, cacheRoom, writeRoom, statusRoom, planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{reviewRoom, reviewRoom, [][]string{nil}, []string{reviewRoom}},

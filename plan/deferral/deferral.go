@@ -1,4 +1,5 @@
-package tapp
+// Package deferral says which statuses of a TApp may wait for the next one.
+package deferral
 
 import (
 	"maps"
@@ -8,11 +9,11 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-// isDeferrable says whether a status tells of nothing but work that goes well and goes
+// Allows says whether a status tells of nothing but work that goes well and goes
 // on, so that another one follows soon and it may wait for that: no plan hangs on it,
 // and whoever reads the stored one meanwhile sees that it is about an older generation,
 // or that instances are on their way.
-func isDeferrable(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
+func Allows(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
 	stored := &t.Status
 	switch {
 	case !meta.IsStatusConditionTrue(next.Conditions, tappv1.ConditionProgressing),
@@ -79,4 +80,8 @@ func remembersInstances(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
 		}
 	}
 	return true
+}
+
+func isEnd(s tappv1.InstanceStatus) bool {
+	return s == tappv1.InstanceFailed || s == tappv1.InstanceSucc
 }

@@ -1,4 +1,4 @@
-package tapp
+package deferral
 
 import (
 	"maps"
@@ -12,7 +12,7 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
 
-func TestIsPassing(t *testing.T) {
+func TestAllows(t *testing.T) {
 	type change = func(*tappv1.TAppStatus)
 	is := func(condition string, status metav1.ConditionStatus, message string) change {
 		return func(s *tappv1.TAppStatus) {
@@ -101,7 +101,7 @@ func TestIsPassing(t *testing.T) {
 			if !slices.Equal(slices.Sorted(maps.Keys(tapp.Status.Statuses)), slices.Sorted(maps.Keys(next.Statuses))) {
 				want = want && len(first.VolumeClaimTemplates) == 0
 			}
-			if got := isDeferrable(tapp, next); got != want {
+			if got := Allows(tapp, next); got != want {
 				t.Errorf("%s, %s: got %t", name, spec, got)
 			}
 		}
