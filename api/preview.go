@@ -202,5 +202,5 @@ func (a *API) foresee(q *request, t *tappv1.TApp) (*view.Observed, error) {
 			in.Pods = append(in.Pods, pod)
 		}
 	}
-	return view.Observe(in), nil
+	return a.withRevisions(q.ctx(), in)
 }

@@ -94,6 +94,23 @@ func (a *API) observe(ctx context.Context, t *live.Topic, namespace, name string
 			}
 		}
 	}
+	return a.withRevisions(ctx, in)
+}
+
+// withRevisions plans, and reads the revisions where the plan needs them.
+func (a *API) withRevisions(ctx context.Context, in plan.Input) (*view.Observed, error) {
+	o := view.Observe(in)
+	if !o.Plan.NeedsRevisions {
+		return o, nil
+	}
+	stored, err := a.clients.revisionsOf(ctx, in.TApp)
+	if err != nil {
+		return nil, err
+	}
+	for i := range stored {
+		in.Revisions = append(in.Revisions, &stored[i])
+	}
+	in.RevisionsRead = true
 	return view.Observe(in), nil
 }
 

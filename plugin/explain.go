@@ -206,6 +206,8 @@ func (x *explanation) follows() string {
 	switch {
 	case x.Current:
 		return "it follows its template"
+	case x.Kept:
+		return "it was made with its former content, and is updated when its update is not held any more"
 	case x.PodUniqHash == x.UniqHash:
 		return "it differs in images, labels or annotations only"
 	}

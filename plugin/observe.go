@@ -80,5 +80,17 @@ func (s *session) compute(ctx context.Context, t *tappv1.TApp, pods []*corev1.Po
 			}
 		}
 	}
-	return &observed{Observed: view.Observe(in), policy: policy}, nil
+	o := view.Observe(in)
+	if o.Plan.NeedsRevisions {
+		list, err := s.apps.ControllerRevisions(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: tappv1.LabelTApp + "=" + t.Name})
+		if err != nil {
+			return nil, fmt.Errorf("listing revisions: %w", err)
+		}
+		for i := range list.Items {
+			in.Revisions = append(in.Revisions, &list.Items[i])
+		}
+		in.RevisionsRead = true
+		o = view.Observe(in)
+	}
+	return &observed{Observed: o, policy: policy}, nil
 }

@@ -28,7 +28,9 @@ type applied struct {
 	write.Result
 	errs    write.Failures
 	refusal refusal
-	again   time.Duration // when to look again at the latest; 0: never
+	// forUpdate is the object's.
+	forUpdate *idSet
+	again     time.Duration // when to look again at the latest; 0: never
 }
 
 // apply carries out the actions. It decides nothing: what an operation writes
@@ -40,6 +42,7 @@ func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, o *object, actio
 		return out
 	}
 	w := c.newWriter(ctx, t, &o.guard)
+	out.forUpdate = &o.forUpdate
 	batch := write.Batch{Namespace: t.Namespace}
 	for i := range actions {
 		a := &actions[i]
@@ -123,6 +126,7 @@ func (c *Controller) act(ctx context.Context, w *writer, a *plan.Action, out *ap
 	default:
 		klog.FromContext(ctx).V(3).Info("Done", "op", a.Op, "instance", a.ID, "reason", a.Reason, "why", a.Why)
 		c.recorder.succeeded(w.tapp, op, a)
+		out.forUpdate.note(a)
 	}
 	c.Metrics.actions.WithLabelValues(string(a.Op), a.Reason, outcome).Inc()
 	return err

@@ -3,14 +3,44 @@ package tapp
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"tkestack.io/tapp/controller/write"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
+
+// readRevisions returns the revisions of the view with their data, which caches lack. They
+// are read live once, and remembered for as long as plans ask for them.
+func (c *Controller) readRevisions(ctx context.Context, v *view, o *object) ([]*appsv1.ControllerRevision, error) {
+	isKnown := func(r *appsv1.ControllerRevision) bool { return o.data[r.UID].Raw != nil }
+	if !slices.ContainsFunc(v.revisions, func(r *appsv1.ControllerRevision) bool { return !isKnown(r) }) && o.data != nil {
+		out := make([]*appsv1.ControllerRevision, 0, len(v.revisions))
+		for _, r := range v.revisions {
+			with := *r
+			with.Data = o.data[r.UID]
+			out = append(out, &with)
+		}
+		return out, nil
+	}
+	list, err := c.Apps.ControllerRevisions(v.tapp.Namespace).List(ctx, metav1.ListOptions{LabelSelector: tappv1.LabelTApp + "=" + v.tapp.Name})
+	if err != nil {
+		return nil, fmt.Errorf("listing revisions live: %w", err)
+	}
+	o.data = make(map[types.UID]runtime.RawExtension, len(list.Items))
+	out := make([]*appsv1.ControllerRevision, 0, len(list.Items))
+	for i := range list.Items {
+		o.data[list.Items[i].UID] = list.Items[i].Data
+		out = append(out, &list.Items[i])
+	}
+	return out, nil
+}
 
 // createRevision POSTs a revision. One that exists already is fine if it is the
 // TApp's: its name is the hash of what it holds.

@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"tkestack.io/tapp/controller/cache"
@@ -31,6 +33,10 @@ type object struct {
 	// nodesBefore what the reads of such nodes said.
 	nodesAfter  string
 	nodesBefore map[string]plan.NodeState
+	// data of the TApp's revisions by UID, while plans ask for it: it never changes.
+	data map[types.UID]runtime.RawExtension
+	// forUpdate has the instances whose pods this process deleted for an update.
+	forUpdate idSet
 	// refused is why the last sync could not create a pod or claim; empty: none was refused.
 	refused string
 	// terminating is until when nothing is created, because the namespace is being deleted.
@@ -118,9 +124,20 @@ func (c *Controller) snapshot(ctx context.Context, t *tappv1.TApp, o *object) (*
 // some. Evidence that cannot be had is an error, and the plan goes on without.
 func (c *Controller) compute(ctx context.Context, v *view, o *object) (plan.Plan, error) {
 	began := time.Now()
-	in := plan.Input{TApp: v.tapp, Pods: v.pods, Claims: v.claims, Revisions: v.revisions, Now: c.Clock.Now(), NodesAfter: o.nodesAfter, NoCreationUntil: o.terminating, Policy: c.Policy}
+	o.forUpdate.followed(v.pods)
+	in := plan.Input{TApp: v.tapp, Pods: v.pods, Claims: v.claims, Revisions: v.revisions, Now: c.Clock.Now(), NodesAfter: o.nodesAfter, NoCreationUntil: o.terminating, Policy: c.Policy,
+		ForUpdate: o.forUpdate.ids}
 	p := plan.Compute(in)
 	c.Metrics.planDuration.Observe(time.Since(began).Seconds())
+	o.forUpdate.keep(p.Instances)
+	if !p.NeedsRevisions {
+		o.data = nil
+	} else if read, err := c.readRevisions(ctx, v, o); err != nil {
+		return p, err
+	} else {
+		in.Revisions, in.RevisionsRead = read, true
+		p = plan.Compute(in)
+	}
 	if len(p.Evidence) == 0 {
 		o.nodesBefore = nil
 		return p, nil

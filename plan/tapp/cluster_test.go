@@ -32,6 +32,8 @@ type cluster struct {
 	// history are the revisions by name.
 	history map[string]*appsv1.ControllerRevision
 	nodes   map[string]NodeState
+	// forUpdate is what the process knows of instances whose pods it deleted.
+	forUpdate map[string]struct{}
 	// kubelets by the UID of the pod that they run.
 	kubelets map[types.UID]*kubelet
 	// weather says whether a write fails; nil: none does.
@@ -43,8 +45,8 @@ type cluster struct {
 func newCluster(t *rapid.T, tapp *tappv1.TApp) *cluster {
 	tapp.Name, tapp.Namespace, tapp.UID, tapp.Generation = "web", "shop", "tapp", 1
 	c := &cluster{t: t, now: now, tapp: tapp, pods: map[string]*corev1.Pod{}, claims: map[string]*corev1.PersistentVolumeClaim{},
-		history: map[string]*appsv1.ControllerRevision{},
-		nodes:   map[string]NodeState{}, kubelets: map[types.UID]*kubelet{}, policy: Policy{NodeLostAfter: 5 * time.Minute, Resize: true}}
+		history: map[string]*appsv1.ControllerRevision{}, forUpdate: map[string]struct{}{},
+		nodes: map[string]NodeState{}, kubelets: map[types.UID]*kubelet{}, policy: Policy{NodeLostAfter: 5 * time.Minute, Resize: true}}
 	for _, name := range []string{"a", "b", "c"} {
 		c.nodes[name] = NodeState{Exists: true}
 	}
@@ -69,7 +71,15 @@ func (c *cluster) plan() (Input, Plan) {
 		r.Data = runtime.RawExtension{}
 		in.Revisions = append(in.Revisions, r)
 	}
+	in.ForUpdate = maps.Clone(c.forUpdate)
 	p := Compute(in)
+	if p.NeedsRevisions {
+		for n, r := range in.Revisions {
+			in.Revisions[n] = c.history[r.Name].DeepCopy()
+		}
+		in.RevisionsRead = true
+		p = Compute(in)
+	}
 	if len(p.Evidence) > 0 {
 		in.Nodes = map[string]NodeState{}
 		for _, name := range p.Evidence {
@@ -136,7 +146,9 @@ func (c *cluster) write(a Action) {
 		c.create(a)
 	case OpDelete:
 		if pod := c.pods[a.Pod.Name]; pod != nil && pod.UID == a.UID() {
-			c.delete(pod)
+			if c.delete(pod); a.ForUpdate {
+				c.forUpdate[a.ID] = struct{}{}
+			}
 		}
 	case OpForceDelete:
 		if pod := c.pods[a.Pod.Name]; pod != nil && pod.UID == a.UID() && pod.ResourceVersion == a.Pod.ResourceVersion {

@@ -12,6 +12,8 @@ import (
 	"tkestack.io/tapp/plan/deferral"
 	"tkestack.io/tapp/plan/evidence"
 	"tkestack.io/tapp/plan/ids"
+	"tkestack.io/tapp/plan/kept"
+	"tkestack.io/tapp/plan/revision"
 )
 
 // Compute decides the next step for one TApp. It reads no clock, does no I/O and
@@ -27,6 +29,9 @@ func Compute(in Input) Plan {
 	s := readSpec(in)
 	claims := readClaims(s, in.Claims)
 	all := observe(s, c, in, claims)
+	own := revision.Own(s.tapp, in.Revisions)
+	former := formerTemplates(in.RevisionsRead, own)
+	followLosses(s, &in, former, all)
 
 	h := history{revision: s.tapp.Status.UpdateRevision}
 	var problems []Problem
@@ -39,7 +44,7 @@ func Compute(in Input) Plan {
 		growing = followClaims(s, c, claims, all)
 		createMissing(s, c, t, claims, all)
 		problems = heldProblems(rollOut(s, c, t, all))
-		h = keepHistory(s, c, in.Revisions)
+		h = keepHistory(s, c, former, own, all)
 		h.actions = append(h.actions, pruneTemplates(s)...)
 	} else {
 		keepClaims(s, claims, all)
@@ -58,6 +63,7 @@ func Compute(in Input) Plan {
 		Budgets:          s.budgetsOf(count(all, (*instance).desired)),
 		Problems:         problems,
 		Evidence:         evidence.Order(lost.unread.all(), s.told(tappv1.ConditionForceDeleted), in.NodesAfter),
+		NeedsRevisions:   former == nil && (h.unread || count(all, (*instance).isUnread) > 0),
 		Wait:             c.wait,
 	}
 }
@@ -115,7 +121,7 @@ func report(s *spec, all []*instance) []Instance {
 		}
 		out = append(out, Instance{
 			ID: i.name, Num: i.id, Template: i.templateName, Status: i.status, Pod: i.pod,
-			Desired: i.desired(), Forced: s.isForced(i), Serving: i.needsRoom(), Available: i.available, Current: i.updated, Reason: i.reason, Why: i.why,
+			Desired: i.desired(), Forced: s.isForced(i), Serving: i.needsRoom(), Available: i.available, Current: i.updated, Kept: i.state == alive && !i.updated && kept.IsKept(i.pod), Reason: i.reason, Why: i.why,
 		})
 	}
 	return out

@@ -113,8 +113,12 @@ func followEnds(s *spec, c *clock, claims *claims, all []*instance) {
 // replace creates the next pod of an instance whose pod ended: at once when an update
 // stopped it or its template changed since, otherwise after the delay.
 func (s *spec) replace(c *clock, claims *claims, i *instance) {
+	if i.isUnread() {
+		i.waitForRevisions()
+		return
+	}
 	n, failures := s.intentOf(i), 0
-	if n.reason != reasonStopped && (i.hash == i.template.Hashes.Template || i.isForeign()) {
+	if n.reason != reasonStopped && (i.hash == s.nextTemplate(i).Hashes.Template || i.isForeign()) {
 		end := endTime(i.pod)
 		if start := i.pod.Status.StartTime; start == nil || end.Sub(start.Time) < restartReset {
 			failures, _ = strconv.Atoi(i.pod.Annotations[tappv1.AnnotationFailures])

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tkestack.io/tapp/plan/kept"
 	"tkestack.io/tapp/plan/revision"
 )
 
@@ -15,21 +16,22 @@ type history struct {
 	// revision is the name of the spec's revision; empty: not known.
 	revision string
 	actions  []Action
+	// unread: what may be forgotten cannot be told before the revisions are read.
+	unread bool
 }
 
 // keepHistory records the version of the spec, and forgets old ones. The newest
 // revision has the highest number; a version that comes back takes its revision
 // along, so that none is there twice.
-func keepHistory(s *spec, c *clock, revisions []*appsv1.ControllerRevision) history {
+func keepHistory(s *spec, c *clock, former *kept.Templates, own []*appsv1.ControllerRevision, all []*instance) history {
 	h := history{revision: s.tapp.Status.UpdateRevision}
 	if s.frozen != "" {
 		return h
 	}
-	own := revision.Own(s.tapp, revisions)
 	if !s.isVersionRecorded(h.revision, own) {
 		h.record(s, c, own)
 	}
-	h.forget(s, own)
+	h.forget(s, former, own, all)
 	return h
 }
 
@@ -76,14 +78,21 @@ func (h *history) record(s *spec, c *clock, own []*appsv1.ControllerRevision) {
 		Revision: has, Patch: revision.Adopt(s.tapp, has, number)})
 }
 
-// forget deletes the oldest revisions beyond spec.revisionHistoryLimit. Those
-// that the status names do not count: instances follow them.
-func (h *history) forget(s *spec, own []*appsv1.ControllerRevision) {
+// forget deletes the oldest revisions beyond spec.revisionHistoryLimit. Those that the
+// status names do not count, and neither do those whose templates instances have: they
+// follow them.
+func (h *history) forget(s *spec, former *kept.Templates, own []*appsv1.ControllerRevision, all []*instance) {
 	status := &s.stored.Status
 	old := slices.DeleteFunc(slices.Clone(own), func(r *appsv1.ControllerRevision) bool {
 		return r.Name == h.revision || r.Name == status.CurrentRevision || r.Name == status.UpdateRevision
 	})
 	limit := max(0, int(*s.tapp.Spec.RevisionHistoryLimit))
+	if used := s.inUse(all); len(old) > limit && len(used) > 0 {
+		if h.unread = former == nil; h.unread {
+			return
+		}
+		old = slices.DeleteFunc(old, func(r *appsv1.ControllerRevision) bool { return former.IsNewestOf(r.Revision, used) })
+	}
 	for len(old) > limit {
 		h.actions = append(h.actions, Action{Op: OpDeleteRevision, Revision: old[0], Reason: "HistoryLimit",
 			Why: fmt.Sprintf("spec.revisionHistoryLimit is %d", limit)})

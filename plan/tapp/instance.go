@@ -12,6 +12,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/inplace"
+	"tkestack.io/tapp/plan/kept"
 	"tkestack.io/tapp/plan/message"
 )
 
@@ -46,8 +47,9 @@ type instance struct {
 	// mayServe: whether it serves is not known. The turns of others do not count it,
 	// and a disruption of it needs room in the budget nevertheless.
 	mayServe bool
-	counted  bool   // its pod goes only when the status has its failures
-	next     intent // see spec.intentOf
+	counted  bool        // its pod goes only when the status has its failures
+	next     intent      // see spec.intentOf
+	birth    *kept.Birth // which content its next pod gets; nil: its template
 
 	// failures in a row, to be kept while there is no pod that tells of them.
 	failures int
@@ -148,7 +150,7 @@ func (s *spec) look(c *clock, i *instance) {
 	i.updating = !c.isSettled(i)
 	i.serving = i.desired() && !i.updating && IsReady(i.pod)
 	i.available = i.serving && s.isReadyForLong(c, i.pod)
-	i.mayServe = i.desired() && !i.serving && (i.mayRestart() || !i.updating && isCalledNotReady(i.pod))
+	i.mayServe = i.desired() && !i.serving && (i.mayRestart() || !i.updating && isCalledNotReady(i.pod) || s.stillStarts(c, i))
 }
 
 func (s *spec) stateOf(i *instance) state {

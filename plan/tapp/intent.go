@@ -105,6 +105,10 @@ func (s *spec) decide(i *instance) intent {
 // changes of resources that an update in place brings.
 func (s *spec) why(i *instance) string {
 	n := s.intentOf(i)
+	if n.kind == create || n.kind == replace {
+		_, told := i.contentTold()
+		return n.text + told
+	}
 	if n.kind == keep || n.text != "" && n.kind != hold {
 		return n.text
 	}

@@ -149,6 +149,9 @@ func (c *cluster) setReady(pod *corev1.Pod, is bool) {
 	at := metav1.NewTime(c.now.Truncate(time.Second))
 	switch has := conditionOf(pod, corev1.PodReady); {
 	case has == nil:
+		if start := pod.Status.StartTime; start != nil && !is { // a kubelet says so before it starts a container
+			at = *start
+		}
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: want, LastTransitionTime: at})
 	case has.Status != want:
 		has.Status, has.LastTransitionTime = want, at

@@ -134,6 +134,8 @@ func createMissing(s *spec, c *clock, t *turns, claims *claims, all []*instance)
 			i.waitForNamespace()
 		case unrecorded:
 			i.wait("SelectorUnrecorded", "spec.selector is absent, and its pod follows when the status has the selector that is taken from the template's labels")
+		case i.isUnread():
+			i.waitForRevisions()
 		case t.mayBegin(i) && claims.createFor(i):
 			i.act(s.birth(c, i, OpCreate, int(s.tapp.Status.Failures[i.name]), n.reason, n.text))
 		}
@@ -143,6 +145,11 @@ func createMissing(s *spec, c *clock, t *turns, claims *claims, all []*instance)
 // waitForNamespace: what is created in a terminating namespace is refused.
 func (i *instance) waitForNamespace() {
 	i.wait("NamespaceTerminating", "its namespace is being deleted, and nothing can be created there")
+}
+
+// waitForRevisions: the pod is to have a former template.
+func (i *instance) waitForRevisions() {
+	i.wait("RevisionUnread", "its pod is to have a former template, and follows when the revisions of the TApp are read")
 }
 
 // selectorUnrecorded is true while neither the spec nor the status, as stored, has

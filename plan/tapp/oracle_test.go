@@ -16,6 +16,8 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/inplace"
+	"tkestack.io/tapp/plan/kept"
+	"tkestack.io/tapp/plan/template"
 )
 
 // oracle says what must hold for any plan. It is written from what a TApp
@@ -115,11 +117,45 @@ func (o *oracle) create(a Action) {
 		o.fail(a, "pod %s exists", old.Name)
 	case a.Op == OpReplace && (old == nil || a.Old == nil || a.UID() != old.UID || !controls(o.in.TApp, old) || !isEnded(old) || old.DeletionTimestamp != nil):
 		o.fail(a, "of %v", old)
+	case o.spec.Paused && a.Pod.Labels[tappv1.LabelTemplateHash] != o.heldBack(a) && o.heldBack(a) != "":
+		o.fail(a, "a loss brings an update while paused: it had %s", o.heldBack(a))
 	case inplace.HasGate(a.Pod) != (a.Status != nil):
 		o.fail(a, "gate %t, second write %s", inplace.HasGate(a.Pod), a.Status)
 	case o.spec.NeverMigrate && o.in.TApp.Status.Nodes[a.ID] != "" && a.Pod.Spec.Affinity == nil:
 		o.fail(a, "free to run anywhere, and it has run on %s", o.in.TApp.Status.Nodes[a.ID])
 	}
+}
+
+// heldBack is what an instance had that comes back while paused; empty: it may have any
+// content, since that is not known, its revision is lost, or TApp deleted it for its update.
+func (o *oracle) heldBack(a Action) string {
+	_, forUpdate := o.in.ForUpdate[a.ID]
+	if a.Reason == kept.ReasonRevisionLost || forUpdate {
+		return ""
+	}
+	had := ""
+	if a.Old != nil {
+		had = a.Old.Labels[tappv1.LabelTemplateHash]
+	} else {
+		num, _ := strconv.Atoi(a.ID)
+		for hash, ids := range o.in.TApp.Status.Contents {
+			for part := range strings.SplitSeq(ids, ",") {
+				from, to, is := strings.Cut(part, "-")
+				if !is {
+					to = from
+				}
+				if first, _ := strconv.Atoi(from); num >= first {
+					if last, _ := strconv.Atoi(to); num <= last {
+						had = hash
+					}
+				}
+			}
+		}
+	}
+	if !template.IsOurs(had) {
+		return ""
+	}
+	return had
 }
 
 // touch: what may be done to a pod that is there.

@@ -43,8 +43,15 @@ type Input struct {
 	// in any order.
 	Claims []*corev1.PersistentVolumeClaim
 	// Revisions of the namespace that carry the TApp's name in the label
-	// LabelTApp, in any order. Their data is not looked at, and may be left out.
+	// LabelTApp, in any order. Their data may be left out while RevisionsRead is false.
 	Revisions []*appsv1.ControllerRevision
+	// RevisionsRead: Revisions are all there are, with their data, as an earlier plan asked
+	// for in Plan.NeedsRevisions.
+	RevisionsRead bool
+	// ForUpdate has the ids of the instances whose pods this process deleted for their
+	// update or restart, and that had no next pod since. It is a hint: after a change of
+	// leader their pods count as lost.
+	ForUpdate map[string]struct{}
 	// Nodes is evidence about the nodes that an earlier plan asked for in
 	// Plan.Evidence, by name.
 	Nodes map[string]NodeState
@@ -106,6 +113,8 @@ type Plan struct {
 	// Evidence names nodes about which the next plan needs a live read, the most important
 	// ones first.
 	Evidence []string
+	// NeedsRevisions: the next plan needs the data of the revisions, see Input.RevisionsRead.
+	NeedsRevisions bool
 	// Wait says after how long time alone may change the plan; 0: it cannot.
 	Wait time.Duration
 }
@@ -188,6 +197,8 @@ type Action struct {
 	// disruption that spends no budget because the pod was not available holds for the
 	// observed version only. Patches have that in them.
 	ResourceVersion string
+	// ForUpdate: Delete makes room for the update or the restart of the instance.
+	ForUpdate bool
 	// Reason in CamelCase: the reason of events and the label of metrics.
 	Reason string
 	// Why is one sentence, used word for word wherever the action is told of.
@@ -226,6 +237,8 @@ type Instance struct {
 	Available bool
 	// Current: the pod follows its template.
 	Current bool
+	// Kept: the pod was made as the instance was, or as usual, and not from its template.
+	Kept bool
 	// Reason and Why say why there is no action although the instance is not where
 	// the spec wants it; empty otherwise.
 	Reason string

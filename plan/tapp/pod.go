@@ -1,6 +1,7 @@
 package tapp
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,12 +14,13 @@ import (
 	"tkestack.io/tapp/plan/template"
 )
 
-// podFor returns the pod that the instance's template makes: what a new pod
-// would be, and what a running one is compared with. The instance must have a
-// template. The pods of a plan share what they have in common: it can hold 10,000
-// of them.
-func (s *spec) podFor(i *instance) *corev1.Pod {
-	t := i.template
+// podFor returns the pod that the instance's template makes, which a running one is
+// compared with. The instance must have a template.
+func (s *spec) podFor(i *instance) *corev1.Pod { return s.podFrom(i, i.template) }
+
+// podFrom returns the pod that a template makes for the instance. The pods of a plan share
+// what they have in common: it can hold 10,000 of them.
+func (s *spec) podFrom(i *instance, t *podTemplate) *corev1.Pod {
 	if t.model == nil {
 		t.model = t.Spec.DeepCopy() // once, because the template is the input's
 	}
@@ -38,6 +40,7 @@ func (s *spec) podFor(i *instance) *corev1.Pod {
 		setAnnotation(pod, tappv1.AnnotationShapeHash, shape)
 	}
 	delete(pod.Annotations, tappv1.AnnotationRestart) // one in a template would restart it for ever
+	delete(pod.Annotations, tappv1.AnnotationKept)
 	setAnnotation(pod, tappv1.AnnotationTemplateKeys, t.Record)
 
 	if service := s.tapp.Spec.ServiceName; service != "" {
@@ -53,7 +56,11 @@ func (s *spec) podFor(i *instance) *corev1.Pod {
 // newPod returns the pod to create, the given number of failures after the last
 // one that ran well.
 func (s *spec) newPod(i *instance, failures int) *corev1.Pod {
-	pod := s.podFor(i)
+	t := s.nextTemplate(i)
+	pod := s.podFrom(i, t)
+	if t != i.template {
+		setAnnotation(pod, tappv1.AnnotationKept, t.Hashes.Template)
+	}
 	if failures > 0 {
 		setAnnotation(pod, tappv1.AnnotationFailures, strconv.Itoa(failures))
 	}
@@ -66,7 +73,8 @@ func (s *spec) newPod(i *instance, failures int) *corev1.Pod {
 // birth is the action that creates the instance's pod. A gated pod cannot become
 // Ready before its gate is open, so that the gate opens with the same action.
 func (s *spec) birth(c *clock, i *instance, op Op, failures int, reason, why string) Action {
-	a := Action{Op: op, Pod: s.newPod(i, failures), Reason: reason, Why: why}
+	because, told := i.contentTold()
+	a := Action{Op: op, Pod: s.newPod(i, failures), Reason: cmp.Or(because, reason), Why: why + told}
 	if inplace.HasGate(a.Pod) {
 		if s.openGate == nil {
 			s.openGate = inplace.GatePatch(inplace.Target{}, true, "PodCreated", "no in-place update is under way", c.now)

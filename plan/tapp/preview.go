@@ -48,7 +48,9 @@ func Preview(in Input) []Change {
 	}
 	index := map[key]int{}
 	var out []Change
-	for _, i := range observe(s, &clock{now: in.Now}, in, readClaims(s, nil)) {
+	all := observe(s, &clock{now: in.Now}, in, readClaims(s, nil))
+	followLosses(s, &in, nil, all)
+	for _, i := range all {
 		k := key{effect: s.effectOf(i)}
 		switch k.effect {
 		case "":

@@ -84,6 +84,9 @@ func (r *rollout) spend(i *instance, n *intent, b *round) {
 		i.wait("NoBudget", r.whyNoBudget(b.forced))
 	case disrupts && !b.hasRoom(i):
 		i.wait(reasonBudget, b.whyNoRoom(i))
+		if i.updating && !i.isDrained() { // a pod that was made as it was, and has no open gate yet
+			r.awaitUpdate(i, true)
+		}
 	case r.turns.mayBegin(i):
 		if disrupts {
 			b.counts = b.without(i)
@@ -102,7 +105,7 @@ func (r *rollout) spend(i *instance, n *intent, b *round) {
 func (r *rollout) advance(i *instance, version string) {
 	switch n := r.intentOf(i); n.kind {
 	case recreate:
-		r.delete(r.clock, i, Action{Reason: n.reason, Why: r.why(i), ResourceVersion: version})
+		r.delete(r.clock, i, Action{Reason: n.reason, Why: r.why(i), ResourceVersion: version, ForUpdate: true})
 	case resize, resizeAndRestart:
 		r.resize(i, version)
 	case stamp, relabel:

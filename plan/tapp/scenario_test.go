@@ -13,12 +13,16 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/ids"
+	"tkestack.io/tapp/plan/revision"
 	"tkestack.io/tapp/plan/template"
 )
 
@@ -32,6 +36,7 @@ type scenario struct {
 	// Unrecorded: the status does not have the selector yet.
 	Unrecorded bool                       `json:"unrecorded"`
 	Versions   map[string]json.RawMessage `json:"versions"` // patches of spec.template, by name
+	Lost       []string                   `json:"lost"`     // versions whose revision somebody deleted
 	Pods       []podStory                 `json:"pods"`
 	Claims     []claimStory               `json:"claims"`
 	Nodes      map[string]nodeStory       `json:"nodes"`
@@ -93,7 +98,7 @@ func runScenario(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	in := s.input(t)
-	got := s.render(t, in.TApp, Compute(in))
+	got := s.render(t, in.TApp, s.plan(t, in))
 	if got == s.Want {
 		return
 	}
@@ -144,6 +149,38 @@ func (s *scenario) input(t rapid.TB) Input {
 	return in
 }
 
+// plan is what the shell does: it reads the revisions when the plan asks for that.
+func (s *scenario) plan(t rapid.TB, in Input) Plan {
+	t.Helper()
+	p := Compute(in)
+	if !p.NeedsRevisions {
+		return p
+	}
+	in.Revisions, in.RevisionsRead = s.revisions(t, in.TApp), true
+	if p = Compute(in); p.NeedsRevisions {
+		t.Fatalf("it asks for revisions that were read")
+	}
+	return p
+}
+
+// revisions that the versions made, in the order of their names, and no others are there.
+func (s *scenario) revisions(t rapid.TB, tapp *tappv1.TApp) (out []*appsv1.ControllerRevision) {
+	t.Helper()
+	for n, name := range sortedKeys(s.Versions) {
+		if slices.Contains(s.Lost, name) {
+			continue
+		}
+		then := tapp.DeepCopy()
+		then.Spec.Template = *s.version(t, name)
+		data, err := revision.Of(then).Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "web-" + name, UID: types.UID("revision-" + name)}, Revision: int64(n + 1), Data: runtime.RawExtension{Raw: data}})
+	}
+	return out
+}
+
 // isExact says whether a disruption holds for the observed version of the pod only.
 func isExact(a Action) bool {
 	return a.Op == OpDelete && a.ResourceVersion != "" || strings.Contains(string(a.Status)+string(a.Patch), `"resourceVersion"`) && a.Pod != nil
@@ -185,6 +222,12 @@ func (s *scenario) render(t rapid.TB, tapp *tappv1.TApp, p Plan) string {
 	if len(st.Failures) > 0 {
 		line("failures %v", st.Failures)
 	}
+	for _, hash := range sortedKeys(st.Contents) {
+		if !slices.Contains(s.Show, "contents") {
+			break
+		}
+		line("contents %s: %s", hash, st.Contents[hash])
+	}
 	if len(p.Evidence) > 0 {
 		line("evidence %v", p.Evidence)
 	}
@@ -203,6 +246,9 @@ func made(a Action) string {
 		out := a.Pod.Spec.Containers[0].Image
 		if n := a.Pod.Annotations[tappv1.AnnotationFailures]; n != "" {
 			out += ", failures " + n
+		}
+		if a.Pod.Annotations[tappv1.AnnotationKept] != "" {
+			out += ", kept"
 		}
 		return " (" + out + ")"
 	}

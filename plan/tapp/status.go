@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/inplace"
@@ -42,6 +43,7 @@ func (m *summary) status(revision string) tappv1.TAppStatus {
 		LastProgressTime:   old.LastProgressTime,
 		Nodes:              m.nodes(),
 		Failures:           m.failures(),
+		Contents:           m.contents(),
 		Statuses:           make(map[string]tappv1.InstanceStatus, len(m.instances)),
 		Conditions:         slices.Clone(old.Conditions),
 	}
@@ -60,7 +62,19 @@ func (m *summary) status(revision string) tappv1.TAppStatus {
 	}
 	s.AppStatus = appStatus(s.Statuses)
 	m.conclude(&s)
+	if !maps.Equal(s.Contents, old.Contents) && tellsSameButContents(s, *old) {
+		s.Contents = old.Contents // they go with a status that is written anyway
+	}
 	return s
+}
+
+// tellsSameButContents says whether two statuses differ in nothing but their contents.
+func tellsSameButContents(a, b tappv1.TAppStatus) bool {
+	if !maps.Equal(a.Statuses, b.Statuses) {
+		return false
+	}
+	a.Statuses, b.Statuses, a.Contents, b.Contents = nil, nil, nil, nil // what is large costs much to reflect on
+	return equality.Semantic.DeepEqual(&a, &b)
 }
 
 func (m *summary) count(s *tappv1.TAppStatus, i *instance) {

@@ -39,6 +39,8 @@ func (t *podTemplate) shape() string {
 // looked at: the hash is the most expensive part of a plan.
 type templates struct {
 	usable map[string]*podTemplate
+	// former templates that pods are made from again, by hash.
+	former map[string]*podTemplate
 	// unusable templates: name to the problem that instances which name it have.
 	unusable map[string]Problem
 	// images says of pairs of references whether the first is a copy of the second:
@@ -52,7 +54,7 @@ type templates struct {
 
 // readTemplates checks what the spec says of templates as such.
 func (s *spec) readTemplates() {
-	s.templates = templates{usable: map[string]*podTemplate{}, unusable: map[string]Problem{}, images: map[[2]string]bool{}}
+	s.templates = templates{usable: map[string]*podTemplate{}, former: map[string]*podTemplate{}, unusable: map[string]Problem{}, images: map[[2]string]bool{}}
 	if _, ok := s.tapp.Spec.TemplatePool[tappv1.DefaultTemplateName]; ok {
 		s.problem(concernsEntries, ReasonInvalidSpec, "spec.templatePool[default]", "the name default belongs to spec.template, and this entry is never used; give it another name")
 	}

@@ -23,6 +23,8 @@ type Instance struct {
 	Available bool `json:"available"`
 	// Current: the pod follows its template.
 	Current bool `json:"current"`
+	// Kept: the pod was made as the instance was, or as usual, while its update was held.
+	Kept bool `json:"kept,omitempty"`
 	// Pod and what follows are absent without a pod.
 	Pod      string   `json:"pod,omitempty"`
 	UID      string   `json:"uid,omitempty"`
@@ -49,7 +51,7 @@ type Action struct {
 // View of an instance of the plan.
 func (o *Observed) View(i *plan.Instance) Instance {
 	v := Instance{Namespace: o.TApp.Namespace, TApp: o.TApp.Name, ID: i.ID, Template: i.Template, State: i.Status,
-		Available: i.Available, Current: i.Current, Reason: i.Reason, Why: i.Why}
+		Available: i.Available, Current: i.Current, Kept: i.Kept, Reason: i.Reason, Why: i.Why}
 	for _, a := range o.Actions(i.ID) {
 		v.Next = append(v.Next, Action{a.Op, a.Reason, a.Why})
 	}

@@ -69,7 +69,7 @@ func TestPreview(t *testing.T) {
 		}},
 		"paused": {[]gen.Option{gen.Default(gen.Image("demo:v3")), paused}, []string{
 			"Warning: 5 instances are updated in place (0-4): image of main from demo:v1 to demo:v3",
-			"Warning: spec.paused is true: updates start when it is false",
+			"Warning: spec.paused is true: updates start when it is false, and pods that are lost until then come back as they were",
 		}},
 		"no-op status": {[]gen.Option{status("1", "Pending")}, []string{
 			"Warning: spec.statuses[1]: Pending has no effect; Killed stops an instance, Running or no entry runs it",

@@ -34,6 +34,7 @@ var rooms = []room{
 	{planRoom, planner},
 	{idsRoom, instanceIDs},
 	{deferralRoom, deferrals},
+	{keptRoom, lossesOf},
 	{shellRoom, shell},
 	{cacheRoom, caches},
 	{writeRoom, writes},
@@ -121,6 +122,7 @@ const (
 	planRoom     = "plan/tapp"
 	idsRoom      = "plan/ids"
 	deferralRoom = "plan/deferral"
+	keptRoom     = "plan/kept"
 	shellRoom    = "controller/tapp"
 	cacheRoom    = "controller/cache"
 	writeRoom    = "controller/write"
@@ -184,6 +186,7 @@ var stages = []stage{
 	{inPlaceRoom, inPlaceRoom, [][]string{quick, thorough}, []string{inPlaceRoom, templateRoom}},
 	{idsRoom, idsRoom, [][]string{nil}, []string{idsRoom}},
 	{deferralRoom, deferralRoom, [][]string{nil}, []string{deferralRoom}},
+	{keptRoom, keptRoom, [][]string{nil}, []string{keptRoom}},
 	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{shellRoom, shellRoom, [][]string{nil}, []string{shellRoom, cacheRoom, writeRoom, statusRoom, planRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{reviewRoom, reviewRoom, [][]string{nil}, []string{reviewRoom}},

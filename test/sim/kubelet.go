@@ -314,6 +314,9 @@ func setCondition(pod *corev1.Pod, kind corev1.PodConditionType, is bool, at met
 	}
 	switch has := conditionOf(pod, kind); {
 	case has == nil:
+		if start := pod.Status.StartTime; start != nil && !is { // a kubelet says so before it starts a container
+			at = *start
+		}
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: want, LastTransitionTime: at})
 	case has.Status != want:
 		has.Status, has.LastTransitionTime = want, at

@@ -36,7 +36,7 @@ func (v *Validator) preview(ctx context.Context, c candidate, w *rule.Warnings) 
 		texts = append(texts, view.Observe(in).Notes(c.was)...)
 	}
 	if updates && c.now.Spec.Paused {
-		texts = append(texts, "spec.paused is true: updates start when it is false")
+		texts = append(texts, "spec.paused is true: updates start when it is false, and pods that are lost until then come back as they were")
 	}
 	w.Add("Preview", texts...)
 }

@@ -100,7 +100,7 @@ func TestPreview(t *testing.T) {
 	if want := `allowed
 2 instances are updated in place (0,2): image of web from web:1 to web:2
 1 instance is killed (1): spec.statuses says Killed
-spec.paused is true: updates start when it is false`; got != want {
+spec.paused is true: updates start when it is false, and pods that are lost until then come back as they were`; got != want {
 		t.Errorf("got\n%s", got)
 	}
 	for _, pod := range pods {

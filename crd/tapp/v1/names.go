@@ -52,6 +52,9 @@ const (
 	// AnnotationFailures is the pod annotation that counts how many pods of the
 	// instance failed in a row before this one.
 	AnnotationFailures = "tkestack.io/failures"
+	// AnnotationKept is the pod annotation of a pod that was made with another content than
+	// its instance's present template: the hash of the template that it was made from.
+	AnnotationKept = "tkestack.io/kept"
 	// AnnotationRestart is the pod annotation that asks for another pod of the
 	// instance, as soon as the budget of its template allows it. The value, which is
 	// not empty, is the time of the request for people to read.

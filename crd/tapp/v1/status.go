@@ -127,6 +127,14 @@ type TAppStatus struct {
 	// +optional
 	Failures map[string]int32 `json:"failures,omitempty"`
 
+	// contents is which template each instance has or, where it has no pod, had last:
+	// template hash to ranges of instance ids, such as "0-3,7". It is there only while
+	// instances have another template than their present one, and holds at most 32 KiB.
+	// A pod that is lost while its update is held comes back with it.
+	// +mapType=atomic
+	// +optional
+	Contents map[string]string `json:"contents,omitempty"`
+
 	// currentRevision is the revision of the spec that was last rolled out.
 	// +optional
 	CurrentRevision string `json:"currentRevision,omitempty"`

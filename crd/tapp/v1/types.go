@@ -110,7 +110,8 @@ type TAppSpec struct {
 	UpdateStrategy TAppUpdateStrategy `json:"updateStrategy,omitempty"`
 
 	// paused stops updates from starting while it is true. Updates under way
-	// finish, and creates, kills and scaling go on.
+	// finish, and creates, kills and scaling go on: a pod that is lost, or that failed,
+	// comes back as it was, and a new instance as most of those that are ready.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
@@ -123,7 +124,7 @@ type TAppSpec struct {
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
 	// revisionHistoryLimit is how many old revisions of the spec are kept for
-	// rollback. Absent means 10.
+	// rollback. Those that instances still need do not count. Absent means 10.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`

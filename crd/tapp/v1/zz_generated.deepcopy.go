@@ -239,6 +239,13 @@ func (in *TAppStatus) DeepCopyInto(out *TAppStatus) {
 			(*out)[key] = val
 		}
 	}
+	if in.Contents != nil {
+		in, out := &in.Contents, &out.Contents
+		*out = make(map[string]string, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.CollisionCount != nil {
 		in, out := &in.CollisionCount, &out.CollisionCount
 		*out = new(int32)
