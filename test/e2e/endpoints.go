@@ -26,6 +26,7 @@ type routing struct {
 
 	mu     sync.Mutex
 	slices []routes
+	since  int // the first of slices that neverFewer judges
 	steps  []step
 	latest map[string]map[types.UID]bool // by slice
 }
@@ -108,6 +109,31 @@ func (r *routing) has(t *testing.T, n int) {
 		}
 		return nil
 	})
+}
+
+// served waits until the Service routes to n pods, from when on neverFewer judges.
+func (r *routing) served(t *testing.T, n int) {
+	t.Helper()
+	r.has(t, n)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.since = len(r.slices) - 1
+}
+
+// neverFewer checks that the Service routed to at least n pods at any moment since served.
+func (r *routing) neverFewer(t *testing.T, n int) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var course []int
+	fewest := n
+	for _, s := range r.slices[r.since:] {
+		course = append(course, len(s.ready))
+		fewest = min(fewest, len(s.ready))
+	}
+	if fewest < n {
+		t.Errorf("Service %s routed to %v pods, and should have had at least %d at any moment", r.service, course, n)
+	}
 }
 
 // at returns the pods that were ready in the Service at a version.
