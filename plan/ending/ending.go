@@ -4,9 +4,12 @@
 package ending
 
 import (
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"tkestack.io/tapp/plan/message"
 )
 
 // lateReport is how long after its containers ended a kubelet may report the pod. A
@@ -23,15 +26,30 @@ const lateReport = time.Minute
 //
 // A loss may cost work that was done: Never is no promise of at most once.
 func IsFinal(pod *corev1.Pod) bool {
-	switch policy := pod.Spec.RestartPolicy; {
-	case policy != corev1.RestartPolicyNever && policy != corev1.RestartPolicyOnFailure:
+	switch {
+	case !MayComplete(&pod.Spec) || Loss(pod) != "":
 		return false
-	case IsRefused(pod) || isDisrupted(pod):
-		return false
-	case policy == corev1.RestartPolicyOnFailure:
+	case pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure:
 		return pod.Status.Phase == corev1.PodSucceeded
 	}
 	return true
+}
+
+// MayComplete says whether instances with such pods come to an end at all.
+func MayComplete(spec *corev1.PodSpec) bool {
+	return spec.RestartPolicy == corev1.RestartPolicyNever || spec.RestartPolicy == corev1.RestartPolicyOnFailure
+}
+
+// Loss says in a few words what took away a pod that is Failed or Succeeded; empty: nothing
+// did, it ended by itself.
+func Loss(pod *corev1.Pod) string {
+	switch c := disruption(pod); {
+	case isRefused(pod):
+		return "its kubelet refused the pod: " + message.Quote(cmp.Or(pod.Status.Reason, "no reason given"))
+	case c != nil && isDisrupted(pod, c):
+		return "the pod was disrupted: " + message.Quote(cmp.Or(pod.Status.Reason, c.Reason))
+	}
+	return ""
 }
 
 // FailedByItself says whether a pod failed by itself, so that its template is to blame; it
@@ -47,7 +65,7 @@ func IsFinal(pod *corev1.Pod) bool {
 //	none of these                                 if a container ended with an error, or waits for more than its turn
 func FailedByItself(pod *corev1.Pod) bool {
 	switch {
-	case pod == nil || IsRefused(pod) || disruption(pod) != nil || pod.Status.Reason == reasonEvicted:
+	case pod == nil || isRefused(pod) || disruption(pod) != nil || pod.Status.Reason == reasonEvicted:
 		return false
 	case pod.DeletionTimestamp != nil:
 		grace := time.Duration(0)
@@ -61,8 +79,8 @@ func FailedByItself(pod *corev1.Pod) bool {
 	return hasFailed(pod, time.Time{})
 }
 
-// IsRefused says whether the pod's kubelet did not admit it. It reports no container then.
-func IsRefused(pod *corev1.Pod) bool {
+// isRefused says whether the pod's kubelet did not admit it. It reports no container then.
+func isRefused(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed && len(pod.Status.ContainerStatuses) == 0
 }
 
@@ -85,11 +103,7 @@ func disruption(pod *corev1.Pod) *corev1.PodCondition {
 // isDisrupted says whether a disruption ended the pod: a container had not ended before. A
 // pod that came to its end first may be disrupted as well, by a drain of its node.
 // Sidecars do not count: they end after the others in any case.
-func isDisrupted(pod *corev1.Pod) bool {
-	c := disruption(pod)
-	if c == nil {
-		return false
-	}
+func isDisrupted(pod *corev1.Pod, c *corev1.PodCondition) bool {
 	began := c.LastTransitionTime.Time
 	if c.Reason == corev1.PodReasonTerminationByKubelet {
 		grace := int64(corev1.DefaultTerminationGracePeriodSeconds)

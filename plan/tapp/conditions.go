@@ -28,7 +28,7 @@ type tally struct {
 	claims                      int // instances whose claims are to go
 	owners                      int // claims that do not follow whenDeleted yet
 	restarts                    int // requested, and not begun
-	failed                      int
+	completed, failed           int
 	paused                      int
 	infeasible                  bool      // claims can never grow as they are to
 	held                        *instance // the first that is stuck, or else that waits
@@ -52,6 +52,9 @@ func (m *summary) tally() tally {
 			t.claims++
 		} else if i.pod != nil && i.state != foreign && !i.completed {
 			t.left++
+		}
+		if i.completed {
+			t.completed++
 		}
 		if i.status == tappv1.InstanceFailed {
 			t.failed++
@@ -130,9 +133,12 @@ func (m *summary) concludeStalled(s *tappv1.TAppStatus, t *tally, late bool, pro
 
 // concludeReady sets the condition Ready.
 func (m *summary) concludeReady(s *tappv1.TAppStatus, t *tally, settled bool, progress string) {
+	completed := fmt.Sprintf("%d of %d available, %d completed", t.available, t.desired+t.completed, t.completed)
 	switch {
 	case settled && t.failed > 0:
-		m.set(s, tappv1.ConditionReady, false, "InstancesFailed", fmt.Sprintf("%d instances failed, and stay as they ended", t.failed))
+		m.set(s, tappv1.ConditionReady, false, "InstancesFailed", fmt.Sprintf("%s: %d instances failed, and stay as they ended", completed, t.failed))
+	case settled && t.completed > 0:
+		m.set(s, tappv1.ConditionReady, true, "Available", completed)
 	case settled:
 		m.set(s, tappv1.ConditionReady, true, "Available", fmt.Sprintf("all %d instances are available and follow their template", t.desired))
 	default:
@@ -143,6 +149,9 @@ func (m *summary) concludeReady(s *tappv1.TAppStatus, t *tally, settled bool, pr
 // progress tells in a sentence how far the instances are.
 func (m *summary) progress(t *tally) string {
 	progress := fmt.Sprintf("%d of %d instances are available, %d follow their template", t.available, t.desired, t.updated)
+	if t.completed > 0 {
+		progress += fmt.Sprintf(", %d completed", t.completed)
+	}
 	if t.left > 0 {
 		progress += fmt.Sprintf("; pods that are to go: %d", t.left)
 	}

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ending"
 	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/message"
 )
@@ -24,25 +25,13 @@ const (
 )
 
 // runsAgain says whether a pod that ended is followed by another one now.
-func (s *spec) runsAgain(i *instance) bool { return i.template != nil && !s.isFinal(i.pod) }
+func (i *instance) runsAgain() bool { return i.template != nil && !isFinal(i.pod) }
 
-// isFinal says whether the end of a pod is that of its instance. First match decides.
-// A template that is missing does not: it may come back, and what the pod ended by is
-// known only while it is there.
-func (s *spec) isFinal(pod *corev1.Pod) bool {
-	switch {
-	case inplace.StoppedByUpdate(pod) != "":
-		return false
-	case s.tapp.Spec.NeverMigrate:
-		return true
-	case len(pod.Status.ContainerStatuses) == 0: // its kubelet rejected it
-		return false
-	case pod.Spec.RestartPolicy == corev1.RestartPolicyNever:
-		return true
-	case pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure:
-		return pod.Status.Phase != corev1.PodFailed
-	}
-	return false
+// isFinal says whether the end of a pod is that of its instance. A template that is
+// missing does not decide: it may come back, and what the pod ended by is known only
+// while it is there.
+func isFinal(pod *corev1.Pod) bool {
+	return inplace.StoppedByUpdate(pod) == "" && ending.IsFinal(pod)
 }
 
 // isCompleted says whether an instance in range ended and stays so. After its pod
@@ -53,13 +42,25 @@ func (s *spec) isCompleted(i *instance) bool {
 	}
 	switch i.state {
 	case ended:
-		return s.isFinal(i.pod)
+		return isFinal(i.pod)
 	case terminating, missing, foreign:
 		// A kubelet gives a pod that it was told to delete a final phase too, so that
 		// the phase of a terminating pod does not tell whether it ended by itself.
-		return isEnd(s.tapp.Status.Statuses[i.name])
+		return isEnd(s.tapp.Status.Statuses[i.name]) && i.mayComplete()
 	}
 	return false
+}
+
+// mayComplete says whether the restartPolicy lets the instance end: that of its pod, or
+// else that of its template. Former versions stored ends that are none.
+func (i *instance) mayComplete() bool {
+	switch {
+	case i.state == terminating:
+		return ending.MayComplete(&i.pod.Spec)
+	case i.template != nil:
+		return ending.MayComplete(&i.template.Spec.Spec)
+	}
+	return true
 }
 
 func isEnd(s tappv1.InstanceStatus) bool {
@@ -79,6 +80,8 @@ func endIntent(pod *corev1.Pod) intent {
 	switch {
 	case stopped != "":
 		return intent{replace, reasonStopped, stopped}
+	case ending.Loss(pod) != "":
+		return intent{replace, "PodLost", ending.Loss(pod)}
 	case pod.Status.Reason != "":
 		return intent{replace, "PodFailed", "the pod failed: " + message.Quote(pod.Status.Reason)}
 	case pod.Status.Phase == corev1.PodFailed:
@@ -96,7 +99,7 @@ func followEnds(s *spec, c *clock, claims *claims, all []*instance) {
 	for _, i := range all {
 		switch {
 		case i.state != ended || !i.inRange || i.stopped:
-		case s.runsAgain(i):
+		case i.runsAgain():
 			s.replace(c, claims, i)
 		case !i.completed || i.template == nil: // the template may come back
 		case s.policy.DeletePodAfterAppFinish && !allEnded:

@@ -19,6 +19,7 @@ func TestRestoring(t *testing.T) {
 		Annotations: map[string]string{tappv1.AnnotationRestoring: "true"}}}
 	app.Spec.Replicas = &replicas
 	app.Spec.Template.Labels = map[string]string{"app": "web"}
+	app.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	app.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:1"}}
 	app.Status.ScaleLabelSelector = "app=web"
 	app.Status.Statuses = map[string]tappv1.InstanceStatus{"1": tappv1.InstanceSucc}

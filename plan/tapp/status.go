@@ -78,6 +78,9 @@ func tellsSameButContents(a, b tappv1.TAppStatus) bool {
 }
 
 func (m *summary) count(s *tappv1.TAppStatus, i *instance) {
+	if i.completed {
+		s.CompletedReplicas++
+	}
 	if i.state != alive && i.state != terminating && i.state != unmatched || isEnded(i.pod) {
 		return
 	}

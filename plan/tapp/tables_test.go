@@ -197,8 +197,6 @@ func TestAppStatus(t *testing.T) {
 	}
 }
 
-// TestRunsAgain walks through the rules in their order: the first that matches
-// decides.
 // TestWhyNotAvailable: what keeps a pod from being ready, in the words of who knows.
 func TestWhyNotAvailable(t *testing.T) {
 	notReady := func(reason, message string) corev1.PodCondition {
@@ -222,45 +220,6 @@ func TestWhyNotAvailable(t *testing.T) {
 		}
 		if reason, why := whyNotAvailable(pod); reason+": "+why != c.want {
 			t.Errorf("%s: %s, want %s", reason, why, c.want)
-		}
-	}
-}
-
-func TestRunsAgain(t *testing.T) {
-	const (
-		always    = corev1.RestartPolicyAlways
-		onFailure = corev1.RestartPolicyOnFailure
-		never     = corev1.RestartPolicyNever
-	)
-	for _, test := range []struct {
-		about        string
-		template     bool
-		neverMigrate bool
-		rejected     bool
-		policy       corev1.RestartPolicy
-		phase        corev1.PodPhase
-		want         bool
-	}{
-		{"no template", false, false, true, always, corev1.PodFailed, false},
-		{"neverMigrate", true, true, true, always, corev1.PodFailed, false},
-		{"rejected", true, false, true, never, corev1.PodFailed, true},
-		{"Always", true, false, false, always, corev1.PodSucceeded, true},
-		{"absent is Always", true, false, false, "", corev1.PodSucceeded, true},
-		{"OnFailure, failed", true, false, false, onFailure, corev1.PodFailed, true},
-		{"OnFailure, succeeded", true, false, false, onFailure, corev1.PodSucceeded, false},
-		{"Never, failed", true, false, false, never, corev1.PodFailed, false},
-	} {
-		pod := &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: test.policy}, Status: corev1.PodStatus{Phase: test.phase}}
-		if !test.rejected {
-			pod.Status.ContainerStatuses = make([]corev1.ContainerStatus, 1)
-		}
-		s := spec{tapp: &tappv1.TApp{Spec: tappv1.TAppSpec{NeverMigrate: test.neverMigrate}}}
-		i := &instance{pod: pod}
-		if test.template {
-			i.template = &podTemplate{}
-		}
-		if got := s.runsAgain(i); got != test.want {
-			t.Errorf("%s: %t", test.about, got)
 		}
 	}
 }

@@ -49,7 +49,7 @@ var rooms = []room{
 	{name: "plan/deferral", may: []string{"crd/tapp/v1"}, only: []string{"k8s.io/apimachinery"}},
 	{name: "plan/effect", may: []string{"plan/ids"}, only: []string{}},
 	// How a pod ended.
-	{name: "plan/ending", only: []string{"k8s.io/api"}},
+	{name: "plan/ending", may: []string{"plan/message"}, only: []string{"k8s.io/api"}},
 	{name: "plan/evidence", only: []string{"k8s.io/apimachinery"}},
 	// Which content a pod gets that is made anew.
 	{name: "plan/kept", may: []string{"plan/ending", "plan/template", "crd/tapp/v1"}, only: []string{"k8s.io/api"}},

@@ -53,7 +53,8 @@ const (
 // when observedGeneration has caught up, Ready is True and Stalled is not.
 const (
 	// ConditionReady is True when every instance that is to run is available and
-	// follows its current template, and none is left over.
+	// follows its current template, and none is left over. The message counts instances
+	// that completed.
 	ConditionReady = "Ready"
 	// ConditionProgressing is True while instances are on their way to the spec.
 	ConditionProgressing = "Progressing"
@@ -98,6 +99,12 @@ type TAppStatus struct {
 	// their instance.
 	// +optional
 	UpdatedReplicas int32 `json:"updatedReplicas"`
+
+	// completedReplicas is the number of instances that ended and stay as they ended,
+	// which the restartPolicy OnFailure or Never lets them. They are none of those that
+	// are to run.
+	// +optional
+	CompletedReplicas int32 `json:"completedReplicas,omitempty"`
 
 	// scaleLabelSelector is the selector in its string form, for the scale
 	// subresource and with it the HorizontalPodAutoscaler.

@@ -19,6 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="DESIRED",type=integer,JSONPath=`.spec.replicas`,description="Number of instances asked for"
 // +kubebuilder:printcolumn:name="READY",type=integer,JSONPath=`.status.readyReplicas`,description="Instances whose pod is ready"
 // +kubebuilder:printcolumn:name="UPDATED",type=integer,JSONPath=`.status.updatedReplicas`,description="Instances whose pod follows its current template"
+// +kubebuilder:printcolumn:name="COMPLETED",type=integer,priority=1,JSONPath=`.status.completedReplicas`,description="Instances that ended, and stay as they ended"
 // +kubebuilder:printcolumn:name="STATUS",type=string,JSONPath=`.status.appStatus`,description="State of the application as a whole"
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="IMAGE",type=string,priority=1,JSONPath=`.spec.template.spec.containers[0].image`,description="Image of the first container of the template named default"
@@ -69,7 +70,11 @@ type TAppSpec struct {
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 
-	// template is the pod template named "default".
+	// template is the pod template named "default". With restartPolicy Always no end of a pod
+	// is that of its instance: another one follows. With OnFailure a success is, and with
+	// Never any end, but not the loss of a pod that was evicted or preempted, was on a node
+	// that shut down, or was refused by its kubelet: the instance then runs again. So Never is
+	// no promise that it runs at most once.
 	// +required
 	Template corev1.PodTemplateSpec `json:"template"`
 
@@ -160,7 +165,8 @@ type TAppSpec struct {
 	ForceDeletePod bool `json:"forceDeletePod,omitempty"`
 
 	// neverMigrate keeps an instance on the node it first ran on: its later pods
-	// carry a required node affinity, and one that finished is not run again.
+	// carry a required node affinity. Whether one that ended is run again, its restartPolicy
+	// says, as without neverMigrate.
 	// +optional
 	NeverMigrate bool `json:"neverMigrate,omitempty"`
 
