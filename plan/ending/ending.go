@@ -21,16 +21,16 @@ const lateReport = time.Minute
 //
 //	its restartPolicy is Always   no
 //	it was lost                   no
-//	OnFailure                     if it succeeded
+//	OnFailure                     if it succeeded, or failures are final
 //	Never                         yes
 //
 // A loss may cost work that was done: Never is no promise of at most once.
-func IsFinal(pod *corev1.Pod) bool {
+func IsFinal(pod *corev1.Pod, failures bool) bool {
 	switch {
 	case !MayComplete(&pod.Spec) || Loss(pod) != "":
 		return false
 	case pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure:
-		return pod.Status.Phase == corev1.PodSucceeded
+		return failures || pod.Status.Phase == corev1.PodSucceeded
 	}
 	return true
 }
@@ -128,7 +128,7 @@ func hasFailed(pod *corev1.Pod, stopped time.Time) bool {
 		for i := range list {
 			switch s := &list[i].State; {
 			case s.Waiting != nil:
-				if reason := s.Waiting.Reason; reason != "" && reason != "ContainerCreating" && reason != "PodInitializing" {
+				if IsFailure(s.Waiting.Reason) {
 					return true
 				}
 			case s.Terminated != nil && s.Terminated.ExitCode != 0:
@@ -140,4 +140,10 @@ func hasFailed(pod *corev1.Pod, stopped time.Time) bool {
 		}
 	}
 	return false
+}
+
+// IsFailure says whether a container that waits for this reason cannot be started: its image
+// or configuration cannot be had, or it crashes. The others wait for their turn.
+func IsFailure(reason string) bool {
+	return reason != "" && reason != "ContainerCreating" && reason != "PodInitializing"
 }

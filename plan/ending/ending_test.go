@@ -104,8 +104,14 @@ func TestIsFinal(t *testing.T) {
 		{"pod GC of what had succeeded", []edit{over(succeeded, ""), exited(0, -1), disrupted("DeletionByPodGC", 0, yes)}, true, true},
 	} {
 		for policy, want := range map[corev1.RestartPolicy]bool{"": false, corev1.RestartPolicyAlways: false, corev1.RestartPolicyOnFailure: c.onFailure, corev1.RestartPolicyNever: c.never} {
-			if got := IsFinal(podOf(policy, c.edits)); got != want {
+			if got := IsFinal(podOf(policy, c.edits), false); got != want {
 				t.Errorf("%s, restartPolicy %q: final %t, want %t", c.name, policy, got, want)
+			}
+			if policy == corev1.RestartPolicyOnFailure {
+				want = c.never
+			}
+			if got := IsFinal(podOf(policy, c.edits), true); got != want {
+				t.Errorf("%s, restartPolicy %q, failures are final: %t, want %t", c.name, policy, got, want)
 			}
 		}
 	}

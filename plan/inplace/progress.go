@@ -19,9 +19,17 @@ type Progress struct {
 	// Reason, in CamelCase, and Why, a sentence that names the container, say what is
 	// still to come; empty when it is done.
 	Reason, Why string
+	// Waiting: the reason is the kubelet's, of a container that waits.
+	Waiting bool
 	// Left is how long only the time can tell; 0: until the pod changes.
 	Left time.Duration
 }
+
+// Reasons of a Progress that are not about one container that restarts.
+const (
+	ReasonNotObserved = "NotObserved"
+	ReasonStopped     = "StoppedByUpdate"
+)
 
 // ProgressOf says whether the in-place update that the pod's annotation records
 // has come to its end: the kubelet has seen it, and each container that it
@@ -36,7 +44,7 @@ func ProgressOf(pod *corev1.Pod, now time.Time) Progress {
 		return Progress{Done: true}
 	}
 	if reportsGeneration(pod) && pod.Status.ObservedGeneration < pod.Generation {
-		return Progress{Reason: "NotObserved", Why: fmt.Sprintf("the kubelet has not seen generation %d of the pod yet, but %d", pod.Generation, pod.Status.ObservedGeneration)}
+		return Progress{Reason: ReasonNotObserved, Why: fmt.Sprintf("the kubelet has not seen generation %d of the pod yet, but %d", pod.Generation, pod.Status.ObservedGeneration)}
 	}
 	for _, c := range containersOf(pod) {
 		last, ok := state.LastContainerStatuses[c.Name]
@@ -45,7 +53,7 @@ func ProgressOf(pod *corev1.Pod, now time.Time) Progress {
 		}
 		if c.ended(pod.Spec.RestartPolicy) {
 			if c.stoppedBy(last, state, pod) {
-				return Progress{Reason: "StoppedByUpdate", Why: fmt.Sprintf("container %s ended before it ran image %s, and its restartPolicy keeps the kubelet from starting it", c.Name, c.Image)}
+				return Progress{Reason: ReasonStopped, Why: fmt.Sprintf("container %s ended before it ran image %s, and its restartPolicy keeps the kubelet from starting it", c.Name, c.Image)}
 			}
 			continue
 		}
@@ -192,14 +200,14 @@ func (c container) waiting(reason, why string) Progress {
 	if w.Message != "" {
 		why += ", " + message.Quote(w.Message)
 	}
-	return Progress{Reason: w.Reason, Why: why}
+	return Progress{Reason: w.Reason, Why: why, Waiting: true}
 }
 
-// WaitingContainer tells of the first container that waits for something, in the
+// WaitingContainer tells of the first container that waits for such a reason, in the
 // words of its status. The reason is empty when none does.
-func WaitingContainer(pod *corev1.Pod) (reason, why string) {
+func WaitingContainer(pod *corev1.Pod, is func(reason string) bool) (reason, why string) {
 	for _, c := range containersOf(pod) {
-		if c.status == nil || c.status.State.Waiting == nil || c.status.State.Waiting.Reason == "PodInitializing" {
+		if c.status == nil || c.status.State.Waiting == nil || !is(c.status.State.Waiting.Reason) {
 			continue
 		}
 		if w := c.waiting("", "container "+c.Name+" is not ready"); w.Reason != "" {

@@ -25,13 +25,13 @@ const (
 )
 
 // runsAgain says whether a pod that ended is followed by another one now.
-func (i *instance) runsAgain() bool { return i.template != nil && !isFinal(i.pod) }
+func (s *spec) runsAgain(i *instance) bool { return i.template != nil && !s.isFinal(i.pod) }
 
 // isFinal says whether the end of a pod is that of its instance. A template that is
 // missing does not decide: it may come back, and what the pod ended by is known only
-// while it is there.
-func isFinal(pod *corev1.Pod) bool {
-	return inplace.StoppedByUpdate(pod) == "" && ending.IsFinal(pod)
+// while it is there. With neverMigrate a failure is one under OnFailure, too.
+func (s *spec) isFinal(pod *corev1.Pod) bool {
+	return inplace.StoppedByUpdate(pod) == "" && ending.IsFinal(pod, s.tapp.Spec.NeverMigrate)
 }
 
 // isCompleted says whether an instance in range ended and stays so. After its pod
@@ -42,7 +42,7 @@ func (s *spec) isCompleted(i *instance) bool {
 	}
 	switch i.state {
 	case ended:
-		return isFinal(i.pod)
+		return s.isFinal(i.pod)
 	case terminating, missing, foreign:
 		// A kubelet gives a pod that it was told to delete a final phase too, so that
 		// the phase of a terminating pod does not tell whether it ended by itself.
@@ -99,7 +99,7 @@ func followEnds(s *spec, c *clock, claims *claims, all []*instance) {
 	for _, i := range all {
 		switch {
 		case i.state != ended || !i.inRange || i.stopped:
-		case i.runsAgain():
+		case s.runsAgain(i):
 			s.replace(c, claims, i)
 		case !i.completed || i.template == nil: // the template may come back
 		case s.policy.DeletePodAfterAppFinish && !allEnded:

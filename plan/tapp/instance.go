@@ -220,26 +220,6 @@ func (c *clock) progressOf(i *instance) *inplace.Progress {
 	return i.progress
 }
 
-// whyNotAvailable says what a pod that is not changing lacks. What a container
-// waits for names the cause: ImagePullBackOff, CrashLoopBackOff.
-func whyNotAvailable(pod *corev1.Pod) (reason, why string) {
-	if IsReady(pod) {
-		return "NotReadyForLong", "its pod has not been ready for minReadySeconds yet"
-	}
-	if reason, why := inplace.WaitingContainer(pod); reason != "" {
-		return reason, why
-	}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason != "" {
-			return c.Reason, "its pod has no node: " + message.Quote(c.Message)
-		}
-	}
-	if c := Ready(pod); c != nil && c.Reason == "ReadinessGatesNotReady" { // of other programs, such as one for load balancers
-		return c.Reason, "its pod is not ready: " + message.Quote(c.Message)
-	}
-	return "NotReady", "its pod is not ready"
-}
-
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
 
 // set of strings.

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"tkestack.io/tapp/plan/inplace"
+	"tkestack.io/tapp/plan/unready"
 )
 
 // rollOut spends the budgets: forced ids first, then rolling ones, each in
@@ -193,7 +194,7 @@ func (r *rollout) finish(i *instance, explained bool) {
 	case i.updating:
 		r.awaitUpdate(i, explained)
 	case !i.available && !explained:
-		i.wait(whyNotAvailable(i.pod))
+		i.wait(unready.Why(i.pod, inplace.Progress{}))
 	}
 }
 
@@ -208,7 +209,7 @@ func (r *rollout) awaitUpdate(i *instance, explained bool) {
 		i.act(Action{Op: OpUndrain, Pod: i.pod, Reason: reason, Why: why,
 			Status: inplace.GatePatch(inplace.Target{UID: i.pod.UID}, true, reason, why, r.clock.now)})
 	case !explained:
-		i.wait(update.Reason, update.Why)
+		i.wait(unready.Why(i.pod, *update))
 	}
 }
 

@@ -196,30 +196,3 @@ func TestAppStatus(t *testing.T) {
 		}
 	}
 }
-
-// TestWhyNotAvailable: what keeps a pod from being ready, in the words of who knows.
-func TestWhyNotAvailable(t *testing.T) {
-	notReady := func(reason, message string) corev1.PodCondition {
-		return corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: reason, Message: message}
-	}
-	const gates = `the status of pod readiness gate "example.com/lb" is not "True", but False`
-	for _, c := range []struct {
-		conditions []corev1.PodCondition
-		waiting    string
-		want       string
-	}{
-		{nil, "", "NotReady: its pod is not ready"},
-		{[]corev1.PodCondition{notReady("ContainersNotReady", "containers with unready status: [web]")}, "", "NotReady: its pod is not ready"},
-		{[]corev1.PodCondition{notReady("ReadinessGatesNotReady", gates)}, "", "ReadinessGatesNotReady: its pod is not ready: " + gates},
-		{[]corev1.PodCondition{notReady("ReadinessGatesNotReady", gates)}, "ImagePullBackOff", "ImagePullBackOff: container web is not ready: ImagePullBackOff"},
-		{[]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}, "", "NotReadyForLong: its pod has not been ready for minReadySeconds yet"},
-	} {
-		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web"}}}, Status: corev1.PodStatus{Conditions: c.conditions}}
-		if c.waiting != "" {
-			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: c.waiting}}}}
-		}
-		if reason, why := whyNotAvailable(pod); reason+": "+why != c.want {
-			t.Errorf("%s: %s, want %s", reason, why, c.want)
-		}
-	}
-}

@@ -50,10 +50,12 @@ var rooms = []room{
 	{name: "plan/effect", may: []string{"plan/ids"}, only: []string{}},
 	// How a pod ended.
 	{name: "plan/ending", may: []string{"plan/message"}, only: []string{"k8s.io/api"}},
+	// Why an instance is not available: one table.
+	{name: "plan/unready", may: []string{"plan/ending", "plan/inplace", "plan/message"}, only: []string{"k8s.io/api"}},
 	{name: "plan/evidence", only: []string{"k8s.io/apimachinery"}},
 	// Which content a pod gets that is made anew.
 	{name: "plan/kept", may: []string{"plan/ending", "plan/template", "crd/tapp/v1"}, only: []string{"k8s.io/api"}},
-	{name: "plan/tapp", may: []string{"plan/ids", "plan/revision", "plan/kept", "plan/deferral", "plan/effect", "plan/ending", "plan/evidence", "plan/message", "plan/growth", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/tapp", may: []string{"plan/ids", "plan/revision", "plan/kept", "plan/deferral", "plan/effect", "plan/ending", "plan/unready", "plan/evidence", "plan/message", "plan/growth", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/view", may: []string{"plan/ids", "plan/revision", "plan/tapp", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/podset", may: []string{"plan/message", "plan/rollout", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference"}},
 	// Rollouts of units that know no kind.

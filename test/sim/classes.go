@@ -138,7 +138,7 @@ func classes() []class {
 			p.edits(rng, "image", "env", "image", "env")
 			p.strikes(rng, kubeletRestarts, kubeletRestarts, kubeletRestarts, kubeletRestarts, nodeSilent)
 		}, draft: func(t *tappv1.TApp, rng *rand.Rand) { t.Spec.MinReadySeconds = 60 * (1 + rng.Int32N(3)) }},
-		{name: classEvictions, fails: "an eviction by the kubelet is taken for an end", plan: func(p *Plan, rng *rand.Rand) {
+		{name: classEvictions, plan: func(p *Plan, rng *rand.Rand) {
 			p.strikes(rng, takenAway, takenAway, takenAway, podsRefused, disrupted, disrupted, podEnds, endStored)
 			if at := rng.IntN(p.Horizon); rng.IntN(2) == 0 { // what ends by itself may be disrupted afterwards
 				p.Faults = append(p.Faults, Fault{Step: at, Kind: podEnds, A: 1}, Fault{Step: at + 5, Kind: takenAway, A: 1})

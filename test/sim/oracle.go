@@ -321,7 +321,7 @@ func (o *oracle) judgeTApp(c *change) error {
 			return fmt.Errorf("S8: instance %s is said to have come to its end, and has not", id)
 		}
 	}
-	if err := truthful(defaulted(after)); err != nil && o.w.has(classEvictions) {
+	if err := truthful(defaulted(after)); err != nil {
 		return err
 	}
 	if equality.Semantic.DeepEqual(before.Spec, after.Spec) {

@@ -16,7 +16,7 @@ import (
 // its name afterwards does not have it run again.
 func (o *oracle) isCompleted(t *tappv1.TApp, pod *corev1.Pod, id string) bool {
 	if pod == nil || pod.DeletionTimestamp != nil || controllerOf(pod) != t.UID {
-		return isEnd(t.Status.Statuses[id]) && !(o.w.has(classEvictions) && alwaysRestarts(template(t, id)))
+		return isEnd(t.Status.Statuses[id]) && !alwaysRestarts(template(t, id))
 	}
 	return isFinished(pod) && !o.runsAgain(t, pod)
 }
@@ -33,9 +33,6 @@ func (o *oracle) runsAgain(t *tappv1.TApp, pod *corev1.Pod) bool {
 	if s != nil && s.byUpdate {
 		return true
 	}
-	if !o.w.has(classEvictions) {
-		return runsAgainYet(t, pod)
-	}
 	switch {
 	case pod.Spec.RestartPolicy == corev1.RestartPolicyAlways, o.isLoss(pod):
 		return true
@@ -43,21 +40,6 @@ func (o *oracle) runsAgain(t *tappv1.TApp, pod *corev1.Pod) bool {
 		return false
 	}
 	return pod.Status.Phase == corev1.PodFailed
-}
-
-// runsAgainYet is runsAgain of a product that takes an eviction for an end.
-func runsAgainYet(t *tappv1.TApp, pod *corev1.Pod) bool {
-	switch {
-	case t.Spec.NeverMigrate:
-		return false
-	case len(pod.Status.ContainerStatuses) == 0:
-		return true
-	case pod.Spec.RestartPolicy == corev1.RestartPolicyNever:
-		return false
-	case pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure:
-		return pod.Status.Phase == corev1.PodFailed
-	}
-	return true
 }
 
 // isLoss says whether a pod ended, and not by itself: what ran there knows.

@@ -166,7 +166,7 @@ type TAppSpec struct {
 
 	// neverMigrate keeps an instance on the node it first ran on: its later pods
 	// carry a required node affinity. Whether one that ended is run again, its restartPolicy
-	// says, as without neverMigrate.
+	// says as without neverMigrate, but that with OnFailure a failure by itself is an end, too.
 	// +optional
 	NeverMigrate bool `json:"neverMigrate,omitempty"`
 
