@@ -242,7 +242,7 @@ e2e: build bin/devcluster ## Test TApp on a cluster of its own, with real nodes,
 	@$(call on_cluster,e2e,$(SIZE),./test/e2e/...)
 
 # Those tests of e2e whose pods run on simulated nodes, or nowhere.
-SIMULATED = ^(TestBadInput|TestGoodSpecTurnsBad|TestQuota|TestBackoff|TestTenIsMoreThanNine|TestStatusOfABigApp|TestControllerRestartsDuringRollout|TestThousandInstances|TestKillAndStartOne|TestKillAndStartAll|TestScale|TestTemplatePerInstance|TestDeletedPodComesBack|TestHistory|TestAutoDeleteUnusedTemplate|TestOwnerlessPodIsAdopted|TestPodOfAnotherController|TestRelease|TestDelete|TestOrphansAreAdoptedByTheNextOne|TestOrphansOfAnOlderTemplate|TestApplyTwice|TestPaused|TestRecreate|TestPolicyReCreate|TestPolicyInPlaceOnly|TestMetadataChangesRestartNothing|TestForeignMetadataStays|TestPodWithFinalizer|TestForcedUpdatesAreNotRolled|TestRollingTemplateIsSwitchedInMidRollout|TestInPlaceKeepsThePod)$$
+SIMULATED = ^(TestBadInput|TestGoodSpecTurnsBad|TestQuota|TestBackoff|TestTenIsMoreThanNine|TestStatusOfABigApp|TestControllerRestartsDuringRollout|TestThousandInstances|TestKillAndStartOne|TestKillAndStartAll|TestScale|TestTemplatePerInstance|TestDeletedPodComesBack|TestHistory|TestAutoDeleteUnusedTemplate|TestOwnerlessPodIsAdopted|TestPodOfAnotherController|TestRelease|TestDelete|TestOrphansAreAdoptedByTheNextOne|TestOrphansOfAnOlderTemplate|TestApplyTwice|TestPaused|TestRecreate|TestPolicyReCreate|TestPolicyInPlaceOnly|TestMetadataChangesRestartNothing|TestForeignMetadataStays|TestPodWithFinalizer|TestForcedUpdatesAreNotRolled|TestRollingTemplateIsSwitchedInMidRollout|TestInPlaceKeepsThePod|TestFailureWhileHeldBack)$$
 
 .PHONY: e2e-sim-test
 e2e-sim-test: build bin/devcluster ## Run the tests of e2e that need no kubelet, on simulated nodes.

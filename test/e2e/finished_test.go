@@ -182,7 +182,7 @@ func TestRejectedByKubelet(t *testing.T) {
 	}
 }
 
-// With neverMigrate an instance stays where it first ran, and as it ended.
+// With neverMigrate an instance stays where it first ran.
 func TestNeverMigrate(t *testing.T) {
 	t.Parallel()
 	ns, _ := run(t, gen.TApp("app", func(t *tappv1.TApp) { t.Spec.NeverMigrate = true }))

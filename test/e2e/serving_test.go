@@ -201,6 +201,32 @@ func TestSecondPushInTheSoakOfTheFirst(t *testing.T) {
 	}
 }
 
+// What does not serve is corrected at once, whatever the budget; all others keep serving meanwhile.
+func TestCorrectionInASoak(t *testing.T) {
+	t.Parallel()
+	ns := namespace(t)
+	create(t, ns, cache(4, endless))
+	routes := expose(t, ns, "app")
+	allReady(t, ns, 4)
+	routes.served(t, 4)
+	rollout := watchRollout(t, ns)
+	change(t, ns, "app", gen.Default(gen.Image("demo:unready")))
+	podIs(t, ns, 0, "demo:unready")
+	othersWait(t, ns)
+	change(t, ns, "app", gen.Default(gen.Image("demo:v2")))
+	podIs(t, ns, 0, "demo:v2")
+	oneIsUpdated(t, ns)
+	othersWait(t, ns)
+	// The new content is Ready, and then is not: the others wait all the more.
+	flap(t, ns, "app-0")
+	othersWait(t, ns)
+	change(t, ns, "app", minReady(0))
+	settled(t, ns, "app")
+	// Instance 0 flapped, which nobody's budget covers: only its own place was empty.
+	rollout.neverBelow(t, 3)
+	routes.neverFewer(t, 3)
+}
+
 // Forced updates and rolling ones count what serves together, where none is available, too.
 func TestForcedUpdatesLeaveWhatServes(t *testing.T) {
 	t.Parallel()
