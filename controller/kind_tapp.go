@@ -42,12 +42,12 @@ func newTApps(s setup) (kindController, error) {
 		return nil, fmt.Errorf("making a client of events: %w", err)
 	}
 	o := tapp.Options{
-		TApps: requests.tapps, Core: requests.core, Apps: requests.revisions, Events: events,
+		TApps: requests.tapps, Core: requests.core, Apps: requests.apps, Events: events,
 		Namespace: c.Namespace, Workers: c.Workers, NodesPerSync: c.NodesPerSync,
 		Policy:  tapp.Policy{DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: c.NodeLostAfter, Batch: maxActions},
 		Metrics: tapp.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock,
 	}
-	o.Watching.TApps, o.Watching.Core, o.Watching.Apps = watches.tapps, watches.core, watches.revisions
+	o.Watching.TApps, o.Watching.Core, o.Watching.Apps = watches.tapps, watches.core, watches.apps
 	controller, err := tapp.New(o)
 	if err != nil {
 		return nil, err
@@ -68,9 +68,9 @@ func (t *tapps) Run(ctx, work context.Context) {
 }
 
 type tappClients struct {
-	tapps     client.Interface
-	core      corev1client.CoreV1Interface
-	revisions appsv1client.ControllerRevisionsGetter
+	tapps client.Interface
+	core  corev1client.CoreV1Interface
+	apps  tapp.Apps
 }
 
 func newTAppClients(api *rest.Config) (c tappClients, err error) {
@@ -80,8 +80,8 @@ func newTAppClients(api *rest.Config) (c tappClients, err error) {
 	if c.core, err = corev1client.NewForConfig(api); err != nil {
 		return c, fmt.Errorf("making a client of pods: %w", err)
 	}
-	if c.revisions, err = appsv1client.NewForConfig(api); err != nil {
-		return c, fmt.Errorf("making a client of revisions: %w", err)
+	if c.apps, err = appsv1client.NewForConfig(api); err != nil {
+		return c, fmt.Errorf("making a client of revisions and StatefulSets: %w", err)
 	}
 	return c, nil
 }

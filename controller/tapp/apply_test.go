@@ -91,17 +91,6 @@ func TestWrites(t *testing.T) {
 		"release": {plan.Action{Op: plan.OpRelease, Pod: mine("50"), Patch: []byte(`{"a":1}`)}, answer(200, mine("60")), []string{`PATCH ` + pods + `/a-1 {"a":1}`}, "", "60", ""},
 		"create a claim": {plan.Action{Op: plan.OpCreateClaim, ID: "1", Claim: someClaim("d-a-1", "")}, answer(201, someClaim("d-a-1", "30")),
 			[]string{"POST /api/v1/namespaces/ns/persistentvolumeclaims"}, "", "", "30"},
-		"create a claim that a pod mounts": {plan.Action{Op: plan.OpCreateClaim, ID: "1", Claim: someClaim("d-a-1", ""), Reason: plan.ReasonClaimUnlabelled}, claimExists(nil),
-			[]string{"POST", labelClaim}, "stale", "", "31"},
-		"create a claim that the TApp owns": {plan.Action{Op: plan.OpCreateClaim, ID: "1", Claim: someClaim("d-a-1", "")}, claimExists(func(c *corev1.PersistentVolumeClaim) {
-			c.OwnerReferences = []metav1.OwnerReference{{UID: "uid-a", Controller: new(true)}}
-		}), []string{"POST", "GET", labelClaim}, "stale", "", "31"},
-		"create a claim that the cache lacks": {plan.Action{Op: plan.OpCreateClaim, ID: "1", Claim: someClaim("d-a-1", "")}, claimExists(func(c *corev1.PersistentVolumeClaim) {
-			c.Labels = map[string]string{"tapp_instance_key": "1"}
-		}), []string{"POST", "GET"}, "stale", "", "31"},
-		"create a claim that is somebody's": {plan.Action{Op: plan.OpCreateClaim, ID: "1", Claim: someClaim("d-a-1", "")}, claimExists(func(c *corev1.PersistentVolumeClaim) {
-			c.Labels = map[string]string{"app": "web"}
-		}), []string{"POST", "GET"}, "NameTaken: there is a claim d-a-1 without the label tapp_instance_key=1: give it that label to have the instance use it, or delete it", "", ""},
 		"update a claim": {plan.Action{Op: plan.OpUpdateClaim, ID: "1", Claim: someClaim("d-a-1", "30"), Patch: []byte(`{"a":1}`)}, answer(200, someClaim("d-a-1", "31")),
 			[]string{`PATCH /api/v1/namespaces/ns/persistentvolumeclaims/d-a-1 {"a":1}`}, "", "", "31"},
 		"delete a claim": {plan.Action{Op: plan.OpDeleteClaim, ID: "1", Claim: someClaim("d-a-1", "30")}, answer(200, someClaim("d-a-1", "31")),
@@ -194,22 +183,6 @@ func revisionExists(is *appsv1.ControllerRevision) func(string, string, string) 
 			return apiError(409, metav1.StatusReasonAlreadyExists, "exists")
 		}
 		return 200, is
-	}
-}
-
-const labelClaim = `PATCH /api/v1/namespaces/ns/persistentvolumeclaims/d-a-1 {"metadata":{"labels":{"tapp_instance_key":"1"}}}`
-
-// claimExists answers that the claim d-a-1 is there, changed in this way.
-func claimExists(change func(*corev1.PersistentVolumeClaim)) func(string, string, string) (int, any) {
-	return func(method, _, _ string) (int, any) {
-		if method == http.MethodPost {
-			return apiError(409, metav1.StatusReasonAlreadyExists, "exists")
-		}
-		claim := someClaim("d-a-1", "31")
-		if change != nil {
-			change(claim)
-		}
-		return 200, claim
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/ids"
+	plan "tkestack.io/tapp/plan/tapp"
 )
 
 // labelClaimsTimeout is how long the search may take. It goes on beside the work.
@@ -64,7 +65,7 @@ func (c *Controller) labelClaims(ctx context.Context) {
 	}
 }
 
-// labelClaim labels the claim if it is an instance's of the TApp that owns it.
+// labelClaim labels and marks the claim if it is an instance's of the TApp that owns it.
 func (c *Controller) labelClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	owner := metav1.GetControllerOfNoCopy(claim)
 	if owner == nil || owner.Kind != tappv1.Kind || claim.DeletionTimestamp != nil {
@@ -79,7 +80,12 @@ func (c *Controller) labelClaim(ctx context.Context, claim *corev1.PersistentVol
 		if _, canonical := ids.Parse(id); !ok || !canonical {
 			continue
 		}
-		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"labels":{%q:%q}}}`, claim.UID, tappv1.LabelInstanceID, id)
+		us := plan.MakerOf(t)
+		verdict := us.Judge(claim, id, nil)
+		if verdict.Why != "" { // its mark has another name
+			return false, nil
+		}
+		patch, _ := us.Take(claim, id, verdict)
 		_, err := c.Core.PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return false, nil // it went away just now

@@ -14,7 +14,7 @@ import (
 )
 
 // Of the claims without the label those are labelled that are an instance's of the
-// TApp that owns them. One that cannot be labelled keeps none of the others from it, nor does
+// TApp that owns them, and not marked as another's. One that cannot be labelled keeps none of the others from it, nor does
 // one that triggers a bug.
 func TestLabelClaims(t *testing.T) {
 	claim := func(name, kind, owner string) corev1.PersistentVolumeClaim {
@@ -26,10 +26,12 @@ func TestLabelClaims(t *testing.T) {
 	}
 	dying := claim("data-web-8", "TApp", "uid-web")
 	dying.DeletionTimestamp = ptr.To(metav1.Now())
+	theirs := claim("data-web-9", "TApp", "uid-web")
+	theirs.Annotations = map[string]string{tappv1.AnnotationClaimOf: "TApp/eu-web/uid-eu"}
 	pages := []corev1.PersistentVolumeClaimList{
 		{ListMeta: metav1.ListMeta{Continue: "more"}, Items: []corev1.PersistentVolumeClaim{
 			claim("data-web-0", "TApp", "uid-web"), claim("data-web-1", "TApp", "uid-of-an-earlier-one"), claim("data-web-2", "StatefulSet", "uid-web"),
-			claim("data-web-3", "", ""), claim("data-web-04", "TApp", "uid-web"), claim("other-web-5", "TApp", "uid-web"), dying,
+			claim("data-web-3", "", ""), theirs, claim("data-web-04", "TApp", "uid-web"), claim("other-web-5", "TApp", "uid-web"), dying,
 		}},
 		{Items: []corev1.PersistentVolumeClaim{claim("data-web-5", "TApp", "uid-web"), claim("data-web-6", "TApp", "uid-web"), claim("data-web-7", "TApp", "uid-web")}},
 	}
@@ -60,7 +62,7 @@ func TestLabelClaims(t *testing.T) {
 	}
 	const path = "/api/v1/namespaces/ns/persistentvolumeclaims/"
 	patch := func(id string) string {
-		return "PATCH " + path + "data-web-" + id + ` {"metadata":{"uid":"uid-data-web-` + id + `","labels":{"` + tappv1.LabelInstanceID + `":"` + id + `"}}}`
+		return "PATCH " + path + "data-web-" + id + ` {"metadata":{"annotations":{"` + tappv1.AnnotationClaimOf + `":"TApp/web/uid-web"},"labels":{"` + tappv1.LabelInstanceID + `":"` + id + `"},"uid":"uid-data-web-` + id + `"}}`
 	}
 	const list = "GET /api/v1/persistentvolumeclaims"
 	if want := []string{list, patch("0"), list + "?continue=more", patch("5"), patch("6"), patch("7")}; !slices.Equal(s.asked(), want) {

@@ -55,7 +55,7 @@ type Options struct {
 	// TApps and Core read and write.
 	TApps client.Interface
 	Core  corev1client.CoreV1Interface
-	Apps  appsv1client.ControllerRevisionsGetter
+	Apps  Apps
 	// Events may have a rate limit of its own, so that telling of writes does not
 	// slow the writes.
 	Events corev1client.EventsGetter
@@ -82,6 +82,12 @@ type Options struct {
 	Host string
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
+}
+
+// Apps writes revisions, and reads StatefulSets that can make claims of a TApp's names.
+type Apps interface {
+	appsv1client.ControllerRevisionsGetter
+	appsv1client.StatefulSetsGetter
 }
 
 // Policy is what the operator decided for all TApps.

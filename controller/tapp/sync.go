@@ -138,17 +138,23 @@ func (c *Controller) compute(ctx context.Context, v *view, o *object) (plan.Plan
 		in.Revisions, in.RevisionsRead = read, true
 		p = plan.Compute(in)
 	}
+	var unread, unreadNodes error
+	if len(p.Workloads) > 0 {
+		in.Workloads, unread = c.readWorkloads(ctx, v.tapp.Namespace, p.Workloads)
+	}
 	if len(p.Evidence) == 0 {
 		o.nodesBefore = nil
-		return p, nil
+	} else {
+		nodes := p.Evidence[:min(len(p.Evidence), c.NodesPerSync)]
+		o.nodesAfter = nodes[len(nodes)-1]
+		in.Nodes, unreadNodes = c.readNodes(ctx, nodes)
+		in.NodesBefore = o.remember(p.Evidence, in.Nodes)
 	}
-	nodes := p.Evidence[:min(len(p.Evidence), c.NodesPerSync)]
-	o.nodesAfter = nodes[len(nodes)-1]
-	var err error
-	in.Nodes, err = c.readNodes(ctx, nodes)
-	in.NodesBefore = o.remember(p.Evidence, in.Nodes)
+	if in.Workloads == nil && in.Nodes == nil {
+		return p, errors.Join(unread, unreadNodes)
+	}
 	in.Now = c.Clock.Now()
-	return plan.Compute(in), err
+	return plan.Compute(in), errors.Join(unread, unreadNodes)
 }
 
 // remember what was read of nodes, as long as evidence about them is asked for, and returns

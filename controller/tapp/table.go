@@ -17,6 +17,7 @@ import (
 	"tkestack.io/tapp/controller/write"
 	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/claim"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
@@ -65,10 +66,17 @@ type writer struct {
 	// mayAdopt reads the TApp live, once a sync.
 	mayAdopt func() error
 	metrics  *Metrics
+	// us is the TApp as one of those that make claims, and workloads reads others of them.
+	us        func() claim.Workload
+	workloads func(context.Context, []string) (map[string][]claim.Workload, error)
 }
 
 func (c *Controller) newWriter(ctx context.Context, t *tappv1.TApp, g *cache.Guard) *writer {
 	return &writer{
+		us: func() claim.Workload { return plan.MakerOf(t) },
+		workloads: func(ctx context.Context, names []string) (map[string][]claim.Workload, error) {
+			return c.readWorkloads(ctx, t.Namespace, names)
+		},
 		tapp: t, guard: g, metrics: c.Metrics,
 		pods: c.Core.Pods(t.Namespace), claims: c.Core.PersistentVolumeClaims(t.Namespace), history: c.Apps.ControllerRevisions(t.Namespace), tapps: c.TApps.TApps(t.Namespace),
 		mayAdopt: write.Once(func() error {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/claim"
 	"tkestack.io/tapp/plan/growth"
 )
 
@@ -20,6 +21,8 @@ const ReasonClaimUnlabelled = "ClaimUnlabelled"
 const (
 	reasonNameTaken        = "NameTaken"
 	reasonClaimTerminating = "ClaimTerminating"
+	reasonClaimUnclear     = "ClaimUnclear"
+	reasonClaimUnmarked    = "ClaimUnmarked"
 	reasonRetention        = "RetentionPolicyChanged"
 )
 
@@ -47,53 +50,75 @@ func (s *spec) claimName(template string, i *instance) string {
 // claims are those that carry the name of one of the TApp's instances.
 type claims struct {
 	*spec
-	// byName are all, whoever owns them; own are those of no other controller, by
+	us     claim.Workload
+	unread set // names of workloads that have to be read to tell whose a claim is
+	// byName are all, whoever owns them; own are those that are not proven another's, by
 	// name.
-	byName map[string]*corev1.PersistentVolumeClaim
-	own    []claim
+	byName map[string]*instanceClaim
+	own    []*instanceClaim
 }
 
-// claim of an instance, with the claim template that it came from.
-type claim struct {
+// instanceClaim is a claim of an instance, with the claim template that it came from.
+type instanceClaim struct {
 	*corev1.PersistentVolumeClaim
 	template *corev1.PersistentVolumeClaim
 	id       int
+	claim.Verdict
 }
 
-// readClaims finds the instances' claims, in a fixed order. Those of another
-// controller are not the TApp's to change.
-func readClaims(s *spec, in []*corev1.PersistentVolumeClaim) *claims {
-	l := &claims{spec: s, byName: make(map[string]*corev1.PersistentVolumeClaim, len(in))}
-	for _, c := range in {
-		l.byName[c.Name] = c
+// MakerOf is the TApp as one of the workloads that make claims.
+func MakerOf(t *tappv1.TApp) claim.Workload { return claim.OfTApp(defaulted(t)) }
+
+// readClaims finds the instances' claims, in a fixed order, and tells whose each is.
+// Another's are not the TApp's to change.
+func readClaims(s *spec, in *Input) *claims {
+	l := &claims{spec: s}
+	if len(s.tapp.Spec.VolumeClaimTemplates) == 0 {
+		return l
 	}
+	l.us, l.byName = claim.OfTApp(s.tapp), make(map[string]*instanceClaim, len(in.Claims))
+	pool := make([]instanceClaim, 0, len(in.Claims)) // no claim comes from two templates
 	for t := range s.tapp.Spec.VolumeClaimTemplates {
 		template := &s.tapp.Spec.VolumeClaimTemplates[t]
-		for _, c := range in {
+		for _, c := range in.Claims {
 			id, ok := instanceOf(template.Name+"-"+s.tapp.Name, c.Name)
-			if owner := metav1.GetControllerOfNoCopy(c); !ok || owner != nil && owner.UID != s.tapp.UID {
+			if !ok {
 				continue
 			}
-			l.own = append(l.own, claim{c, template, id})
+			pool = append(pool, instanceClaim{c, template, id, l.us.Judge(c, strconv.Itoa(id), in.Workloads)})
+			has := &pool[len(pool)-1]
+			l.byName[c.Name] = has
+			for _, name := range has.Unread {
+				l.unread.add(name)
+			}
+			if has.Use != claim.Taken || has.isOwned(s.tapp) {
+				l.own = append(l.own, has)
+			}
 		}
 	}
-	slices.SortFunc(l.own, func(a, b claim) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(l.own, func(a, b *instanceClaim) int { return strings.Compare(a.Name, b.Name) })
 	return l
 }
 
 // createFor creates the claims that the instance has not got. It is false while one of
-// them is being deleted, or goes with another controller: a pod that mounted it would
-// lose it.
+// them is being deleted, is another's, or is not marked as the TApp's: a pod that mounted
+// it would lose it, or share it.
 func (l *claims) createFor(i *instance) bool {
 	for _, t := range l.tapp.Spec.VolumeClaimTemplates {
 		name := l.claimName(t.Name, i)
 		if c, ok := l.byName[name]; ok {
-			if c.DeletionTimestamp != nil {
+			switch {
+			case c.DeletionTimestamp != nil:
 				i.wait(reasonClaimTerminating, "its claim "+name+" is being deleted, and a new one is made when it is gone")
 				return false
-			}
-			if owner := metav1.GetControllerOfNoCopy(c); owner != nil && owner.UID != l.tapp.UID {
-				i.wait(reasonNameTaken, fmt.Sprintf("there is a claim %s that %s %s controls (UID %s), and the instance waits until it is gone", name, owner.Kind, owner.Name, owner.UID))
+			case c.Use == claim.Taken:
+				i.wait(reasonNameTaken, c.Why+"; the instance waits until it is gone")
+				return false
+			case c.Use == claim.Unclear:
+				i.wait(reasonClaimUnclear, "whose the claim "+name+" is cannot be told before the workloads that can make a claim of this name have been read")
+				return false
+			case !c.Marked:
+				i.wait(reasonClaimUnmarked, "its pod follows when its claim "+name+" is marked as the TApp's")
 				return false
 			}
 			continue
@@ -117,20 +142,10 @@ func (l *claims) waitFor(i *instance) bool {
 	return false
 }
 
-func (s *spec) newClaim(t *corev1.PersistentVolumeClaim, name string, i *instance) *corev1.PersistentVolumeClaim {
-	c := &corev1.PersistentVolumeClaim{ObjectMeta: *t.ObjectMeta.DeepCopy(), Spec: *t.Spec.DeepCopy()}
-	c.Name, c.GenerateName, c.Namespace = name, "", s.tapp.Namespace
-	if c.Labels == nil {
-		c.Labels = map[string]string{}
-	}
-	if s.tapp.Spec.Selector != nil {
-		for k, v := range s.tapp.Spec.Selector.MatchLabels {
-			c.Labels[k] = v
-		}
-	}
-	c.Labels[tappv1.LabelInstanceID] = i.name
-	if s.ownsClaims() {
-		c.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.tapp, tappv1.GroupVersionKind())}
+func (l *claims) newClaim(t *corev1.PersistentVolumeClaim, name string, i *instance) *corev1.PersistentVolumeClaim {
+	c := l.us.New(t, l.tapp.Namespace, name, i.name)
+	if l.ownsClaims() {
+		c.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(l.tapp, tappv1.GroupVersionKind())}
 	}
 	return c
 }
@@ -145,12 +160,20 @@ func (s *spec) ownsClaims() bool {
 func (l *claims) withoutPods(byID map[int]*instance) []*instance {
 	var out []*instance
 	for _, c := range l.own {
-		if byID[c.id] != nil {
+		i := byID[c.id]
+		if i != nil && (i.inRange || i.pod != nil) {
 			continue
 		}
-		i := &instance{id: c.id, name: strconv.Itoa(c.id)}
-		i.claimsLeft = l.areLeft(i)
-		if i.claimsLeft || c.isOwned(l.tapp) != l.ownsClaims() {
+		isNew := i == nil
+		if isNew {
+			i = &instance{id: c.id, name: strconv.Itoa(c.id)}
+		}
+		left := c.goes() && l.areLeft(i)
+		if !left && !l.owesOwner(c) {
+			continue
+		}
+		i.claimsLeft = i.claimsLeft || left
+		if isNew {
 			byID[i.id] = i
 			out = append(out, i)
 		}
@@ -168,15 +191,20 @@ func (s *spec) areLeft(i *instance) bool {
 	return listed && !killed && s.claimsFollow()
 }
 
+// goes says whether a policy may delete the claim, now or when it is marked.
+func (c *instanceClaim) goes() bool {
+	return c.Proven || c.Use == claim.Unclear || c.Use == claim.Ours && !c.Found
+}
+
 // claimsFollow says whether the claims of instances that are scaled down go with them.
 func (s *spec) claimsFollow() bool {
 	return !s.idsInvalid && s.tapp.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled == tappv1.DeletePersistentVolumeClaim
 }
 
-// followClaims deletes the claims of instances that a scale-down removed, makes the TApp
-// the owner of those that go with it, and lets them grow with their template. It returns
-// those that have not grown yet.
-func followClaims(s *spec, now *clock, l *claims, all []*instance) (growing []claim) {
+// followClaims deletes the claims of instances that a scale-down removed, marks those that
+// are used, makes the TApp the owner of those that go with it, and lets them grow with
+// their template. It returns those that have not grown yet.
+func followClaims(s *spec, now *clock, l *claims, all []*instance) (growing []*instanceClaim) {
 	l.label(now, all)
 	byID := make(map[int]*instance, len(l.own))
 	if len(l.own) > 0 {
@@ -186,19 +214,23 @@ func followClaims(s *spec, now *clock, l *claims, all []*instance) (growing []cl
 	}
 	for _, c := range l.own {
 		i := byID[c.id]
-		if c.DeletionTimestamp != nil || i == nil {
+		if c.DeletionTimestamp != nil || i == nil || c.Use == claim.Unclear {
 			continue
 		}
-		if i.claimsLeft {
+		if i.claimsLeft && c.Proven {
 			i.act(Action{Op: OpDeleteClaim, Claim: c.PersistentVolumeClaim, Reason: "ScaledDown",
 				Why: s.ids.Why() + ", and spec.persistentVolumeClaimRetentionPolicy.whenScaled is Delete"})
 			continue
 		}
-		if c.Labels[tappv1.LabelInstanceID] != i.name || s.frozen != "" {
+		if s.frozen != "" {
 			continue
 		}
-		s.followOwner(i, c)
-		if !i.inRange {
+		l.mark(i, c)
+		if c.Labels[tappv1.LabelInstanceID] != i.name {
+			continue
+		}
+		l.followOwner(i, c)
+		if !i.inRange || c.Use != claim.Ours {
 			continue
 		}
 		size := growth.Of(c.template, c.PersistentVolumeClaim)
@@ -212,6 +244,26 @@ func followClaims(s *spec, now *clock, l *claims, all []*instance) (growing []cl
 	return growing
 }
 
+// mark marks a claim that an instance uses, and one that is to go: nothing goes unmarked.
+func (l *claims) mark(i *instance, c *instanceClaim) {
+	if c.Marked || c.Use != claim.Ours || !i.inRange && !(i.claimsLeft && c.goes()) {
+		return
+	}
+	patch, why := l.us.Take(c.PersistentVolumeClaim, i.name, c.Verdict)
+	i.act(Action{Op: OpUpdateClaim, Claim: c.PersistentVolumeClaim, Patch: patch, Reason: reasonClaimUnmarked, Why: why})
+}
+
+// kept tells of the claims that stay after a scale-down although whenScaled is Delete.
+func (l *claims) kept() string {
+	var names []string
+	for _, c := range l.own {
+		if c.Found && c.Marked && c.DeletionTimestamp == nil && l.claimsFollow() && !l.ids.Has(c.id) {
+			names = append(names, c.Name)
+		}
+	}
+	return claim.Kept(names)
+}
+
 // keepClaims takes a TApp that is being deleted off the claims that its policy keeps: one
 // that was set just before has not reached all of them. The garbage collector may be
 // faster. What it has begun to delete cannot be kept.
@@ -222,7 +274,7 @@ func keepClaims(s *spec, l *claims, all []*instance) {
 	for _, i := range all {
 		for _, c := range l.own {
 			if c.id == i.id && c.DeletionTimestamp == nil {
-				s.followOwner(i, c)
+				l.followOwner(i, c)
 			}
 		}
 	}
@@ -238,6 +290,12 @@ func (l *claims) label(c *clock, all []*instance) {
 		for t := range l.tapp.Spec.VolumeClaimTemplates {
 			template := &l.tapp.Spec.VolumeClaimTemplates[t]
 			name := l.claimName(template.Name, i)
+			if c := l.byName[name]; c != nil && c.Use == claim.Taken && mounts(i.pod, name) {
+				i.wait(reasonNameTaken, c.Why+"; its pod, which mounts it nevertheless, is not recreated: no other could follow")
+				if l.intentOf(i).kind == recreate {
+					i.next = intent{kind: keep}
+				}
+			}
 			if l.byName[name] == nil && mounts(i.pod, name) && l.mayCreate(c) {
 				i.act(Action{Op: OpCreateClaim, Claim: l.newClaim(template, name, i),
 					Reason: ReasonClaimUnlabelled, Why: "the claim that the pod mounts lacks the label of its instance"})
@@ -252,28 +310,38 @@ func mounts(pod *corev1.Pod, claim string) bool {
 	})
 }
 
-func (c claim) isOwned(t *tappv1.TApp) bool {
+func (c *instanceClaim) isOwned(t *tappv1.TApp) bool {
 	return slices.ContainsFunc(c.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == t.UID })
+}
+
+// owesOwner says whether the TApp is to become, or to cease to be, among the owners of a
+// claim.
+func (l *claims) owesOwner(c *instanceClaim) bool {
+	if c.Use == claim.Unclear {
+		return false
+	}
+	return c.isOwned(l.tapp) != (l.ownsClaims() && c.Use == claim.Ours && !c.Found)
 }
 
 // followOwner keeps the TApp among the owners of a claim exactly while the policy
 // says that the claim goes with it. tkestack/tapp always was the owner.
-func (s *spec) followOwner(i *instance, c claim) {
-	owned := c.isOwned(s.tapp)
-	if owned == s.ownsClaims() {
+func (l *claims) followOwner(i *instance, c *instanceClaim) {
+	if !l.owesOwner(c) {
 		return
 	}
-	ref, policy := noOwner(s.tapp), tappv1.RetainPersistentVolumeClaim
-	if !owned {
-		ref, policy = controllerRef(s.tapp), tappv1.DeletePersistentVolumeClaim
+	ref, why := noOwner(l.tapp), fmt.Sprintf("spec.persistentVolumeClaimRetentionPolicy.whenDeleted is %s", l.tapp.Spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted)
+	switch {
+	case c.Use == claim.Taken:
+		why = c.Why
+	case !c.isOwned(l.tapp):
+		ref = controllerRef(l.tapp)
 	}
-	i.act(Action{Op: OpUpdateClaim, Claim: c.PersistentVolumeClaim, Patch: ownerPatch(string(c.UID), ref), Reason: reasonRetention,
-		Why: fmt.Sprintf("spec.persistentVolumeClaimRetentionPolicy.whenDeleted is %s", policy)})
+	i.act(Action{Op: OpUpdateClaim, Claim: c.PersistentVolumeClaim, Patch: ownerPatch(string(c.UID), ref), Reason: reasonRetention, Why: why})
 }
 
 // whyGrowing tells of the claim that tells most, of those that have not grown yet;
 // infeasible is true when it never will by itself.
-func whyGrowing(growing []claim) (why string, infeasible bool) {
+func whyGrowing(growing []*instanceClaim) (why string, infeasible bool) {
 	why = growth.Progress(growing[0].template, growing[0].PersistentVolumeClaim)
 	for _, c := range growing {
 		if never := growth.Infeasible(c.template, c.PersistentVolumeClaim); never != "" {

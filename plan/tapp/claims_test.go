@@ -19,8 +19,19 @@ import (
 // tell makes the claim of a story.
 func (c claimStory) tell(namespace string) *corev1.PersistentVolumeClaim {
 	out := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: namespace, UID: types.UID("claim-" + c.Name)}}
+	out.Labels, out.Annotations = maps.Clone(c.Labels), map[string]string{}
 	if !c.Unknown {
-		out.Labels = map[string]string{tappv1.LabelInstanceID: c.Name[strings.LastIndex(c.Name, "-")+1:]}
+		if out.Labels == nil {
+			out.Labels = map[string]string{}
+		}
+		out.Labels[tappv1.LabelInstanceID] = c.Name[strings.LastIndex(c.Name, "-")+1:]
+		out.Annotations[tappv1.AnnotationClaimOf] = cmp.Or(c.Mark, "TApp/web/tapp")
+	}
+	if c.Mark == "none" {
+		delete(out.Annotations, tappv1.AnnotationClaimOf)
+	}
+	if c.Found {
+		out.Annotations[tappv1.AnnotationClaimFound] = "true"
 	}
 	if c.Dying {
 		out.DeletionTimestamp = new(ago(0))

@@ -27,7 +27,7 @@ func Compute(in Input) Plan {
 	}
 	c := &clock{now: in.Now}
 	s := readSpec(in)
-	claims := readClaims(s, in.Claims)
+	claims := readClaims(s, &in)
 	all := observe(s, c, in, claims)
 	own := revision.Own(s.tapp, in.Revisions)
 	former := formerTemplates(in.RevisionsRead, own)
@@ -35,7 +35,7 @@ func Compute(in Input) Plan {
 
 	h := history{revision: s.tapp.Status.UpdateRevision}
 	var problems []Problem
-	var growing []claim
+	var growing []*instanceClaim
 	if s.tapp.DeletionTimestamp == nil {
 		t := &turns{clock: c, batch: in.Policy.Batch}
 		adoptAndRelease(s, all)
@@ -52,7 +52,7 @@ func Compute(in Input) Plan {
 	lost := followTerminating(s, c, &in, all)
 	problems = slices.Concat(s.problems, problems)
 
-	status := (&summary{spec: s, clock: c, instances: all, growing: growing, lost: lost, problems: problems}).status(h.revision)
+	status := (&summary{spec: s, clock: c, instances: all, growing: growing, kept: claims.kept(), lost: lost, problems: problems}).status(h.revision)
 	return Plan{
 		Actions:          actions(all),
 		History:          h.actions,
@@ -64,6 +64,7 @@ func Compute(in Input) Plan {
 		Problems:         problems,
 		Evidence:         evidence.Order(lost.unread.all(), s.told(tappv1.ConditionForceDeleted), in.NodesAfter),
 		NeedsRevisions:   former == nil && (h.unread || count(all, (*instance).isUnread) > 0),
+		Workloads:        slices.Sorted(claims.unread.all()),
 		Wait:             c.wait,
 	}
 }

@@ -90,7 +90,7 @@ func (m *summary) conclude(s *tappv1.TAppStatus) {
 	late := m.isLate(s, &t, settled)
 	switch {
 	case settled:
-		m.set(s, tappv1.ConditionProgressing, false, "Settled", "nothing is left to do")
+		m.set(s, tappv1.ConditionProgressing, false, "Settled", "nothing is left to do"+m.kept)
 	case late:
 		m.set(s, tappv1.ConditionProgressing, false, reasonDeadline, progress)
 	case t.paused > 0 && t.available == t.desired && t.left == 0:

@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/claim"
 	"tkestack.io/tapp/plan/evidence"
 )
 
@@ -42,6 +43,9 @@ type Input struct {
 	// Claims of the TApp's namespace that carry the name of one of its instances,
 	// in any order.
 	Claims []*corev1.PersistentVolumeClaim
+	// Workloads of the namespace that an earlier plan asked for in Plan.Workloads, by name:
+	// TApps and StatefulSets. An entry without any says that there is none.
+	Workloads map[string][]claim.Workload
 	// Revisions of the namespace that carry the TApp's name in the label
 	// LabelTApp, in any order. Their data may be left out while RevisionsRead is false.
 	Revisions []*appsv1.ControllerRevision
@@ -115,6 +119,9 @@ type Plan struct {
 	Evidence []string
 	// NeedsRevisions: the next plan needs the data of the revisions, see Input.RevisionsRead.
 	NeedsRevisions bool
+	// Workloads are the names of TApps and StatefulSets about which the next plan needs a
+	// read, because they can make a claim of the same name.
+	Workloads []string
 	// Wait says after how long time alone may change the plan; 0: it cannot.
 	Wait time.Duration
 }

@@ -48,7 +48,7 @@ func Preview(in Input) []Change {
 	}
 	index := map[key]int{}
 	var out []Change
-	all := observe(s, &clock{now: in.Now}, in, readClaims(s, nil))
+	all := observe(s, &clock{now: in.Now}, in, readClaims(s, &in))
 	followLosses(s, &in, nil, all)
 	for _, i := range all {
 		k := key{effect: s.effectOf(i)}

@@ -15,12 +15,14 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/claim"
 	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/revision"
 	"tkestack.io/tapp/plan/template"
@@ -40,7 +42,9 @@ type scenario struct {
 	Pods       []podStory                 `json:"pods"`
 	Claims     []claimStory               `json:"claims"`
 	Nodes      map[string]nodeStory       `json:"nodes"`
-	Policy     policyStory                `json:"policy"`
+	// Workloads that were read, by name; the list may be empty.
+	Workloads map[string][]workloadStory `json:"workloads"`
+	Policy    policyStory                `json:"policy"`
 	// Terminating is for how long nothing may be created.
 	Terminating string `json:"terminating"`
 	// Show more of the plan: pods, claims, patches.
@@ -52,14 +56,25 @@ type claimStory struct {
 	Name  string `json:"name"`
 	Dying bool   `json:"dying"`
 	// Owner is "" for none, "tapp" or another UID.
-	Owner    string `json:"owner"`
-	Unknown  bool   `json:"unknown"` // without the label of its instance
-	Unbound  bool   `json:"unbound"`
-	Request  string `json:"request"`
-	Capacity string `json:"capacity"`
-	Resize   string `json:"resize"`  // status.allocatedResourceStatuses.storage
-	Tried    string `json:"tried"`   // status.allocatedResources.storage, where Resize is given; the request by default
-	Problem  string `json:"problem"` // what the condition ControllerResizeError says
+	Owner   string `json:"owner"`
+	Unknown bool   `json:"unknown"` // without the label of its instance
+	// Mark is that of the TApp by default, or "none". An unknown one has none.
+	Mark     string            `json:"mark"`
+	Found    bool              `json:"found"`
+	Labels   map[string]string `json:"labels"` // beside that of its instance
+	Unbound  bool              `json:"unbound"`
+	Request  string            `json:"request"`
+	Capacity string            `json:"capacity"`
+	Resize   string            `json:"resize"`  // status.allocatedResourceStatuses.storage
+	Tried    string            `json:"tried"`   // status.allocatedResources.storage, where Resize is given; the request by default
+	Problem  string            `json:"problem"` // what the condition ControllerResizeError says
+}
+
+// workloadStory is a TApp or StatefulSet that makes claims.
+type workloadStory struct {
+	Kind      string            `json:"kind"`
+	Templates []string          `json:"templates"`
+	Labels    map[string]string `json:"labels"`
 }
 
 type nodeStory struct {
@@ -124,7 +139,7 @@ func (s *scenario) input(t rapid.TB) Input {
 			tapp.Status.ScaleLabelSelector = metav1.FormatLabelSelector(complete.Spec.Selector)
 		}
 	}
-	in := Input{TApp: tapp, Now: now, Nodes: map[string]NodeState{}, Policy: Policy{
+	in := Input{TApp: tapp, Now: now, Nodes: map[string]NodeState{}, Workloads: map[string][]claim.Workload{}, Policy: Policy{
 		DeletePodAfterAppFinish: s.Policy.DeletePodAfterAppFinish == nil || *s.Policy.DeletePodAfterAppFinish,
 		NodeLostAfter:           span(t, s.Policy.NodeLostAfter, 5*time.Minute),
 		Resize:                  !s.Policy.NoResize,
@@ -138,6 +153,12 @@ func (s *scenario) input(t rapid.TB) Input {
 	}
 	for _, c := range s.Claims {
 		in.Claims = append(in.Claims, c.tell(tapp.Namespace))
+	}
+	for name, list := range s.Workloads {
+		in.Workloads[name] = []claim.Workload{}
+		for _, w := range list {
+			in.Workloads[name] = append(in.Workloads[name], claim.Workload{Kind: w.Kind, Name: name, UID: types.UID(w.Kind), Templates: w.Templates, Labels: w.Labels, Selector: labels.SelectorFromSet(w.Labels)})
+		}
 	}
 	for name, n := range s.Nodes {
 		state := NodeState{Exists: !n.Gone, OutOfService: n.OutOfService}
@@ -227,6 +248,9 @@ func (s *scenario) render(t rapid.TB, tapp *tappv1.TApp, p Plan) string {
 			break
 		}
 		line("contents %s: %s", hash, st.Contents[hash])
+	}
+	if len(p.Workloads) > 0 {
+		line("workloads %v", p.Workloads)
 	}
 	if len(p.Evidence) > 0 {
 		line("evidence %v", p.Evidence)

@@ -26,7 +26,8 @@ type summary struct {
 	*spec
 	clock     *clock
 	instances []*instance
-	growing   []claim // that have not the size of their template yet
+	growing   []*instanceClaim // that have not the size of their template yet
+	kept      string           // tells of claims that whenScaled does not delete
 	lost      lostNodes
 	problems  []Problem
 }

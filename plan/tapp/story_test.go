@@ -149,7 +149,7 @@ func newPod(t rapid.TB, tapp *tappv1.TApp, id int) *corev1.Pod {
 	t.Helper()
 	in := Input{TApp: tapp, Now: now}
 	s := readSpec(in)
-	all := observe(s, &clock{now: now}, in, readClaims(s, nil))
+	all := observe(s, &clock{now: now}, in, readClaims(s, &Input{}))
 	at := slices.IndexFunc(all, func(i *instance) bool { return i.id == id })
 	if at < 0 || all[at].template == nil {
 		t.Fatalf("instance %d has no template: %v", id, s.problems)

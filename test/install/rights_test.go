@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/cluster"
 )
 
@@ -168,13 +169,13 @@ func resizes(r *rig) {
 	}
 }
 
-// claims: one that is somebody's until it has the label, and that then follows the
-// policy; one that goes when its instance goes.
+// claims: one that was made by hand, with a label for which StatefulSets are asked, is used
+// and kept; one that the TApp made goes when its instance goes.
 func claims(r *rig) {
 	claim := `
 apiVersion: v1
 kind: PersistentVolumeClaim
-metadata: {name: data-disk-0}
+metadata: {name: data-disk-0, labels: {team: blue}}
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 `
 	r.apply(claim)
@@ -185,23 +186,27 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
     spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 `
 	r.apply(tapp)
-	r.WaitEvent("disk", "", "", "there is a claim data-disk-0 without the label tapp_instance_key=0: give it that label to have the instance use it, or delete it")
-	r.Kubectl("label", "persistentvolumeclaim", "data-disk-0", "tapp_instance_key=0")
 	r.Kubectl("patch", "tapp", "disk", "--type=merge", "--patch", `{"spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}}}`)
-	r.Eventually("the claims are there, and the TApp owns them", func(ctx context.Context) error {
+	r.Eventually("the claims are marked, and the TApp owns the one that it made", func(ctx context.Context) error {
 		list, err := r.Kube.CoreV1().PersistentVolumeClaims(r.NS).List(ctx, metav1.ListOptions{LabelSelector: "tapp_instance_key"})
 		if err != nil {
 			return err
 		}
-		owned := 0
+		marked, owned := 0, 0
 		for _, c := range list.Items {
+			if c.Annotations[tappv1.AnnotationClaimOf] != "" {
+				marked++
+			}
 			owned += len(c.OwnerReferences)
 		}
-		if owned != 2 {
-			return fmt.Errorf("%d of %d are owned", owned, len(list.Items))
+		if marked != 2 || owned != 1 {
+			return fmt.Errorf("of %d claims %d are marked, and %d owned", len(list.Items), marked, owned)
 		}
 		return nil
 	})
 	r.Kubectl("scale", "tapp", "disk", "--replicas=0")
 	r.Kubectl("wait", "--for=delete", "persistentvolumeclaim/data-disk-1", "--timeout="+patience.String())
+	r.Kubectl("wait", "tapp", "disk", "--for=jsonpath={.status.conditions[?(@.type=='Progressing')].message}="+
+		"nothing is left to do; claims that were there before the TApp are kept, though whenScaled is Delete: data-disk-0", "--timeout="+patience.String())
+	r.Kubectl("get", "persistentvolumeclaim", "data-disk-0")
 }

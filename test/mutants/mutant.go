@@ -32,6 +32,7 @@ var rooms = []room{
 	{templateRoom, templates},
 	{inPlaceRoom, inPlace},
 	{planRoom, planner},
+	{claimRoom, claims},
 	{idsRoom, instanceIDs},
 	{deferralRoom, deferrals},
 	{keptRoom, lossesOf},
@@ -120,6 +121,7 @@ const (
 	templateRoom = "plan/template"
 	inPlaceRoom  = "plan/inplace"
 	planRoom     = "plan/tapp"
+	claimRoom    = "plan/claim"
 	idsRoom      = "plan/ids"
 	deferralRoom = "plan/deferral"
 	keptRoom     = "plan/kept"
@@ -187,8 +189,9 @@ var stages = []stage{
 	{idsRoom, idsRoom, [][]string{nil}, []string{idsRoom}},
 	{deferralRoom, deferralRoom, [][]string{nil}, []string{deferralRoom}},
 	{keptRoom, keptRoom, [][]string{nil}, []string{keptRoom}},
-	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
-	{shellRoom, shellRoom, [][]string{nil}, []string{shellRoom, cacheRoom, writeRoom, statusRoom, planRoom, inPlaceRoom, templateRoom, typesRoom}},
+	{claimRoom, claimRoom, [][]string{nil}, []string{claimRoom}},
+	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, claimRoom, inPlaceRoom, templateRoom, typesRoom}},
+	{shellRoom, shellRoom, [][]string{nil}, []string{shellRoom, cacheRoom, writeRoom, statusRoom, planRoom, claimRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{reviewRoom, reviewRoom, [][]string{nil}, []string{reviewRoom}},
 	{ruleRoom, ruleRoom, [][]string{nil}, []string{ruleRoom}},
 	{healthRoom, healthRoom, [][]string{thorough}, []string{healthRoom}},
@@ -209,7 +212,7 @@ var stages = []stage{
 	{helmSourceRoom, helmSourceRoom, [][]string{nil}, []string{helmSourceRoom}},
 	{helmEngineRoom, helmEngineRoom, [][]string{nil}, []string{helmEngineRoom}},
 	{"the model", "test/model", [][]string{{"-test.run=TestSmallSpaces"}}, []string{planRoom, inPlaceRoom, templateRoom, typesRoom}},
-	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, inPlaceRoom, templateRoom, shellRoom, cacheRoom, writeRoom, statusRoom, loopRoom, typesRoom}},
+	{"the simulation", "test/sim", [][]string{{"-test.run=TestSeeds"}}, []string{planRoom, claimRoom, inPlaceRoom, templateRoom, shellRoom, cacheRoom, writeRoom, statusRoom, loopRoom, typesRoom}},
 	{"the simulation of Apps", "test/sim/app", [][]string{{"-test.run=TestSeeds"}}, []string{appRoom, manifestRoom}},
 	{"the simulation of the fleet", fleetSimulation, [][]string{{"-test.run=TestSeeds"}}, []string{rolloutRoom, podSetRoom, appSetRoom, appSetShellRoom, fleetRoom, healthRoom, foresightRoom}},
 }

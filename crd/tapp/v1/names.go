@@ -60,6 +60,14 @@ const (
 	// not empty, is the time of the request for people to read.
 	AnnotationRestart = "tkestack.io/restart-requested"
 
+	// AnnotationClaimOf is the mark of a claim: whose it is, as <kind>/<name>/<uid>. Only a
+	// claim with the UID of its TApp, or that the TApp controls, goes by a retention policy.
+	AnnotationClaimOf = "tkestack.io/claim-of"
+	// AnnotationClaimFound is the annotation of a claim that was there before the TApp used
+	// it, without the TApp's labels: no retention policy is about it. Who removes the
+	// annotation hands the claim over.
+	AnnotationClaimFound = "tkestack.io/claim-found"
+
 	// AnnotationRestoring is the annotation of a TApp that is being restored from a backup:
 	// nothing is done for it and its status is not written until the annotation is gone,
 	// since its claims, its history and its status are not complete.

@@ -1,0 +1,31 @@
+package main
+
+// claims are mutants of plan/claim: whose a claim is that has the name of an instance's.
+var claims = []mutant{
+	{"claim-of-namesake-mounted", "claim.go", "a claim of another controller is used",
+		"if owner != nil && owner.UID != w.UID {", "if owner != nil && owner.UID == \"\" {"},
+	{"claim-mark-ignored", "claim.go", "a claim that is marked as another's is used",
+		"case kind != \"\" && (kind != w.Kind || name != w.Name):", "case kind != \"\" && name == \"\":"},
+	{"claim-mark-of-another-kind", "claim.go", "the mark of another kind with our name is ours",
+		"(kind != w.Kind || name != w.Name)", "name != w.Name"},
+	{"claim-dead-mark-proves", "claim.go", "the mark of a dead namesake lets a policy delete the claim",
+		"case kind != \"\" && uid == w.UID:", "case kind != \"\" && uid != \"\":"},
+	{"claim-labels-ignored", "claim.go", "a claim with the labels of another workload that makes its name is used",
+		"known[i].makes(c.Name) && known[i].selects(c)", "known[i].makes(c.Name) && known[i].selects(c) && c.Name == \"\""},
+	{"claim-name-ignored", "claim.go", "a claim is another's by labels alone, though that makes other names",
+		"known[i].makes(c.Name) && ", ""},
+	{"claim-guessed", "claim.go", "whose a claim is is guessed before the others have been read",
+		"} else if len(unread) > 0 {", "} else if len(unread) > 9 {"},
+	{"claim-found-goes", "claim.go", "a claim that was made by hand goes by a policy",
+		"v.Marked, v.Proven = true, v.Proven || !v.Found", "v.Marked, v.Proven = true, true"},
+	{"claim-found-forgotten", "claim.go", "it is forgotten that a claim was there before",
+		"	v.Found = owner == nil\n", ""},
+	{"claim-of-expressions", "claim.go", "with a selector that gives no labels every claim is the TApp's own",
+		"	return len(w.Labels) > 0\n", "	return true\n"},
+	{"claim-mark-unconditional", "write.go", "of two who want a claim both mark it",
+		"if c.ResourceVersion != \"\" {", "if c.ResourceVersion == \"never\" {"},
+	{"claim-made-unmarked", "write.go", "a new claim has no mark",
+		"	c.Annotations[tappv1.AnnotationClaimOf] = w.Mark()\n", ""},
+	{"claim-template-keeps", "write.go", "a template can make claims that no policy deletes",
+		"	delete(c.Annotations, tappv1.AnnotationClaimFound) // it would never go\n", ""},
+}
