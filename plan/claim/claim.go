@@ -211,3 +211,23 @@ func readMark(c *corev1.PersistentVolumeClaim) (kind, name string, uid types.UID
 	}
 	return parts[0], parts[1], types.UID(parts[2])
 }
+
+// Collision is a pair of claim templates of two workloads that make claims of the same names.
+type Collision struct {
+	// Template and Other are their names, and Stem the claims' names without the instance id.
+	Template, Other, Stem string
+}
+
+// Collisions are those with another workload of the namespace, in the order of our templates.
+func (w *Workload) Collisions(other *Workload) (out []Collision) {
+	if w.Name == other.Name {
+		return nil
+	}
+	for _, template := range w.Templates {
+		stem := template + "-" + w.Name
+		if theirs, ok := strings.CutSuffix(stem, "-"+other.Name); ok && slices.Contains(other.Templates, theirs) {
+			out = append(out, Collision{template, theirs, stem})
+		}
+	}
+	return out
+}

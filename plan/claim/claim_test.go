@@ -180,3 +180,17 @@ func TestKept(t *testing.T) {
 		}
 	}
 }
+
+// TestCollisions: db with template data-eu, and eu-db with template data.
+func TestCollisions(t *testing.T) {
+	us, other := Workload{Name: "db", Templates: []string{"logs", "data-eu"}}, Workload{Name: "eu-db", Templates: []string{"data", "logs"}}
+	if got := us.Collisions(&other); !slices.Equal(got, []Collision{{"data-eu", "data", "data-eu-db"}}) {
+		t.Errorf("%+v", got)
+	}
+	if got := other.Collisions(&us); !slices.Equal(got, []Collision{{"data", "data-eu", "data-eu-db"}}) {
+		t.Errorf("the other way: %+v", got)
+	}
+	if got := us.Collisions(&us); got != nil {
+		t.Errorf("with itself: %+v", got)
+	}
+}

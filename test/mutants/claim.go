@@ -22,6 +22,8 @@ var claims = []mutant{
 		"	v.Found = owner == nil\n", ""},
 	{"claim-of-expressions", "claim.go", "with a selector that gives no labels every claim is the TApp's own",
 		"	return len(w.Labels) > 0\n", "	return true\n"},
+	{"claim-names-alike", "claim.go", "admission does not warn of names that can collide",
+		"strings.CutSuffix(stem, \"-\"+other.Name)", "strings.CutSuffix(stem, \"+\"+other.Name)"},
 	{"claim-mark-unconditional", "write.go", "of two who want a claim both mark it",
 		"if c.ResourceVersion != \"\" {", "if c.ResourceVersion == \"never\" {"},
 	{"claim-made-unmarked", "write.go", "a new claim has no mark",

@@ -105,6 +105,7 @@ func (v *Validator) judge(ctx context.Context, c candidate) (review.Answer, erro
 			return a, nil
 		}
 		v.findOverlap(ctx, c, &warnings)
+		v.findClaimNames(ctx, c, &warnings)
 		warnings.Append(preview)
 	}
 	return review.Allow(warnings.Texts, warnings.Rules), nil
