@@ -12,6 +12,7 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/claim"
 	"tkestack.io/tapp/plan/growth"
+	"tkestack.io/tapp/plan/ownership"
 )
 
 // ReasonClaimUnlabelled is the reason for creating a claim that most likely exists, and
@@ -25,27 +26,6 @@ const (
 	reasonClaimUnmarked    = "ClaimUnmarked"
 	reasonRetention        = "RetentionPolicyChanged"
 )
-
-// mountClaims replaces template volumes by the instance's claims of the same
-// name.
-func (s *spec) mountClaims(pod *corev1.Pod, i *instance) {
-	if len(s.tapp.Spec.VolumeClaimTemplates) > 0 {
-		pod.Spec.Volumes = slices.Clone(pod.Spec.Volumes) // which all pods of the template share
-	}
-	for _, c := range s.tapp.Spec.VolumeClaimTemplates {
-		pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == c.Name })
-		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
-			Name: c.Name,
-			VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: s.claimName(c.Name, i)},
-			},
-		})
-	}
-}
-
-func (s *spec) claimName(template string, i *instance) string {
-	return template + "-" + s.tapp.Name + "-" + i.name
-}
 
 // claims are those that carry the name of one of the TApp's instances.
 type claims struct {
@@ -105,7 +85,7 @@ func readClaims(s *spec, in *Input) *claims {
 // it would lose it, or share it.
 func (l *claims) createFor(i *instance) bool {
 	for _, t := range l.tapp.Spec.VolumeClaimTemplates {
-		name := l.claimName(t.Name, i)
+		name := claim.Name(t.Name, l.tapp.Name, i.name)
 		if c, ok := l.byName[name]; ok {
 			switch {
 			case c.DeletionTimestamp != nil:
@@ -134,8 +114,8 @@ func (l *claims) createFor(i *instance) bool {
 // not.
 func (l *claims) waitFor(i *instance) bool {
 	for _, t := range l.tapp.Spec.VolumeClaimTemplates {
-		name := l.claimName(t.Name, i)
-		if c := l.byName[name]; c != nil && c.DeletionTimestamp != nil && mounts(i.pod, name) {
+		name := claim.Name(t.Name, l.tapp.Name, i.name)
+		if c := l.byName[name]; c != nil && c.DeletionTimestamp != nil && claim.IsMounted(i.pod, name) {
 			return true
 		}
 	}
@@ -289,25 +269,19 @@ func (l *claims) label(c *clock, all []*instance) {
 		}
 		for t := range l.tapp.Spec.VolumeClaimTemplates {
 			template := &l.tapp.Spec.VolumeClaimTemplates[t]
-			name := l.claimName(template.Name, i)
-			if c := l.byName[name]; c != nil && c.Use == claim.Taken && mounts(i.pod, name) {
+			name := claim.Name(template.Name, l.tapp.Name, i.name)
+			if c := l.byName[name]; c != nil && c.Use == claim.Taken && claim.IsMounted(i.pod, name) {
 				i.wait(reasonNameTaken, c.Why+"; its pod, which mounts it nevertheless, is not recreated: no other could follow")
 				if l.intentOf(i).kind == recreate {
 					i.next = intent{kind: keep}
 				}
 			}
-			if l.byName[name] == nil && mounts(i.pod, name) && l.mayCreate(c) {
+			if l.byName[name] == nil && claim.IsMounted(i.pod, name) && l.mayCreate(c) {
 				i.act(Action{Op: OpCreateClaim, Claim: l.newClaim(template, name, i),
 					Reason: ReasonClaimUnlabelled, Why: "the claim that the pod mounts lacks the label of its instance"})
 			}
 		}
 	}
-}
-
-func mounts(pod *corev1.Pod, claim string) bool {
-	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
-	})
 }
 
 func (c *instanceClaim) isOwned(t *tappv1.TApp) bool {
@@ -329,14 +303,14 @@ func (l *claims) followOwner(i *instance, c *instanceClaim) {
 	if !l.owesOwner(c) {
 		return
 	}
-	ref, why := noOwner(l.tapp), fmt.Sprintf("spec.persistentVolumeClaimRetentionPolicy.whenDeleted is %s", l.tapp.Spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted)
+	patch, why := ownership.Drop(l.tapp, c.UID), fmt.Sprintf("spec.persistentVolumeClaimRetentionPolicy.whenDeleted is %s", l.tapp.Spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted)
 	switch {
 	case c.Use == claim.Taken:
 		why = c.Why
 	case !c.isOwned(l.tapp):
-		ref = controllerRef(l.tapp)
+		patch = ownership.Take(l.tapp, c.UID)
 	}
-	i.act(Action{Op: OpUpdateClaim, Claim: c.PersistentVolumeClaim, Patch: ownerPatch(string(c.UID), ref), Reason: reasonRetention, Why: why})
+	i.act(Action{Op: OpUpdateClaim, Claim: c.PersistentVolumeClaim, Patch: patch, Reason: reasonRetention, Why: why})
 }
 
 // whyGrowing tells of the claim that tells most, of those that have not grown yet;

@@ -1,13 +1,12 @@
 package tapp
 
 import (
-	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ownership"
 )
 
 // adoptAndRelease adopts pods that are ours by name and labels, and releases
@@ -17,10 +16,10 @@ func adoptAndRelease(s *spec, all []*instance) {
 		switch i.state {
 		case orphan:
 			// Also out of range: what an earlier TApp of this name left is ours to remove.
-			i.act(Action{Op: OpAdopt, Pod: i.pod, Patch: ownerPatch(string(i.pod.UID), controllerRef(s.tapp)), Reason: "PodWithoutController",
+			i.act(Action{Op: OpAdopt, Pod: i.pod, Patch: ownership.Take(s.tapp, i.pod.UID), Reason: "PodWithoutController",
 				Why: "the pod has no controller, and has the name and the labels of the instance"})
 		case unmatched:
-			i.act(Action{Op: OpRelease, Pod: i.pod, Patch: ownerPatch(string(i.pod.UID), noOwner(s.tapp)), Reason: ReasonSelectorMismatch,
+			i.act(Action{Op: OpRelease, Pod: i.pod, Patch: ownership.Drop(s.tapp, i.pod.UID), Reason: ReasonSelectorMismatch,
 				Why: fmt.Sprintf("the labels of the pod no longer match the selector %s", s.selector)})
 		case foreign:
 			if i.desired() {
@@ -39,34 +38,6 @@ func whyTaken(pod *corev1.Pod) string {
 		return "there is a pod of this name that does not belong to the TApp; it is being deleted"
 	}
 	return "there is a pod of this name that does not belong to the TApp; delete it, or give it the labels of the instance"
-}
-
-// controllerRef is an owner reference as a patch has it.
-func controllerRef(t *tappv1.TApp) map[string]any {
-	ref := metav1.NewControllerRef(t, tappv1.GroupVersionKind())
-	return map[string]any{
-		"apiVersion": ref.APIVersion, "kind": ref.Kind, "name": ref.Name, "uid": ref.UID,
-		"controller": true, "blockOwnerDeletion": true,
-	}
-}
-
-// noOwner removes the owner reference, as a patch has it.
-func noOwner(t *tappv1.TApp) map[string]any {
-	return map[string]any{"$patch": "delete", "uid": t.UID}
-}
-
-// ownerPatch is a strategic merge patch of the object with this UID.
-func ownerPatch(uid string, ref map[string]any) []byte {
-	var p struct {
-		Metadata struct {
-			UID             string           `json:"uid"`
-			OwnerReferences []map[string]any `json:"ownerReferences"`
-		} `json:"metadata"`
-	}
-	p.Metadata.UID = uid
-	p.Metadata.OwnerReferences = []map[string]any{ref}
-	b, _ := json.Marshal(p) // strings and booleans always marshal
-	return b
 }
 
 // removeUndesired deletes the pods of ids out of range, and of

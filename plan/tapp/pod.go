@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/claim"
 	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/template"
 )
@@ -49,7 +50,7 @@ func (s *spec) podFrom(i *instance, t *podTemplate) *corev1.Pod {
 	if *s.tapp.Spec.UpdateStrategy.InPlaceUpdate.Drain && !inplace.HasGate(pod) {
 		pod.Spec.ReadinessGates = append(slices.Clip(pod.Spec.ReadinessGates), corev1.PodReadinessGate{ConditionType: tappv1.GateInPlaceUpdate})
 	}
-	s.mountClaims(pod, i)
+	claim.Mount(pod, s.tapp, i.name)
 	return pod
 }
 

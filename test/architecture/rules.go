@@ -42,6 +42,7 @@ var rooms = []room{
 	{name: "plan/condition", may: []string{"plan/message"}, only: []string{"k8s.io/apimachinery"}},
 	{name: "plan/inplace", may: []string{"plan/message", "plan/template", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/claim", may: []string{"plan/ids", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/ownership", may: []string{"crd/tapp/v1"}, only: []string{"k8s.io/apimachinery"}},
 	{name: "plan/growth", may: []string{"plan/message"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	// Instance ids, and versions of templates: what each kind of TApp's reader needs.
 	{name: "plan/ids", may: []string{"crd/tapp/v1"}, only: []string{}},
@@ -56,7 +57,7 @@ var rooms = []room{
 	{name: "plan/evidence", only: []string{"k8s.io/apimachinery"}},
 	// Which content a pod gets that is made anew.
 	{name: "plan/kept", may: []string{"plan/ending", "plan/template", "crd/tapp/v1"}, only: []string{"k8s.io/api"}},
-	{name: "plan/tapp", may: []string{"plan/ids", "plan/revision", "plan/kept", "plan/deferral", "plan/effect", "plan/ending", "plan/unready", "plan/evidence", "plan/message", "plan/growth", "plan/template", "plan/inplace", "crd/tapp/v1", "plan/claim"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/tapp", may: []string{"plan/ids", "plan/revision", "plan/kept", "plan/deferral", "plan/effect", "plan/ending", "plan/unready", "plan/evidence", "plan/message", "plan/growth", "plan/template", "plan/inplace", "plan/claim", "plan/ownership", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/view", may: []string{"plan/ids", "plan/revision", "plan/tapp", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/podset", may: []string{"plan/message", "plan/rollout", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference"}},
 	// Rollouts of units that know no kind.
