@@ -139,26 +139,49 @@ func TestCreateClaimThatExists(t *testing.T) {
 }
 
 // TestWorkloadsAreRead: a plan that cannot tell whose a claim is gets what it asks for, and
-// is made again; it asks for nothing else.
+// is made again. What cannot be read is not absent.
 func TestWorkloadsAreRead(t *testing.T) {
-	s := &stub{answer: func(_, path, _ string) (int, any) { return apiError(404, metav1.StatusReasonNotFound, "none") }}
-	c := s.newController(t)
-	us := makesClaims("db", "data-eu")
-	us.Spec.Replicas = new(int32(1))
-	us.Spec.Template.Labels, us.Spec.Template.Spec.Containers = us.Spec.Selector.MatchLabels, []corev1.Container{{Name: "a", Image: "a"}}
-	for _, tapp := range []*tappv1.TApp{us, makesClaims("eu-db", "data")} {
-		if err := c.tapps.GetStore().Add(tapp); err != nil {
-			t.Fatal(err)
-		}
-	}
-	claim := someClaim("data-eu-db-0", "30")
-	claim.Labels = map[string]string{tappv1.LabelInstanceID: "0", "app": "eu-db"}
-	p, err := c.compute(t.Context(), &view{tapp: us, claims: []*corev1.PersistentVolumeClaim{claim}}, &object{})
-	if err != nil || len(p.Actions) > 0 || len(p.Instances) != 1 || p.Instances[0].Reason != "NameTaken" {
-		t.Errorf("%v, %+v", err, p)
-	}
-	const sets = "GET /apis/apps/v1/namespaces/ns/statefulsets/"
-	if asked := s.asked(); !slices.Equal(asked, []string{sets + "db", sets + "eu-db"}) {
-		t.Errorf("asked %q", asked)
+	for name, c := range map[string]struct {
+		code   int
+		other  bool // there is a TApp that makes the name
+		reason string
+		err    string
+	}{
+		"another TApp's":               {404, true, "NameTaken", ""},
+		"nobody's":                     {404, false, "ClaimUnmarked", ""},
+		"StatefulSets may not be read": {403, false, "ClaimUnmarked", ""},
+		"StatefulSets cannot be read":  {500, false, "ClaimUnclear", "read StatefulSet db to tell whose a claim is: no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &stub{answer: func(string, string, string) (int, any) {
+				return apiError(c.code, map[int]metav1.StatusReason{403: metav1.StatusReasonForbidden, 404: metav1.StatusReasonNotFound, 500: metav1.StatusReasonInternalError}[c.code], "no")
+			}}
+			controller := s.newController(t)
+			us := makesClaims("db", "data-eu")
+			us.Spec.Replicas = new(int32(1))
+			us.Spec.Template.Labels, us.Spec.Template.Spec.Containers = us.Spec.Selector.MatchLabels, []corev1.Container{{Name: "a", Image: "a"}}
+			known := []*tappv1.TApp{us}
+			if c.other {
+				known = append(known, makesClaims("eu-db", "data"))
+			}
+			for _, tapp := range known {
+				if err := controller.tapps.GetStore().Add(tapp); err != nil {
+					t.Fatal(err)
+				}
+			}
+			claim := someClaim("data-eu-db-0", "30")
+			claim.Labels = map[string]string{tappv1.LabelInstanceID: "0", "app": "eu-db"}
+			p, err := controller.compute(t.Context(), &view{tapp: us, claims: []*corev1.PersistentVolumeClaim{claim}}, &object{})
+			if (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Errorf("got error %v, want %q", err, c.err)
+			}
+			if len(p.Instances) != 1 || p.Instances[0].Reason != c.reason {
+				t.Errorf("got %+v, want %s", p.Instances, c.reason)
+			}
+			const sets = "GET /apis/apps/v1/namespaces/ns/statefulsets/"
+			if asked := s.asked(); !slices.Equal(asked, []string{sets + "db", sets + "eu-db"}) {
+				t.Errorf("asked %q", asked)
+			}
+		})
 	}
 }

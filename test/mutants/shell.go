@@ -59,7 +59,7 @@ var shell = []mutant{
 	{"sets-make-no-claims", "workloads.go", "a claim of a StatefulSet is taken over by its name",
 		"			known = append(known, claim.OfStatefulSet(s))\n", "			_ = claim.OfStatefulSet(s)\n"},
 	{"unread-sets-are-absent", "workloads.go", "a StatefulSet that could not be read counts as absent",
-		"			errs = append(errs, fmt.Errorf(\"read StatefulSet %s to tell whose a claim is: %w\", name, err))\n			continue\n", ""},
+		"to tell whose a claim is: %w\", name, err))\n			continue\n", "to tell whose a claim is: %w\", name, err))\n"},
 	{"claim-deleted-unseen", "claims.go", "a claim is deleted that somebody else has got by now",
 		"&metav1.Preconditions{UID: &uid, ResourceVersion: &a.Claim.ResourceVersion}", "&metav1.Preconditions{UID: &uid}"},
 	{"nothing-to-do-is-under-way", "sync.go", "a TApp with which nothing is to be done goes before what has not begun",
