@@ -248,6 +248,8 @@ func TestTutorial(t *testing.T) {
 		}
 	}
 	want := []string{
+		`tutorial-3.2.2.yaml: Warning: 1 of 3 instances does not follow the change of spec.template, and stays on "test" (1)`,
+		`tutorial-3.4.1.yaml: Warning: 1 of 3 instances does not follow the change of spec.template, and stays on "test2" (1)`,
 		"tutorial-3.8.yaml: Warning: spec.DefaultTemplateName: this spelling is deprecated, and its value was moved; write defaultTemplateName",
 	}
 	if !slices.Equal(said, want) {
