@@ -133,6 +133,7 @@ func (w *world) effects(num int, p pod, a *plan.Action) ([]pod, error) {
 		}
 		return []pod{made, half}, nil
 	case plan.OpDelete:
+		removed.forUpdate = a.ForUpdate
 		return []pod{removed}, nil
 	case plan.OpForceDelete:
 		return []pod{gone}, nil
@@ -172,11 +173,14 @@ func (w *world) late(m *move, after step) (pod, bool, error) {
 	return next, true, nil
 }
 
-// born reads the pod that is created, with and without its second write.
+// born reads the pod that is created, with and without its second write. While its update
+// is held it may have a former version, and says so. That mark is not followed further: what
+// it keeps from happening depends on time, see plan/kept.
 func (w *world) born(num int, a *plan.Action) (made, half pod, err error) {
-	version, known := w.hashes[a.Pod.Labels[tappv1.LabelTemplateHash]]
-	id := strconv.Itoa(num)
-	if !known || version != 0 || a.Pod.Name != "web-"+id || a.Pod.Labels[tappv1.LabelInstanceID] != id || a.Pod.Spec.Containers[0].Image != image(version) {
+	hash := a.Pod.Labels[tappv1.LabelTemplateHash]
+	version, known := w.hashes[hash]
+	id, kept := strconv.Itoa(num), a.Pod.Annotations[tappv1.AnnotationKept]
+	if !known || version == 0 && kept != "" || version != 0 && kept != hash || a.Pod.Name != "web-"+id || a.Pod.Labels[tappv1.LabelInstanceID] != id || a.Pod.Spec.Containers[0].Image != image(version) {
 		return pod{}, pod{}, breaks("S6", "instance %d gets pod %s of version %d", num, a.Pod.Name, version)
 	}
 	if inplace.HasGate(a.Pod) != w.Gated || w.Gated != (a.Status != nil) {

@@ -190,12 +190,12 @@ func (w *world) canonical(i *instance) {
 	p := &i.pod
 	switch p.place {
 	case none, foreign:
-		*p = pod{place: p.place}
+		*p = pod{place: p.place, forUpdate: p.forUpdate && p.place == none && i.role.runs()}
 	case dying:
-		*p = pod{place: dying, lost: p.lost}
+		*p = pod{place: dying, lost: p.lost, forUpdate: p.forUpdate && i.role.runs()}
 	case ended:
 		version := uint8(0)
-		if p.version != 0 && !p.aged {
+		if p.version != 0 {
 			version = w.shape() // whether its template has changed since is all that matters
 		}
 		*p = pod{place: ended, version: version, end: p.end, aged: p.aged}

@@ -93,7 +93,10 @@ type pod struct {
 	end    end
 	lost   bool // its node is
 	orphan bool // it has no controller
-	record record
+	// forUpdate: the process knows that it deleted the pod for an update. The pod is dying
+	// or gone.
+	forUpdate bool
+	record    record
 }
 
 // record is the annotation in which an in-place update keeps what it waits for.
@@ -135,6 +138,9 @@ func (p pod) String() string {
 	words := []string{p.place.String()}
 	switch p.place {
 	case none, foreign:
+		if p.forUpdate {
+			return words[0] + " for its update"
+		}
 		return words[0]
 	case ended:
 		words = append(words, p.end.String())

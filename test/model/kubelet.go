@@ -24,7 +24,10 @@ func (w *world) happenings(i instance) []step {
 			out = append(out, step{what: what, to: next, calm: calm, starts: next.pod.place == running && (p.place == pending || isStart(what))})
 		}
 	}
-	remove := func(p *pod) { *p = pod{} }
+	remove := func(p *pod) { *p = pod{forUpdate: p.forUpdate} }
+	if p.forUpdate {
+		add("another process leads, which does not know of the update", false, func(p *pod) { p.forUpdate = false })
+	}
 	if p.orphan {
 		return nil // until the TApp adopts it
 	}

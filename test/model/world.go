@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -58,6 +59,7 @@ type world struct {
 	pods      map[placed]*corev1.Pod
 	tapps     map[tappKey]*tappv1.TApp
 	revisions []*appsv1.ControllerRevision
+	former    []*appsv1.ControllerRevision // of the versions, the oldest first
 	patches   map[patchKey]pod
 	grown     map[instance][]step
 	edited    map[instance][]step
@@ -101,6 +103,10 @@ func newWorld(c Config, compute func(plan.Input) plan.Plan) (*world, error) {
 				return nil, fmt.Errorf("a new TApp does not create its pod: %+v", p)
 			}
 			w.base[g][v] = p.Actions[0].Pod
+			if r := p.History[0].Revision.DeepCopy(); g == 0 && v > 0 {
+				r.UID, r.Revision = types.UID("revision-"+strconv.Itoa(int(v))), int64(v)
+				w.former = append(w.former, r)
+			}
 			w.hashes[p.Actions[0].Pod.Labels[tappv1.LabelTemplateHash]] = v
 		}
 	}
@@ -117,7 +123,7 @@ func (w *world) record() error {
 		return fmt.Errorf("a new TApp does not record its revision: %+v", p.History)
 	}
 	r := p.History[0].Revision.DeepCopy()
-	r.UID = "revision"
+	r.UID, r.Revision = "revision", int64(w.Images)+2 // the newest
 	w.revisions = []*appsv1.ControllerRevision{r}
 	clear(w.tapps)
 	return nil
@@ -210,6 +216,12 @@ func (w *world) input(s *state) plan.Input {
 		Policy: plan.Policy{DeletePodAfterAppFinish: w.Keep, NodeLostAfter: 5 * time.Minute}}
 	in.Pods = make([]*corev1.Pod, 0, w.Instances)
 	for num := range w.Instances {
+		if s[num].pod.forUpdate {
+			if in.ForUpdate == nil {
+				in.ForUpdate = map[string]struct{}{}
+			}
+			in.ForUpdate[strconv.Itoa(num)] = struct{}{}
+		}
 		if s[num].pod.place != none {
 			in.Pods = append(in.Pods, w.concrete(num, s[num].pod))
 		}
@@ -222,6 +234,10 @@ func (w *world) input(s *state) plan.Input {
 func (w *world) plan(s *state) (plan.Input, plan.Plan) {
 	in := w.input(s)
 	p := w.compute(in)
+	if p.NeedsRevisions {
+		in.Revisions, in.RevisionsRead = append(slices.Clone(w.former), w.revisions...), true
+		p = w.compute(in)
+	}
 	if len(p.Evidence) == 0 {
 		return in, p
 	}

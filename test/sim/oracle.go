@@ -197,7 +197,7 @@ func (o *oracle) create(pod *corev1.Pod, id string, seen []*tappv1.TApp, r *requ
 			why = append(why, w)
 		case controllerOf(pod) != t.UID:
 			why = append(why, "it belongs to "+string(controllerOf(pod)))
-		case !o.w.has(classLosses) && !follows(pod, template(t, id)):
+		case !o.w.has(classLosses) && !follows(pod, template(t, id)) && pod.Annotations[keptAnnotation] == "":
 			why = append(why, fmt.Sprintf("it does not follow the template of generation %d", t.Generation))
 		case !o.w.has(classLosses):
 			return nil
