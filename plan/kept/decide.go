@@ -13,7 +13,7 @@ import (
 	"tkestack.io/tapp/plan/template"
 )
 
-// ReasonRevisionLost: a pod does not come as it was, since no revision has its template.
+// ReasonRevisionLost says that a pod does not come as it was, since no revision has its template.
 const ReasonRevisionLost = "RevisionLost"
 
 // Instance that lacks a pod, or whose pod ended.

@@ -19,14 +19,14 @@ const (
 type Cause int
 
 const (
-	// Lost: evicted, deleted by hand, its node is gone, or its kubelet refused it.
+	// Lost means evicted, deleted by hand, its node is gone, or its kubelet refused it.
 	Lost Cause = iota
 	// Failed by itself: a container ended with an error, or its image or configuration
 	// cannot be had, without a disruption.
 	Failed
-	// Updated: TApp deleted it for the update or the restart of the instance.
+	// Updated means that TApp deleted it for the update or the restart of the instance.
 	Updated
-	// New: nothing is known of an earlier pod.
+	// New means that nothing is known of an earlier pod.
 	New
 	// Started again after Killed.
 	Started
@@ -36,9 +36,9 @@ const (
 type Hold int
 
 const (
-	// Free: its update would have room in the budget if it served.
+	// Free means that its update would have room in the budget if it served.
 	Free Hold = iota
-	// Paused: spec.paused is true.
+	// Paused means that spec.paused is true.
 	Paused
 	// NoRoom in the budget.
 	NoRoom

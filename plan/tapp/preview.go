@@ -11,9 +11,11 @@ import (
 	"tkestack.io/tapp/plan/template"
 )
 
-// Effect and Change are those of plan/effect.
+// What a preview is made of, see plan/effect.
 type (
+	// Effect is that of plan/effect.
 	Effect = effect.Effect
+	// Change is that of plan/effect.
 	Change = effect.Change
 )
 
