@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 )
@@ -16,7 +17,7 @@ import (
 // |---|---|
 // | podSpec.selector | no: selectors of workloads are immutable |
 // | serviceName | while both have dots: the Service has the application's name then |
-// | podSpec.volumeClaimTemplates | they may ask for more storage, but for those of a StatefulSet, which are immutable |
+// | podSpec.volumeClaimTemplates | labels, annotations and more storage may change, but for those of a StatefulSet, which are immutable |
 func Frozen(now, was *v1beta1.PodSpec, nowService, wasService string) (out []Problem) {
 	if !equality.Semantic.DeepEqual(now.Selector, was.Selector) {
 		out = append(out, Problem{"spec.podSpec.selector", "it cannot change, since those of the objects in the clusters cannot; make another application of it"})
@@ -30,7 +31,7 @@ func Frozen(now, was *v1beta1.PodSpec, nowService, wasService string) (out []Pro
 
 func frozenClaims(now, was []corev1.PersistentVolumeClaim, all bool) []Problem {
 	const path = "spec.podSpec.volumeClaimTemplates"
-	advice := "claims cannot change, but for more storage; make another application of it"
+	advice := "claims cannot change, but for labels, annotations and more storage; make another application of it"
 	if all {
 		advice = "those of a StatefulSet cannot change; have the claims in the clusters ask for more storage, or make another application of it"
 	}
@@ -48,6 +49,9 @@ func frozenClaims(now, was []corev1.PersistentVolumeClaim, all bool) []Problem {
 			return []Problem{{at + ".spec.resources.requests.storage", fmt.Sprintf("it cannot shrink from %s to %s", had, asked)}}
 		}
 		after.Spec.Resources, before.Spec.Resources = corev1.VolumeResourceRequirements{}, corev1.VolumeResourceRequirements{}
+		if !all && after.Name == before.Name {
+			after.ObjectMeta, before.ObjectMeta = metav1.ObjectMeta{}, metav1.ObjectMeta{} // claims that exist stay as they are
+		}
 		if !equality.Semantic.DeepEqual(after, before) {
 			return []Problem{{at, advice}}
 		}

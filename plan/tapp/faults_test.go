@@ -169,7 +169,7 @@ func TestFault10_SelectorMissesTemplate(t *testing.T) {
 		s.TApp.Spec.Templates = map[string]string{"0": "blue", "1": "blue"}
 		p := Compute(s.input(t))
 		wantOps(t, p)
-		if len(p.Problems) != 1 || p.Problems[0].Field != "spec.templatePool[blue].metadata.labels" || p.Problems[0].Reason != ReasonSelectorMismatch {
+		if len(p.Problems) != 1 || p.Problems[0].Field != "spec.templatePool[blue].metadata.labels[app]" || p.Problems[0].Reason != ReasonSelectorMismatch {
 			t.Errorf("problems %+v", p.Problems)
 		}
 	}

@@ -114,15 +114,29 @@ func (s *spec) use(name, field string) (*podTemplate, Problem) {
 	if name != tappv1.DefaultTemplateName {
 		path = "spec.templatePool[" + name + "]"
 	}
-	if s.selector != nil && !s.selector.Matches(labels.Set(spec.Labels)) {
-		return nil, newProblem(concernsInstances, ReasonSelectorMismatch, path+".metadata.labels",
-			"the selector %s does not match the labels of template %q, so that its pods would not belong to this TApp; give the template these labels", s.selector, name)
+	if r := s.unmet(spec.Labels); r != nil {
+		return nil, newProblem(concernsInstances, ReasonSelectorMismatch, path+".metadata.labels["+r.Key()+"]",
+			"the selector has %[1]s, so that pods of template %[2]q would not belong to this TApp; give the template %[1]s, or delete the TApp with --cascade=orphan and create it with a selector without %[3]s", r, name, r.Key())
 	}
 	hashes, err := template.Hash(spec)
 	if err != nil {
 		return nil, newProblem(concernsInstances, ReasonInvalidSpec, path, "the template cannot be hashed: %v", err)
 	}
 	return &podTemplate{Name: name, Spec: spec, Hashes: hashes, Record: template.MarshalRecord(spec)}, Problem{}
+}
+
+// unmet is what of the selector the labels do not meet; nil: nothing.
+func (s *spec) unmet(has labels.Set) *labels.Requirement {
+	if s.selector == nil {
+		return nil
+	}
+	requirements, _ := s.selector.Requirements()
+	for i := range requirements {
+		if !requirements[i].Matches(has) {
+			return &requirements[i]
+		}
+	}
+	return nil
 }
 
 // recordOf a pod is what its template said, see template.RecordOf.

@@ -81,7 +81,10 @@ func TestImmutable(t *testing.T) {
 	claims := func(size, more string) string {
 		return `{podSpec: {volumeClaimTemplates: [{metadata: {name: data}, spec: {` + more + `resources: {requests: {storage: ` + size + `}}}}]}}`
 	}
-	const advice = "claims cannot change, but for more storage; make another application of it"
+	labelled := func(deployType, version string) string {
+		return `{podSpec: {deployType: ` + deployType + `, volumeClaimTemplates: [{metadata: {name: data, labels: {version: ` + version + `}, annotations: {of: ` + version + `}}, spec: {resources: {requests: {storage: 1Gi}}}}]}}`
+	}
+	const advice = "claims cannot change, but for labels, annotations and more storage; make another application of it"
 	testRule(t, "Immutable", []ruleCase{
 		{"nothing changed", claims("1Gi", ""), claims("1024Mi", ""), ""},
 		{"more storage", claims("2Gi", ""), claims("1Gi", ""), ""},
@@ -91,6 +94,10 @@ func TestImmutable(t *testing.T) {
 		{"less storage", claims("1Gi", ""), claims("2Gi", ""),
 			"spec.podSpec.volumeClaimTemplates[data].spec.resources.requests.storage: Forbidden: it cannot shrink from 2Gi to 1Gi"},
 		{"another class", claims("1Gi", "storageClassName: fast, "), claims("1Gi", ""), "spec.podSpec.volumeClaimTemplates[data]: Forbidden: " + advice},
+		{"other labels of claims", labelled("InPlaceSet", "v2"), labelled("InPlaceSet", "v1"), ""},
+		{"other labels of a StatefulSet's claims", labelled("StatefulSet", "v2"), labelled("StatefulSet", "v1"),
+			"spec.podSpec.volumeClaimTemplates[data]: Forbidden: those of a StatefulSet cannot change; have the claims in the clusters ask for more storage, or make another application of it"},
+		{"another name of a claim", strings.Replace(claims("1Gi", ""), "data", "logs", 1), claims("1Gi", ""), "spec.podSpec.volumeClaimTemplates[data]: Forbidden: " + advice},
 		{"no claims any more", `{}`, claims("1Gi", ""), "spec.podSpec.volumeClaimTemplates: Forbidden: " + advice},
 		{"another domain", `{serviceName: b.example.com}`, `{serviceName: a.example.com}`, ""},
 		{"another Service", `{serviceName: b}`, `{serviceName: a}`,

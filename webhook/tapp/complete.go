@@ -6,14 +6,17 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/template"
 	"tkestack.io/tapp/process/parallel"
+	"tkestack.io/tapp/webhook/rule"
 )
 
 // completion is what complete does to an object.
@@ -21,7 +24,7 @@ type completion struct {
 	// Patch is a JSON patch; empty: the object is complete.
 	Patch []edit
 	// Warnings for the user.
-	Warnings []string
+	Warnings rule.Warnings
 	// Denied are contradictions in the spec.
 	Denied field.ErrorList
 }
@@ -60,7 +63,7 @@ type completer struct {
 	tree      // the spec
 	was  tree // the stored object; empty on creation
 
-	warnings []string
+	warnings rule.Warnings
 	denied   field.ErrorList
 }
 
@@ -97,7 +100,7 @@ func (e *completer) moveLegacyName() error {
 	if legacy == "" {
 		return nil
 	}
-	e.warnings = append(e.warnings, "spec.DefaultTemplateName: this spelling is deprecated, and its value was moved; write defaultTemplateName")
+	e.warnings.Add(ruleLegacyName, "spec.DefaultTemplateName: this spelling is deprecated, and its value was moved; write defaultTemplateName")
 	return e.set(legacy, fieldTemplateName)
 }
 
@@ -131,7 +134,7 @@ func (e *completer) setDefaults() error {
 // setSelector writes the selector once.
 //
 //	the spec's selector           the stored one    result
-//	absent                        absent            taken from the status or the labels
+//	absent                        absent            taken from the status or the labels; a creation is told which
 //	absent                        there             the stored one
 //	there                         absent            without hash labels
 //	equal but for hash labels     there             the stored one
@@ -170,18 +173,33 @@ func (e *completer) setSelector() error {
 	if err != nil {
 		return fmt.Errorf("render the selector: %w", err)
 	}
+	if e.was.root == nil {
+		e.warnings.Add(ruleSelectorTaken, tellSelector(&t))
+	}
 	return e.set(selector, fieldSelector)
+}
+
+// tellSelector says which labels became the selector, and so cannot change any more.
+func tellSelector(t *tappv1.TApp) string {
+	taken := t.Spec.Selector.MatchLabels
+	text := fmt.Sprintf("spec.selector: it was left out, and taken from the labels of spec.template: %s. From now on they cannot change; give spec.selector for others", labels.Set(taken))
+	free := maps.Clone(tappv1.WithoutHashLabels(t.Spec.Template.Labels))
+	maps.DeleteFunc(free, func(key, _ string) bool { _, is := taken[key]; return is })
+	if len(free) > 0 {
+		text += ". These can change: " + strings.Join(slices.Sorted(maps.Keys(free)), ", ")
+	}
+	return text
 }
 
 // withoutHashes leaves out of a selector the hash labels that tkestack/tapp wrote
 // into it.
 func withoutHashes(selector map[string]any) map[string]any {
-	labels, ok := selector["matchLabels"].(map[string]any)
+	match, ok := selector["matchLabels"].(map[string]any)
 	if !ok {
 		return selector
 	}
 	selector = maps.Clone(selector)
-	selector["matchLabels"] = tappv1.WithoutHashLabels(labels)
+	selector["matchLabels"] = tappv1.WithoutHashLabels(match)
 	return selector
 }
 
@@ -224,11 +242,11 @@ func (e *completer) stamp() error {
 		if hashes[i] == nil {
 			continue
 		}
-		labels := append(slices.Clone(path), "metadata", "labels")
-		if err := e.set(hashes[i].Template, append(labels, tappv1.LabelTemplateHash)...); err != nil {
+		at := append(slices.Clone(path), "metadata", "labels")
+		if err := e.set(hashes[i].Template, append(at, tappv1.LabelTemplateHash)...); err != nil {
 			return err
 		}
-		if err := e.set(hashes[i].Uniq, append(labels, tappv1.LabelUniqHash)...); err != nil {
+		if err := e.set(hashes[i].Uniq, append(at, tappv1.LabelUniqHash)...); err != nil {
 			return err
 		}
 	}

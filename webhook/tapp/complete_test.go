@@ -73,6 +73,9 @@ template:
 templatePool: null
 `
 
+// versioned is a complete template with labels of versions.
+const versioned = "{metadata: {labels: {app: web, tier: front, version: v1, helm.sh/chart: web-1, tapp_template_hash_key: v1-0ea7b5e28b211b8f, tapp_uniq_hash_key: v1-dbbd0751d38a255a}}, spec: {containers: [{name: web, image: 'web:1'}]}}"
+
 // TestComplete: the patch of each edit that admission makes, and nothing else.
 func TestComplete(t *testing.T) {
 	for _, c := range []struct {
@@ -89,10 +92,15 @@ add /spec/updateStrategy/forceUpdate {"maxUnavailable":"100%"}
 add /spec/updateStrategy/inPlaceUpdate {"policy":"InPlaceIfPossible"}
 add /spec/updateStrategy/inPlaceUpdate/drain true`},
 		{name: "empty parent", spec: whole + "persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}", want: `add /spec/persistentVolumeClaimRetentionPolicy/whenDeleted "Retain"`},
-		{name: "selector", spec: whole + "selector: null", want: `add /spec/selector {"matchLabels":{"app":"web"}}`},
+		{name: "selector", spec: whole + "selector: null", want: `add /spec/selector {"matchLabels":{"app":"web"}}`,
+			warning: "spec.selector: it was left out, and taken from the labels of spec.template: app=web. From now on they cannot change; give spec.selector for others"},
+		{name: "selector without versions", spec: whole + "{selector: null, template: " + versioned + "}", want: `add /spec/selector {"matchLabels":{"app":"web","tier":"front"}}`,
+			warning: "spec.selector: it was left out, and taken from the labels of spec.template: app=web,tier=front. From now on they cannot change; give spec.selector for others. These can change: helm.sh/chart, version"},
 		{name: "selector with hashes of tkestack/tapp", spec: whole + "selector: {matchLabels: {app: web, tapp_uniq_hash_key: '12'}}", want: `add /spec/selector {"matchLabels":{"app":"web"}}`},
 		{name: "selector of the stored object", spec: whole + "selector: null", old: whole + "selector: {matchLabels: {app: web, tier: front}}",
 			want: `add /spec/selector {"matchLabels":{"app":"web","tier":"front"}}`},
+		{name: "selector with a version of the stored object", spec: whole + "{selector: null, template: " + versioned + "}", old: whole + "{selector: {matchLabels: {app: web, version: v1}}, replicas: 2, template: " + versioned + "}",
+			want: `add /spec/selector {"matchLabels":{"app":"web","version":"v1"}}`},
 		{name: "another selector than stored", spec: whole + "selector: {matchLabels: {app: shop}}", old: whole},
 		{name: "stale hash", spec: whole + "template: {metadata: {labels: {app: web, tapp_template_hash_key: v1-15dbc23d39618201, tapp_uniq_hash_key: v1-dbbd0751d38a255a}}, spec: {containers: [{name: web, image: 'web:2'}]}}",
 			want: `add /spec/template/metadata/labels/tapp_template_hash_key "v1-3589ec96060f5830"`},
@@ -129,7 +137,7 @@ add /spec/defaultTemplateName "default"`},
 				lines = append(lines, strings.TrimSpace(e.Op+" "+e.Path+" "+string(e.Value)))
 			}
 			wantLines(t, lines, c.want)
-			wantLines(t, got.Warnings, c.warning)
+			wantLines(t, got.Warnings.Texts, c.warning)
 		})
 	}
 }

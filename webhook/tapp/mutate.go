@@ -10,8 +10,11 @@ import (
 	"tkestack.io/tapp/webhook/rule"
 )
 
-// ruleLegacyName is the label in metrics of what completion denies and warns of.
-const ruleLegacyName = "LegacyName"
+// Labels in metrics of what completion denies and warns of.
+const (
+	ruleLegacyName    = "LegacyName"
+	ruleSelectorTaken = "SelectorTaken"
+)
 
 // Mutate answers reviews of /mutate/tapp.
 func Mutate(_ context.Context, r *review.Request[map[string]any]) (review.Answer, error) {
@@ -32,9 +35,7 @@ func Mutate(_ context.Context, r *review.Request[map[string]any]) (review.Answer
 	if err != nil {
 		return review.Answer{}, err
 	}
-	var warnings rule.Warnings
-	warnings.Add(ruleLegacyName, c.Warnings...)
-	a := review.Allow(warnings.Texts, warnings.Rules)
+	a := review.Allow(c.Warnings.Texts, c.Warnings.Rules)
 	a.SetPatch(patch)
 	return a, nil
 }

@@ -2,11 +2,12 @@ package tapp
 
 import (
 	"fmt"
+	"reflect"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -45,19 +46,20 @@ func judgeClaims(t *tappv1.TApp) field.ErrorList {
 	return errs
 }
 
-// compareClaims rejects changes of claim templates, because the claims exist. (The
-// schema rejects that one is added, removed or renamed.)
+// compareClaims rejects changes of claim templates that the existing claims cannot
+// follow. (The schema rejects that one is added, removed or renamed.)
 //
 //	change                                    verdict
+//	labels, annotations, all metadata         admitted: new claims get them
 //	the size grows                            admitted
 //	it shrinks, some claim may lack the size  admitted: the storage may not have it
 //	it shrinks, all claims have the size      denied
 //	kind, status, the default volumeMode      admitted: the claims are the same
-//	anything else                             denied
+//	anything else of spec                     denied, by the name of the field
 func compareClaims(now, was *tappv1.TApp) field.ErrorList {
 	var errs field.ErrorList
 	for i := range min(len(now.Spec.VolumeClaimTemplates), len(was.Spec.VolumeClaimTemplates)) {
-		path := field.NewPath("spec", "volumeClaimTemplates").Index(i)
+		path := field.NewPath("spec", "volumeClaimTemplates").Index(i).Child("spec")
 		is, before := now.Spec.VolumeClaimTemplates[i].DeepCopy(), was.Spec.VolumeClaimTemplates[i].DeepCopy()
 		if is.Name != before.Name {
 			continue
@@ -66,24 +68,35 @@ func compareClaims(now, was *tappv1.TApp) field.ErrorList {
 		delete(is.Spec.Resources.Requests, corev1.ResourceStorage)
 		delete(before.Spec.Resources.Requests, corev1.ResourceStorage)
 		if size.Cmp(oldSize) < 0 && !isGrowing(was) {
-			errs = append(errs, field.Invalid(path.Child("spec", "resources", "requests").Key(string(corev1.ResourceStorage)), size.String(),
+			errs = append(errs, field.Invalid(path.Child("resources", "requests").Key(string(corev1.ResourceStorage)), size.String(),
 				fmt.Sprintf("it was %s, and a claim cannot shrink; give at least that", oldSize.String())))
 		}
-		withoutSpelling(is)
-		withoutSpelling(before)
-		if !equality.Semantic.DeepEqual(is, before) {
-			errs = append(errs, field.Forbidden(path, "only spec.resources.requests.storage can change, and only grow: the instances have their claims; create a new TApp for other claims"))
+		withoutSpelling(&is.Spec)
+		withoutSpelling(&before.Spec)
+		for _, name := range changedFields(is.Spec, before.Spec) {
+			errs = append(errs, field.Forbidden(path.Child(name), "the claims of the instances cannot follow a change of it; leave it as it was, or create a new TApp for other claims. "+
+				"Labels, annotations and a larger storage request can change"))
 		}
 	}
 	return errs
 }
 
-// withoutSpelling drops what makes no other claim: the kind, which manifests of
-// StatefulSets have, the status, and the default volumeMode.
-func withoutSpelling(c *corev1.PersistentVolumeClaim) {
-	c.TypeMeta, c.Status = metav1.TypeMeta{}, corev1.PersistentVolumeClaimStatus{}
-	if c.Spec.VolumeMode != nil && *c.Spec.VolumeMode == corev1.PersistentVolumeFilesystem {
-		c.Spec.VolumeMode = nil
+// changedFields are the names of the fields in which two specs of claims differ.
+func changedFields(is, before corev1.PersistentVolumeClaimSpec) (out []string) {
+	now, was := reflect.ValueOf(is), reflect.ValueOf(before)
+	for i := range now.NumField() {
+		if !equality.Semantic.DeepEqual(now.Field(i).Interface(), was.Field(i).Interface()) {
+			name, _, _ := strings.Cut(now.Type().Field(i).Tag.Get("json"), ",")
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// withoutSpelling drops what makes no other claim: the default volumeMode.
+func withoutSpelling(c *corev1.PersistentVolumeClaimSpec) {
+	if c.VolumeMode != nil && *c.VolumeMode == corev1.PersistentVolumeFilesystem {
+		c.VolumeMode = nil
 	}
 }
 

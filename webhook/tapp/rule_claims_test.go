@@ -22,6 +22,7 @@ spec.volumeClaimTemplates[1].metadata.name: Duplicate value: "data": an earlier 
 spec.volumeClaimTemplates[1].spec.accessModes: Required value: a claim needs an access mode, such as ReadWriteOnce
 spec.volumeClaimTemplates[1].spec.resources.requests[storage]: Required value: a claim needs a size, such as 1Gi`},
 	})
+	const frozen = "the claims of the instances cannot follow a change of it; leave it as it was, or create a new TApp for other claims. Labels, annotations and a larger storage request can change"
 	shrinks := `spec.volumeClaimTemplates[0].spec.resources.requests[storage]: Invalid value: "1Gi": it was 2Gi, and a claim cannot shrink; give at least that`
 	for _, c := range []struct {
 		name, from, to, want string
@@ -34,9 +35,13 @@ spec.volumeClaimTemplates[1].spec.resources.requests[storage]: Required value: a
 		{"shrinks after it grew", "2Gi", "1Gi", shrinks, metav1.ConditionFalse, 2},
 		{"takes back what claims have not got", "2Gi", "1Gi", "", metav1.ConditionTrue, 2},
 		{"takes back what nobody has seen", "2Gi", "1Gi", "", "", 1},
-		{"other class", "1Gi", "1Gi}}, storageClassName: fast, other: {a: {b: 1", `spec.volumeClaimTemplates[0]: Forbidden: only spec.resources.requests.storage can change, and only grow: the instances have their claims; create a new TApp for other claims`, "", 2},
+		{"other class", "1Gi", "1Gi}}, storageClassName: fast, other: {a: {b: 1", `spec.volumeClaimTemplates[0].spec.storageClassName: Forbidden: ` + frozen, "", 2},
+		{"other class and modes", "1Gi", "1Gi}}, storageClassName: fast, accessModes: [ReadOnlyMany], other: {a: {b: 1", `
+spec.volumeClaimTemplates[0].spec.accessModes: Forbidden: ` + frozen + `
+spec.volumeClaimTemplates[0].spec.storageClassName: Forbidden: ` + frozen, "", 2},
+		{"other limit", "1Gi", "1Gi}, limits: {storage: 3Gi", `spec.volumeClaimTemplates[0].spec.resources: Forbidden: ` + frozen, "", 2},
 		{"as a StatefulSet has it", "1Gi", "1Gi}}, volumeMode: Filesystem}, apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Pending, other: {a: {b: 1", "", "", 2},
-		{"other mode", "1Gi", "1Gi}}, volumeMode: Block, other: {a: {b: 1", `spec.volumeClaimTemplates[0]: Forbidden: only spec.resources.requests.storage can change, and only grow: the instances have their claims; create a new TApp for other claims`, "", 2},
+		{"other mode", "1Gi", "1Gi}}, volumeMode: Block, other: {a: {b: 1", `spec.volumeClaimTemplates[0].spec.volumeMode: Forbidden: ` + frozen, "", 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sized := func(size string) *tappv1.TApp {
@@ -51,5 +56,20 @@ spec.volumeClaimTemplates[1].spec.resources.requests[storage]: Required value: a
 			}
 			wantFindings(t, rule.Findings("Claims", compareClaims(sized(c.to), was)), c.want)
 		})
+	}
+}
+
+// TestClaimMetadata: what only claims that are made from then on get may change.
+func TestClaimMetadata(t *testing.T) {
+	with := func(metadata string) *tappv1.TApp {
+		return tapp(t, "volumeClaimTemplates: [{metadata: {name: data"+metadata+"}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]")
+	}
+	was := with(", labels: {app: rabbit, helm.sh/chart: rabbit-1.4.0}, annotations: {backup: daily}")
+	for _, metadata := range []string{
+		", labels: {app: rabbit, helm.sh/chart: rabbit-1.5.0}, annotations: {backup: daily}",
+		", labels: {app: rabbit, helm.sh/chart: rabbit-1.4.0}, annotations: {backup: weekly}",
+		"",
+	} {
+		wantFindings(t, rule.Findings("Claims", compareClaims(with(metadata), was)), "")
 	}
 }

@@ -33,13 +33,26 @@ func judgeSelector(t *tappv1.TApp) field.ErrorList {
 		return errs
 	}
 	var errs field.ErrorList
+	requirements, _ := selector.Requirements()
 	for template := range templatesOf(t) {
-		if has := labels.Set(template.Labels); !selector.Matches(has) {
-			errs = append(errs, field.Invalid(template.path.Child("metadata", "labels"), labels.Set(tappv1.WithoutHashLabels(has)).String(), fmt.Sprintf(
-				"spec.selector (%s) does not match these labels, so that the template's pods would not belong to the TApp; give the template the labels of the selector", selector)))
+		has := labels.Set(template.Labels)
+		for _, r := range requirements {
+			if !r.Matches(has) {
+				errs = append(errs, field.Invalid(template.path.Child("metadata", "labels").Key(r.Key()), has[r.Key()], wayToMatch(t, &r)))
+			}
 		}
 	}
 	return errs
+}
+
+// wayToMatch says how a template and the selector that its labels do not match get
+// together. The label is what the user wants, so that its way comes first.
+func wayToMatch(t *tappv1.TApp, r *labels.Requirement) string {
+	if t.ResourceVersion == "" { // it is being created
+		return fmt.Sprintf("spec.selector has %[2]s, so that the template's pods would not belong to the TApp; leave %[1]s out of spec.selector, or give the template %[2]s", r.Key(), r)
+	}
+	return fmt.Sprintf("the stored spec.selector has %[2]s and cannot change, so that the template's pods would not belong to the TApp; to have %[1]s change, "+
+		"delete the TApp with --cascade=orphan, and create it with a spec.selector without %[1]s: it adopts the running pods", r.Key(), r)
 }
 
 // judgeSelectorKeys rejects labels that the controller gives its pods.

@@ -1,6 +1,10 @@
 package tapp
 
-import "testing"
+import (
+	"testing"
+
+	"tkestack.io/tapp/webhook/rule"
+)
 
 func TestSelector(t *testing.T) {
 	testRule(t, "Selector", []ruleCase{
@@ -18,12 +22,23 @@ func TestSelector(t *testing.T) {
 		{"no values", "selector: {matchExpressions: [{key: app, operator: In}]}",
 			`spec.selector.matchExpressions[0].values: Required value: must be specified when ` + "`operator` is 'In' or 'NotIn'"},
 		{"misses a template", "templatePool: {canary: {metadata: {labels: {app: other, tapp_uniq_hash_key: v1-1}}}}",
-			`spec.templatePool[canary].metadata.labels: Invalid value: "app=other": spec.selector (app=web) does not match these labels, so that the template's pods would not belong to the TApp; give the template the labels of the selector`},
+			`spec.templatePool[canary].metadata.labels[app]: Invalid value: "other": spec.selector has app=web, so that the template's pods would not belong to the TApp; leave app out of spec.selector, or give the template app=web`},
 		{"misses one without labels", "templatePool: {canary: {}}",
-			`spec.templatePool[canary].metadata.labels: Invalid value: "": spec.selector (app=web) does not match these labels, so that the template's pods would not belong to the TApp; give the template the labels of the selector`},
+			`spec.templatePool[canary].metadata.labels[app]: Invalid value: "": spec.selector has app=web, so that the template's pods would not belong to the TApp; leave app out of spec.selector, or give the template app=web`},
+		{"misses a template by one of several labels", "{selector: {matchLabels: {app: web, version: v1}}, template: {metadata: {labels: {app: web, version: v2}}}, templatePool: null}",
+			`spec.template.metadata.labels[version]: Invalid value: "v2": spec.selector has version=v1, so that the template's pods would not belong to the TApp; leave version out of spec.selector, or give the template version=v1`},
 		{"of ids", "selector: {matchLabels: {tapp_instance_key: '0'}}",
 			`spec.selector: Invalid value: "tapp_instance_key=0": every instance has its own value of this label; leave it out of the selector, and out of the labels of the templates`},
 		{"of hashes", "selector: {matchExpressions: [{key: tapp_uniq_hash_key, operator: Exists}]}",
 			`spec.selector: Invalid value: "tapp_uniq_hash_key": every update changes the value of this label; leave it out of the selector`},
 	})
+}
+
+// TestStoredSelector: it cannot change, so that a refusal tells how the label can.
+func TestStoredSelector(t *testing.T) {
+	stored := tapp(t, "{selector: {matchLabels: {app: web, version: v1}}, template: {metadata: {labels: {app: web, version: v2}}}, templatePool: null}")
+	stored.ResourceVersion = "7"
+	wantFindings(t, rule.Findings("Selector", judgeSelector(stored)),
+		`spec.template.metadata.labels[version]: Invalid value: "v2": the stored spec.selector has version=v1 and cannot change, so that the template's pods would not belong to the TApp; `+
+			`to have version change, delete the TApp with --cascade=orphan, and create it with a spec.selector without version: it adopts the running pods`)
 }

@@ -57,12 +57,12 @@ func Default(t *TApp) {
 // defaultSelector takes an absent selector from the status, where the one in
 // effect is kept: once pods exist, an edit of the template's labels must not
 // change which pods are ours. Before the first status it is the template's
-// labels.
+// labels without those that name a version.
 func defaultSelector(t *TApp) {
 	if t.Spec.Selector == nil {
 		if set, err := metav1.ParseToLabelSelector(t.Status.ScaleLabelSelector); err == nil && t.Status.ScaleLabelSelector != "" {
 			t.Spec.Selector = set
-		} else if labels := WithoutHashLabels(t.Spec.Template.Labels); len(labels) > 0 {
+		} else if labels := WithoutVersionLabels(WithoutHashLabels(t.Spec.Template.Labels)); len(labels) > 0 {
 			t.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 		}
 		return

@@ -22,18 +22,27 @@ func TestDefault(t *testing.T) {
 		set  func(*tappv1.TApp)
 		want func(*tappv1.TAppSpec)
 	}{
-		"empty":                   {func(*tappv1.TApp) {}, func(*tappv1.TAppSpec) {}},
-		"explicit zero":           {func(t *tappv1.TApp) { t.Spec.Replicas = new(int32(0)) }, func(s *tappv1.TAppSpec) { s.Replicas = new(int32(0)) }},
-		"no history":              {func(t *tappv1.TApp) { t.Spec.RevisionHistoryLimit = new(int32(0)) }, func(s *tappv1.TAppSpec) { s.RevisionHistoryLimit = new(int32(0)) }},
-		"no drain":                {func(t *tappv1.TApp) { t.Spec.UpdateStrategy.InPlaceUpdate.Drain = new(false) }, func(s *tappv1.TAppSpec) { s.UpdateStrategy.InPlaceUpdate.Drain = new(false) }},
-		"rolling follows default": {func(t *tappv1.TApp) { t.Spec.DefaultTemplateName = "b" }, func(s *tappv1.TAppSpec) { s.DefaultTemplateName, s.UpdateStrategy.Template = "b", "b" }},
-		"rolling named":           {func(t *tappv1.TApp) { t.Spec.UpdateStrategy.Template = "c" }, func(s *tappv1.TAppSpec) { s.UpdateStrategy.Template = "c" }},
-		"tutorial's spelling":     {func(t *tappv1.TApp) { t.Spec.LegacyDefaultTemplateName = "b" }, func(s *tappv1.TAppSpec) { s.DefaultTemplateName, s.UpdateStrategy.Template = "b", "b" }},
-		"both spellings":          {func(t *tappv1.TApp) { t.Spec.DefaultTemplateName, t.Spec.LegacyDefaultTemplateName = "b", "c" }, func(s *tappv1.TAppSpec) { s.DefaultTemplateName, s.UpdateStrategy.Template = "b", "b" }},
-		"impossible budget":       {func(t *tappv1.TApp) { t.Spec.UpdateStrategy.MaxUnavailable = new(intstr.FromString("x")) }, func(s *tappv1.TAppSpec) { s.UpdateStrategy.MaxUnavailable = new(intstr.FromString("x")) }},
-		"selector from template":  {func(t *tappv1.TApp) { t.Spec.Template.Labels = labels }, func(s *tappv1.TAppSpec) { s.Selector = &metav1.LabelSelector{MatchLabels: labels} }},
-		"selector without hashes": {func(t *tappv1.TApp) { t.Spec.Template.Labels = stamped }, func(s *tappv1.TAppSpec) { s.Selector = &metav1.LabelSelector{MatchLabels: labels} }},
-		"selector loses hashes":   {func(t *tappv1.TApp) { t.Spec.Selector = &metav1.LabelSelector{MatchLabels: stamped} }, func(s *tappv1.TAppSpec) { s.Selector = &metav1.LabelSelector{MatchLabels: labels} }},
+		"empty":                     {func(*tappv1.TApp) {}, func(*tappv1.TAppSpec) {}},
+		"explicit zero":             {func(t *tappv1.TApp) { t.Spec.Replicas = new(int32(0)) }, func(s *tappv1.TAppSpec) { s.Replicas = new(int32(0)) }},
+		"no history":                {func(t *tappv1.TApp) { t.Spec.RevisionHistoryLimit = new(int32(0)) }, func(s *tappv1.TAppSpec) { s.RevisionHistoryLimit = new(int32(0)) }},
+		"no drain":                  {func(t *tappv1.TApp) { t.Spec.UpdateStrategy.InPlaceUpdate.Drain = new(false) }, func(s *tappv1.TAppSpec) { s.UpdateStrategy.InPlaceUpdate.Drain = new(false) }},
+		"rolling follows default":   {func(t *tappv1.TApp) { t.Spec.DefaultTemplateName = "b" }, func(s *tappv1.TAppSpec) { s.DefaultTemplateName, s.UpdateStrategy.Template = "b", "b" }},
+		"rolling named":             {func(t *tappv1.TApp) { t.Spec.UpdateStrategy.Template = "c" }, func(s *tappv1.TAppSpec) { s.UpdateStrategy.Template = "c" }},
+		"tutorial's spelling":       {func(t *tappv1.TApp) { t.Spec.LegacyDefaultTemplateName = "b" }, func(s *tappv1.TAppSpec) { s.DefaultTemplateName, s.UpdateStrategy.Template = "b", "b" }},
+		"both spellings":            {func(t *tappv1.TApp) { t.Spec.DefaultTemplateName, t.Spec.LegacyDefaultTemplateName = "b", "c" }, func(s *tappv1.TAppSpec) { s.DefaultTemplateName, s.UpdateStrategy.Template = "b", "b" }},
+		"impossible budget":         {func(t *tappv1.TApp) { t.Spec.UpdateStrategy.MaxUnavailable = new(intstr.FromString("x")) }, func(s *tappv1.TAppSpec) { s.UpdateStrategy.MaxUnavailable = new(intstr.FromString("x")) }},
+		"selector from template":    {func(t *tappv1.TApp) { t.Spec.Template.Labels = labels }, func(s *tappv1.TAppSpec) { s.Selector = &metav1.LabelSelector{MatchLabels: labels} }},
+		"selector without hashes":   {func(t *tappv1.TApp) { t.Spec.Template.Labels = stamped }, func(s *tappv1.TAppSpec) { s.Selector = &metav1.LabelSelector{MatchLabels: labels} }},
+		"selector without versions": {func(t *tappv1.TApp) { t.Spec.Template.Labels = map[string]string{"app": "a", "version": "1"} }, func(s *tappv1.TAppSpec) { s.Selector = &metav1.LabelSelector{MatchLabels: labels} }},
+		"selector of a status with a version": {func(t *tappv1.TApp) { // as an earlier TApp took it
+			t.Status.ScaleLabelSelector, t.Spec.Template.Labels = "app=a,version=1", map[string]string{"app": "a", "version": "2"}
+		}, func(s *tappv1.TAppSpec) {
+			s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a", "version": "1"}}
+		}},
+		"stored selector with a version": {func(t *tappv1.TApp) {
+			t.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a", "version": "1"}}
+		}, func(*tappv1.TAppSpec) {}},
+		"selector loses hashes": {func(t *tappv1.TApp) { t.Spec.Selector = &metav1.LabelSelector{MatchLabels: stamped} }, func(s *tappv1.TAppSpec) { s.Selector = &metav1.LabelSelector{MatchLabels: labels} }},
 		"selector of the status": {func(t *tappv1.TApp) {
 			t.Status.ScaleLabelSelector, t.Spec.Template.Labels = "app=a", map[string]string{"app": "b"}
 		}, func(s *tappv1.TAppSpec) { s.Selector = &metav1.LabelSelector{MatchLabels: labels} }},

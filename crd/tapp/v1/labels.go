@@ -12,3 +12,23 @@ func WithoutHashLabels[V any](labels map[string]V) map[string]V {
 	delete(out, LabelUniqHash)
 	return out
 }
+
+// WithoutVersionLabels copies labels, and leaves out those by which charts and
+// controllers name a version: they change with every release. If nothing else is left,
+// it returns all.
+func WithoutVersionLabels(labels map[string]string) map[string]string {
+	out := maps.Clone(labels)
+	maps.DeleteFunc(out, func(key, _ string) bool { return namesVersion(key) })
+	if len(out) == 0 {
+		return maps.Clone(labels)
+	}
+	return out
+}
+
+func namesVersion(label string) bool {
+	switch label {
+	case "app.kubernetes.io/version", "helm.sh/chart", "chart", "version", "pod-template-hash", "controller-revision-hash":
+		return true
+	}
+	return false
+}

@@ -51,7 +51,7 @@ type TAppList struct {
 // TAppSpec is the desired state of a TApp.
 //
 // +kubebuilder:validation:XValidation:rule=`(has(self.serviceName) ? self.serviceName : "") == (has(oldSelf.serviceName) ? oldSelf.serviceName : "")`,fieldPath=".serviceName",message="serviceName is immutable: it is part of every instance's DNS name. Create a new TApp to change it"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.selector) || (has(self.selector) && self.selector == oldSelf.selector)",fieldPath=".selector",message="selector is immutable: instances that it no longer matches would be abandoned. Create a new TApp to change it"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.selector) || (has(self.selector) && self.selector == oldSelf.selector)",fieldPath=".selector",message="selector is immutable: instances that it no longer matches would be abandoned. Leave it out to keep the stored one. To change it, delete the TApp with --cascade=orphan and create it with the other selector: running pods that match are adopted"
 // +kubebuilder:validation:XValidation:rule="(has(self.volumeClaimTemplates) ? self.volumeClaimTemplates.map(c, c.?metadata.?name) : []) == (has(oldSelf.volumeClaimTemplates) ? oldSelf.volumeClaimTemplates.map(c, c.?metadata.?name) : [])",fieldPath=".volumeClaimTemplates",message="volumeClaimTemplates cannot be added, removed or renamed: instances already own their claims. Create a new TApp to change them"
 type TAppSpec struct {
 	// replicas is the number of instances; their ids are "0" to replicas-1, or
@@ -65,8 +65,11 @@ type TAppSpec struct {
 	// +optional
 	Ordinals *Ordinals `json:"ordinals,omitempty"`
 
-	// selector says which pods belong to this TApp. Absent: the labels of
-	// template. Immutable once set; the labels of every template must match it.
+	// selector says which pods belong to this TApp. Absent: at creation, the labels
+	// of template without those that name a version (app.kubernetes.io/version,
+	// helm.sh/chart, chart, version, pod-template-hash, controller-revision-hash), or
+	// all of them if nothing else is left; later, the one that was taken then.
+	// Immutable; the labels of every template must match it.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 
@@ -142,7 +145,8 @@ type TAppSpec struct {
 
 	// volumeClaimTemplates gives every instance claims of its own, named
 	// <claim template>-<tapp>-<id>. A claim replaces the template's volume of the
-	// same name. Immutable, but for a larger storage request.
+	// same name. Immutable, but for a larger storage request, which existing claims
+	// follow, and for metadata other than the name, which new claims get.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
@@ -209,6 +213,17 @@ type TAppUpdateStrategy struct {
 	// inPlaceUpdate says when a pod is changed in place rather than recreated.
 	// +optional
 	InPlaceUpdate InPlaceUpdateStrategy `json:"inPlaceUpdate,omitempty"`
+
+	// restartOn names the annotations of templates that ask for a restart: when one of
+	// them is added, changed or removed, instances are recreated, within the budget.
+	// Entries are annotation keys, in which * stands for any characters but /. Absent
+	// or empty means checksum/*, */checksum and kubectl.kubernetes.io/restartedAt;
+	// the single entry None means no annotation. With the policy InPlaceOnly pods get
+	// the annotation, and nothing restarts. At most 32 entries.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	RestartOn []string `json:"restartOn,omitempty"`
 }
 
 // ForceUpdateStrategy bounds forced updates.
@@ -227,7 +242,9 @@ type InPlaceUpdatePolicy string
 
 const (
 	// InPlaceIfPossible changes a pod in place when only images, labels and
-	// annotations of its template changed, and recreates it otherwise.
+	// annotations of its template changed, and recreates it otherwise. It also
+	// recreates for annotations of restartOn, and for images of init containers (see
+	// initImages).
 	InPlaceIfPossible InPlaceUpdatePolicy = "InPlaceIfPossible"
 	// InPlaceOnly never recreates a pod for an update: an instance whose template
 	// changed in more than images, labels and annotations waits, and the
@@ -235,6 +252,19 @@ const (
 	InPlaceOnly InPlaceUpdatePolicy = "InPlaceOnly"
 	// ReCreate recreates a pod for every update.
 	ReCreate InPlaceUpdatePolicy = "ReCreate"
+)
+
+// InitImagesPolicy says what a changed image of an init container does.
+//
+// +kubebuilder:validation:Enum=ReCreate;NextStart
+type InitImagesPolicy string
+
+const (
+	// InitImagesReCreate recreates the pod, so that the init container runs.
+	InitImagesReCreate InitImagesPolicy = "ReCreate"
+	// InitImagesNextStart changes the image in place. The init container runs it when
+	// the instance's pod starts next.
+	InitImagesNextStart InitImagesPolicy = "NextStart"
 )
 
 // InPlaceUpdateStrategy says when and how a pod is changed in place.
@@ -250,6 +280,15 @@ type InPlaceUpdateStrategy struct {
 	// from then on. Absent means true.
 	// +optional
 	Drain *bool `json:"drain,omitempty"`
+
+	// initImages is ReCreate or NextStart: what a changed image of an init container
+	// does to a running pod. ReCreate recreates it. NextStart changes the image in
+	// place, where it waits for the instance's next pod; until then the condition
+	// InitImagesBehind names the instance. Init containers that keep running (sidecars)
+	// restart in place with either. With the policy InPlaceOnly, and for pods of
+	// another program that are taken over, it is NextStart. Absent means ReCreate.
+	// +optional
+	InitImages InitImagesPolicy `json:"initImages,omitempty"`
 
 	// resources lets the cpu and memory of containers change in place too, by the
 	// subresource resize of pods (KEP-1287). A pod whose node cannot provide them is
