@@ -12,6 +12,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/ids"
+	"tkestack.io/tapp/plan/inplace"
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/plan/template"
 	"tkestack.io/tapp/plan/view"
@@ -28,6 +29,8 @@ type explanation struct {
 	UniqHash        string `json:"uniqHash,omitempty"`
 	PodTemplateHash string `json:"podTemplateHash,omitempty"`
 	PodUniqHash     string `json:"podUniqHash,omitempty"`
+	// InitImages says which init containers ran another image than the pod's spec names.
+	InitImages string `json:"initImages,omitempty"`
 	// Rollout is what the preview says of it.
 	Rollout  string   `json:"rollout,omitempty"`
 	Problems []string `json:"problems,omitempty"`
@@ -101,6 +104,7 @@ func (o *observed) explain(i *plan.Instance) explanation {
 		}
 	}
 	if i.Pod != nil {
+		x.InitImages = inplace.BehindInitImages(i.Pod)
 		x.PodTemplateHash, x.PodUniqHash = i.Pod.Labels[tappv1.LabelTemplateHash], i.Pod.Labels[tappv1.LabelUniqHash]
 		for _, c := range slices.Concat(i.Pod.Status.InitContainerStatuses, i.Pod.Status.ContainerStatuses) {
 			x.Contains = append(x.Contains, containerView{c.Name, c.Image, stateOf(&c), c.RestartCount})
@@ -182,6 +186,9 @@ func (x *explanation) print(e *environment) error {
 	}
 	for _, c := range x.Contains {
 		line("Container", "%s runs %s: %s, restarts %d", c.Name, clean(c.Image), clean(c.State), c.Restarts)
+	}
+	if x.InitImages != "" {
+		line("Init images", "%s until the instance has another pod", clean(x.InitImages))
 	}
 	if x.Reason != "" {
 		line("Held", "%s: %s", p.paint(yellow, x.Reason), clean(x.Why))

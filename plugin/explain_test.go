@@ -90,6 +90,18 @@ Rollout:        1 instance is removed (3): spec.replicas is 3
 	}
 }
 
+// TestExplainInitImages: an instance that runs a mix is told.
+func TestExplainInitImages(t *testing.T) {
+	var out bytes.Buffer
+	x := explanation{Instance: view.Instance{Pod: "web-0"}, InitImages: "init container setup ran setup:1 and not setup:2"}
+	if err := x.print(&environment{streams: Streams{Out: &out}}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "Init images:    init container setup ran setup:1 and not setup:2 until the instance has another pod\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("it is\n%s", out.String())
+	}
+}
+
 func TestFollows(t *testing.T) {
 	for want, x := range map[string]explanation{
 		"it follows its template":                                {Instance: view.Instance{Current: true}, UniqHash: "a", PodUniqHash: "b"},

@@ -53,6 +53,14 @@ clusterTopology:
 `
 }
 
+// templated is an AppSet in one cluster with a template.
+func templated(deployType, template string) string {
+	return `
+podSpec: {deployType: ` + deployType + `, template: {` + template + `}}
+clusterTopology: {clusters: [{name: one, podSets: [{name: web, replicas: 2}]}]}
+`
+}
+
 // joined is a cluster that comes to those of web.
 func joined(version string) string {
 	return "  - name: three\n    podSets: [{name: web-gz03-blue, replicas: 2, version: " + version + "}]\n"
@@ -115,6 +123,15 @@ spec.updateStrategy.paused is true: updates start when it is false`},
 		{name: "ids that move", before: ranged("3", "3", "2"), after: ranged("1", "1", "4"), want: `
 at once: 2 instances are removed: replicas from 3 to 1
 at once: 2 instances are created: ids begin at 1 instead of 3, and replicas are 4; those that cluster one has come when it has let go of them`},
+		{name: "a checksum asks for a restart", before: templated("InPlaceSet", `metadata: {annotations: {checksum/config: "1"}}, spec: {containers: [{name: web, image: nginx}]}`),
+			after: templated("InPlaceSet", `metadata: {annotations: {checksum/config: "2"}}, spec: {containers: [{name: web, image: nginx}]}`),
+			want:  "stage rest (one): 2 instances are recreated: annotation checksum/config changed, which asks for a restart"},
+		{name: "another annotation does not", before: templated("InPlaceSet", `metadata: {annotations: {team: red}}, spec: {containers: [{name: web, image: nginx}]}`),
+			after: templated("InPlaceSet", `metadata: {annotations: {team: blue}}, spec: {containers: [{name: web, image: nginx}]}`),
+			want:  "stage rest (one): 2 instances get other labels or annotations without a restart: only labels and annotations of the template changed"},
+		{name: "init containers run", before: templated("InPlaceSet", `spec: {initContainers: [{name: setup, image: "setup:1"}], containers: [{name: web, image: "nginx:1"}]}`),
+			after: templated("InPlaceSet", `spec: {initContainers: [{name: setup, image: "setup:2"}], containers: [{name: web, image: "nginx:2"}]}`),
+			want:  "stage rest (one): 2 instances are recreated: image of init container setup from setup:1 to setup:2, which runs in new pods only"},
 		{name: "scaled alone", before: v1, after: web("InPlaceSet", gates, "v1", "1", "5"), want: "at once: 2 instances are created: replicas from 3 to 5"},
 		{name: "canary clusters", before: v1, after: web("InPlaceSet", "upgradeType: blue, canaryClusters: [two]", "v2", "1", "3"), want: `
 stage canary (two): 3 instances ` + inPlace + `

@@ -70,6 +70,7 @@ func (u Update) Patch() ([]byte, error) {
 	for _, c := range u.restarts(spec) {
 		state.LastContainerStatuses[c.Name] = c.record(u.Pod, u.Now)
 	}
+	state.InitContainers = u.behind(spec)
 	text, err := json.Marshal(state)
 	if err != nil {
 		return nil, fmt.Errorf("record the state of the update: %w", err)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/template"
 )
 
 // State is what the last in-place update of a pod waits for. It is kept
@@ -25,6 +26,9 @@ type State struct {
 	// LastContainerStatuses is, by name, each container that has to restart, or
 	// may have to because of an earlier update that had not come to its end.
 	LastContainerStatuses map[string]LastContainerStatus `json:"lastContainerStatuses"`
+	// InitContainers are, by name, the init containers that ran another image than the
+	// pod's spec names since an update in place. They run it in the next pod.
+	InitContainers map[string]LastContainerStatus `json:"initContainers,omitempty"`
 }
 
 // LastContainerStatus is what is known of a container when its pod was patched.
@@ -83,8 +87,7 @@ func containersOf(pod *corev1.Pod) []container {
 	list := make([]container, 0, len(pod.Spec.InitContainers)+len(pod.Spec.Containers))
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
-		list = append(list, container{Container: c, init: true, sidecar: sidecar, status: statusOf(pod.Status.InitContainerStatuses, c.Name)})
+		list = append(list, container{Container: c, init: true, sidecar: template.IsSidecar(c), status: statusOf(pod.Status.InitContainerStatuses, c.Name)})
 	}
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
@@ -102,7 +105,7 @@ func statusOf(statuses []corev1.ContainerStatus, name string) *corev1.ContainerS
 
 // restarts says whether the kubelet restarts the container when its image
 // changes. Other init containers run once, before the pod starts: their new image
-// takes effect when the instance's next pod starts.
+// takes effect when the instance's next pod starts (see BehindInitImages).
 func (c container) restarts() bool { return c.sidecar || !c.init }
 
 // ended says whether the container has run to its end, so that the kubelet will

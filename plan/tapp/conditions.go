@@ -12,6 +12,7 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/evidence"
 	"tkestack.io/tapp/plan/ids"
+	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/message"
 )
 
@@ -86,6 +87,7 @@ func (m *summary) conclude(s *tappv1.TAppStatus) {
 	m.concludeReady(s, &t, settled, progress)
 	m.concludeLost(s, settled)
 	m.concludeGrowing(s)
+	m.concludeInitImages(s)
 
 	late := m.isLate(s, &t, settled)
 	switch {
@@ -179,24 +181,20 @@ func (m *summary) progress(t *tally) string {
 // those with the same reason together, and only some if there are many reasons.
 func (m *summary) alsoStuck(first *instance) string {
 	const most = 4
-	var whys []string
-	stuck := map[string][]int{}
+	var stuck ids.Whys
 	for _, i := range m.instances {
-		if i.reason == "" || i == first || isWaiting(i) {
-			continue
+		if i.reason != "" && i != first && !isWaiting(i) {
+			stuck.Add(i.why, i.id)
 		}
-		if stuck[i.why] == nil {
-			whys = append(whys, i.why)
-		}
-		stuck[i.why] = append(stuck[i.why], i.id)
 	}
 	var b strings.Builder
-	for n, why := range whys {
+	texts := stuck.Texts()
+	for n, text := range texts {
 		if n == most {
-			fmt.Fprintf(&b, "; and %d reasons more", len(whys)-most)
+			fmt.Fprintf(&b, "; and %d reasons more", len(texts)-most)
 			break
 		}
-		b.WriteString("; " + ids.Instances(stuck[why]) + ": " + why)
+		b.WriteString("; " + text)
 	}
 	return b.String()
 }
@@ -256,5 +254,20 @@ func (m *summary) concludeGrowing(s *tappv1.TAppStatus) {
 		m.set(s, tappv1.ConditionClaimsGrowing, true, "TooSmall", why)
 	} else if meta.FindStatusCondition(s.Conditions, tappv1.ConditionClaimsGrowing) != nil {
 		m.set(s, tappv1.ConditionClaimsGrowing, false, "Grown", "every claim has the size of its template")
+	}
+}
+
+// concludeInitImages sets the condition InitImagesBehind.
+func (m *summary) concludeInitImages(s *tappv1.TAppStatus) {
+	var behind ids.Whys
+	for _, i := range m.instances {
+		if i.state == alive {
+			behind.Add(inplace.BehindInitImages(i.pod), i.id)
+		}
+	}
+	if texts := behind.Texts(); len(texts) > 0 {
+		m.set(s, tappv1.ConditionInitImagesBehind, true, "NextStart", message.Join(texts, "; "))
+	} else if meta.FindStatusCondition(s.Conditions, tappv1.ConditionInitImagesBehind) != nil {
+		m.set(s, tappv1.ConditionInitImagesBehind, false, "Ran", "every init container ran the image that its pod's spec names")
 	}
 }

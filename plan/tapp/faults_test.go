@@ -80,9 +80,12 @@ func TestFault03_NothingKnownOfNodes(t *testing.T) {
 	wantOps(t, Compute(s.input(t)))
 }
 
-// The image of an init container is changed, and not only said to be.
+// The image of an init container is changed, and not only said to be: it runs in another
+// pod or, where it may wait for that, is in the spec of this one.
 func TestFault04_InitContainerImages(t *testing.T) {
 	s := story(1, podStory{IDs: "0", From: "init", Gate: "closed 5s", Ready: "not 4s"})
+	wantOps(t, Compute(s.input(t)), "Delete 0")
+	s.TApp.Spec.UpdateStrategy.InPlaceUpdate.InitImages = tappv1.InitImagesNextStart
 	p := Compute(s.input(t))
 	wantOps(t, p, "UpdateInPlace 0")
 	pod := p.Actions[0].Pod.DeepCopy()

@@ -92,6 +92,11 @@ func (s *spec) decide(i *instance) intent {
 			n.kind, n.text = recreate, err.Error()
 		}
 	}
+	if n.kind == relabel && !i.updated || n.kind == updateInPlace {
+		if reason, why := s.restarts.Asks(s.recordOf(i), i.template.Spec); reason != "" {
+			return intent{recreate, reason, why}
+		}
+	}
 	if n.kind == recreate {
 		n.reason = reasonTemplate
 		if s.tapp.Spec.UpdateStrategy.InPlaceUpdate.Policy == tappv1.InPlaceOnly {

@@ -12,6 +12,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/ids"
+	"tkestack.io/tapp/plan/restart"
 )
 
 // MaxReplicas is the most instances that one TApp can have: with them, all in the state
@@ -46,6 +47,7 @@ type spec struct {
 	problems        []Problem
 	templates
 	budgets
+	restarts *restart.Judge
 	// openGate is the second write of every create.
 	openGate []byte
 	foresees bool // for a preview, to which orphans are adopted already
@@ -59,6 +61,7 @@ func readSpec(in Input) *spec {
 	s.selector = s.readSelector()
 	s.readTemplates()
 	s.readBudgets()
+	s.restarts = restart.NewJudge(&s.tapp.Spec.UpdateStrategy)
 	s.checkIDs()
 	return s
 }

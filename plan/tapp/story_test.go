@@ -205,7 +205,13 @@ func start(pod *corev1.Pod, attempt int) {
 		return out
 	}
 	pod.Status.ContainerStatuses = run(pod.Spec.Containers)
+	ran := pod.Status.InitContainerStatuses
 	pod.Status.InitContainerStatuses = run(pod.Spec.InitContainers)
+	for i := range ran { // those that do not keep running ran once
+		if !template.IsSidecar(&pod.Spec.InitContainers[i]) {
+			pod.Status.InitContainerStatuses[i] = ran[i]
+		}
+	}
 }
 
 // settle sets conditions, times and the end of the pod.

@@ -2,7 +2,6 @@ package tapp
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/template"
@@ -114,7 +113,8 @@ func (s *spec) use(name, field string) (*podTemplate, Problem) {
 	if name != tappv1.DefaultTemplateName {
 		path = "spec.templatePool[" + name + "]"
 	}
-	if r := s.unmet(spec.Labels); r != nil {
+	if unmet := tappv1.Unmet(s.selector, spec.Labels); len(unmet) > 0 {
+		r := &unmet[0]
 		return nil, newProblem(concernsInstances, ReasonSelectorMismatch, path+".metadata.labels["+r.Key()+"]",
 			"the selector has %[1]s, so that pods of template %[2]q would not belong to this TApp; give the template %[1]s, or delete the TApp with --cascade=orphan and create it with a selector without %[3]s", r, name, r.Key())
 	}
@@ -123,20 +123,6 @@ func (s *spec) use(name, field string) (*podTemplate, Problem) {
 		return nil, newProblem(concernsInstances, ReasonInvalidSpec, path, "the template cannot be hashed: %v", err)
 	}
 	return &podTemplate{Name: name, Spec: spec, Hashes: hashes, Record: template.MarshalRecord(spec)}, Problem{}
-}
-
-// unmet is what of the selector the labels do not meet; nil: nothing.
-func (s *spec) unmet(has labels.Set) *labels.Requirement {
-	if s.selector == nil {
-		return nil
-	}
-	requirements, _ := s.selector.Requirements()
-	for i := range requirements {
-		if !requirements[i].Matches(has) {
-			return &requirements[i]
-		}
-	}
-	return nil
 }
 
 // recordOf a pod is what its template said, see template.RecordOf.

@@ -26,6 +26,11 @@ func SharedContainers(pod *corev1.Pod, t *corev1.PodTemplateSpec) iter.Seq2[*cor
 	}
 }
 
+// IsSidecar says whether an init container keeps running.
+func IsSidecar(c *corev1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+}
+
 // ImageChanges tells the images that the template changes, by container.
 func (r *Record) ImageChanges(pod *corev1.Pod, t *corev1.PodTemplateSpec) []string {
 	var out []string

@@ -85,15 +85,29 @@ func (r *Record) HasAnnotation(key, value string) bool {
 	return has(r.Annotations, r.AnnotationDigests, key, value)
 }
 
+// ChangesAnnotation says whether the template adds, changes or removes an annotation. It
+// does not where that cannot be known: nothing is recorded, or the key without its value,
+// as early versions did.
+func (r *Record) ChangesAnnotation(key string, t *corev1.PodTemplateSpec) bool {
+	value, wanted := t.Annotations[key]
+	at := slices.Index(r.Annotations, key)
+	switch {
+	case r.copies != nil || len(r.Labels)+len(r.Images) == 0: // another program's, or nothing
+		return false
+	case at < 0 || !wanted:
+		return at >= 0 || wanted
+	}
+	return at < len(r.AnnotationDigests) && r.AnnotationDigests[at] != Digest([]byte(value))
+}
+
 func has(keys, digests []string, key, value string) bool {
 	at := slices.Index(keys, key)
 	return at >= 0 && at < len(digests) && digests[at] == Digest([]byte(value))
 }
 
-// MarshalRecord renders the record of a template. It goes into the annotation
-// AnnotationTemplateKeys of its pods.
-func MarshalRecord(t *corev1.PodTemplateSpec) string {
-	r := Record{Images: map[string]string{}, Resources: map[string]string{}}
+// NewRecord is the record of a template.
+func NewRecord(t *corev1.PodTemplateSpec) *Record {
+	r := &Record{Images: map[string]string{}, Resources: map[string]string{}}
 	r.Labels, r.LabelDigests = theirs(t.Labels)
 	r.Annotations, r.AnnotationDigests = theirs(t.Annotations)
 	for _, list := range [2][]corev1.Container{t.Spec.InitContainers, t.Spec.Containers} {
@@ -104,7 +118,13 @@ func MarshalRecord(t *corev1.PodTemplateSpec) string {
 			}
 		}
 	}
-	text, err := json.Marshal(r)
+	return r
+}
+
+// MarshalRecord renders the record of a template. It goes into the annotation
+// AnnotationTemplateKeys of its pods.
+func MarshalRecord(t *corev1.PodTemplateSpec) string {
+	text, err := json.Marshal(NewRecord(t))
 	if err != nil {
 		return "" // strings always marshal
 	}

@@ -31,6 +31,7 @@ type room struct {
 var rooms = []room{
 	{templateRoom, templates},
 	{inPlaceRoom, inPlace},
+	{restartRoom, restarts},
 	{planRoom, planner},
 	{claimRoom, claims},
 	{idsRoom, instanceIDs},
@@ -120,6 +121,7 @@ type stage struct {
 const (
 	templateRoom = "plan/template"
 	inPlaceRoom  = "plan/inplace"
+	restartRoom  = "plan/restart"
 	planRoom     = "plan/tapp"
 	claimRoom    = "plan/claim"
 	idsRoom      = "plan/ids"
@@ -186,11 +188,12 @@ var stages = []stage{
 	{statusRoom, statusRoom, [][]string{nil}, []string{statusRoom}},
 	{templateRoom, templateRoom, [][]string{quick, thorough}, []string{templateRoom}},
 	{inPlaceRoom, inPlaceRoom, [][]string{quick, thorough}, []string{inPlaceRoom, templateRoom}},
+	{restartRoom, restartRoom, [][]string{nil}, []string{restartRoom, templateRoom}},
 	{idsRoom, idsRoom, [][]string{nil}, []string{idsRoom}},
 	{deferralRoom, deferralRoom, [][]string{nil}, []string{deferralRoom}},
 	{keptRoom, keptRoom, [][]string{nil}, []string{keptRoom}},
 	{claimRoom, claimRoom, [][]string{nil}, []string{claimRoom}},
-	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, claimRoom, inPlaceRoom, templateRoom, typesRoom}},
+	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, claimRoom, inPlaceRoom, restartRoom, templateRoom, typesRoom}},
 	{shellRoom, shellRoom, [][]string{nil}, []string{shellRoom, cacheRoom, writeRoom, statusRoom, planRoom, claimRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{reviewRoom, reviewRoom, [][]string{nil}, []string{reviewRoom}},
 	{ruleRoom, ruleRoom, [][]string{nil}, []string{ruleRoom}},

@@ -2,6 +2,10 @@ package main
 
 // planner are the mutants of plan/tapp: what is decided.
 var planner = []mutant{
+	{"restarts-in-place", "intent.go", "changes that only a new pod would notice are made in place",
+		"s.restarts.Asks(s.recordOf(i), i.template.Spec); reason != \"\" {", "s.restarts.Asks(s.recordOf(i), i.template.Spec); reason == \"?\" {"},
+	{"mix-untold", "conditions.go", "the status does not tell which instances run a mix",
+		"	m.concludeInitImages(s)\n", ""},
 	{"original-stamped-early", "rollout.go", "a pod amid an update of tkestack/tapp gets our hash, after which nothing tells of the update",
 		"if inplace.IsOriginals(i.pod) && !r.clock.progressOf(i).Done {", "if inplace.IsOriginals(i.pod) && r.clock == nil {"},
 	{"original-open-gate-is-settled", "instance.go", "a pod that tkestack/tapp marked counts as available while its gate is open",

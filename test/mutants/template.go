@@ -2,6 +2,12 @@ package main
 
 // templates are the mutants of plan/template: which templates are the same.
 var templates = []mutant{
+	{"take-over-restarts", "record.go", "an update restarts pods of another program that have a record",
+		"r.copies != nil || len(r.Labels)+len(r.Images) == 0:", "len(r.Labels)+len(r.Images) == 0:"},
+	{"early-record-restarts", "record.go", "the next update restarts pods whose record has keys without values",
+		"	return at < len(r.AnnotationDigests) && r.AnnotationDigests[at] !=", "	return at >= len(r.AnnotationDigests) || r.AnnotationDigests[at] !="},
+	{"no-record-restarts", "record.go", "the next update restarts pods without a record",
+		"r.copies != nil || len(r.Labels)+len(r.Images) == 0:", "r.copies != nil:"},
 	{"hash-without-labels", "hash.go", "labels and annotations are no part of the template hash",
 		"fromTree(withoutHashLabels(template))", "fromTree(map[string]any{\"spec\": template[\"spec\"]})"},
 	{"hash-counts-stamps", "hash.go", "the stamped hashes are part of the hash",

@@ -97,7 +97,7 @@ func TestImmutable(t *testing.T) {
 		{"other labels of claims", labelled("InPlaceSet", "v2"), labelled("InPlaceSet", "v1"), ""},
 		{"other labels of a StatefulSet's claims", labelled("StatefulSet", "v2"), labelled("StatefulSet", "v1"),
 			"spec.podSpec.volumeClaimTemplates[data]: Forbidden: those of a StatefulSet cannot change; have the claims in the clusters ask for more storage, or make another application of it"},
-		{"another name of a claim", strings.Replace(claims("1Gi", ""), "data", "logs", 1), claims("1Gi", ""), "spec.podSpec.volumeClaimTemplates[data]: Forbidden: " + advice},
+		{"another name of a claim", strings.Replace(claims("1Gi", ""), "name: data", "name: logs", 1), claims("1Gi", ""), "spec.podSpec.volumeClaimTemplates[data]: Forbidden: " + advice},
 		{"no claims any more", `{}`, claims("1Gi", ""), "spec.podSpec.volumeClaimTemplates: Forbidden: " + advice},
 		{"another domain", `{serviceName: b.example.com}`, `{serviceName: a.example.com}`, ""},
 		{"another Service", `{serviceName: b}`, `{serviceName: a}`,

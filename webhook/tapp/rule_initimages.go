@@ -3,15 +3,15 @@ package tapp
 import (
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	plan "tkestack.io/tapp/plan/template"
 )
 
-// adviseInitImages warns of new images of init containers: the pods get them in
-// place, but init containers do not run again. Sidecars restart.
+// adviseInitImages warns of new images of init containers where the pods get them in
+// place: init containers do not run again. Sidecars restart.
 func adviseInitImages(now, was *tappv1.TApp) []string {
-	if was == nil {
+	u := &now.Spec.UpdateStrategy.InPlaceUpdate
+	if was == nil || u.Policy == tappv1.ReCreate || u.Policy != tappv1.InPlaceOnly && u.InitImages != tappv1.InitImagesNextStart {
 		return nil
 	}
 	var out []string
@@ -25,7 +25,7 @@ func adviseInitImages(now, was *tappv1.TApp) []string {
 			images[c.Name] = c.Image
 		}
 		for _, c := range template.Spec.InitContainers {
-			if image, ok := images[c.Name]; !ok || image == c.Image || c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			if image, ok := images[c.Name]; !ok || image == c.Image || plan.IsSidecar(&c) {
 				continue
 			}
 			out = append(out, fmt.Sprintf("%s: an init container's new image takes effect when an instance's pod starts next; updating in place does not start it",

@@ -33,13 +33,9 @@ func judgeSelector(t *tappv1.TApp) field.ErrorList {
 		return errs
 	}
 	var errs field.ErrorList
-	requirements, _ := selector.Requirements()
 	for template := range templatesOf(t) {
-		has := labels.Set(template.Labels)
-		for _, r := range requirements {
-			if !r.Matches(has) {
-				errs = append(errs, field.Invalid(template.path.Child("metadata", "labels").Key(r.Key()), has[r.Key()], wayToMatch(t, &r)))
-			}
+		for _, r := range tappv1.Unmet(selector, template.Labels) {
+			errs = append(errs, field.Invalid(template.path.Child("metadata", "labels").Key(r.Key()), template.Labels[r.Key()], wayToMatch(t, &r)))
 		}
 	}
 	return errs

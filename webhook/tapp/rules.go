@@ -21,6 +21,7 @@ func Rules() rule.Rules[tappv1.TApp] {
 		{Name: "Statuses", Judge: judgeStatuses, Advise: adviseStatuses},
 		{Name: "Budgets", Judge: judgeBudgets},
 		{Name: "Claims", Judge: judgeClaims, Compare: compareClaims},
+		{Name: "RestartOn", Judge: judgeRestartOn, Advise: adviseRestartOn},
 		{Name: "InitImages", Advise: adviseInitImages},
 	}
 }

@@ -1,6 +1,10 @@
 package v1
 
-import "maps"
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
 
 // WithoutHashLabels copies labels, and leaves out the hashes that the webhook writes
 // into templates. They say nothing of their own: a hash that counted them would
@@ -31,4 +35,18 @@ func namesVersion(label string) bool {
 		return true
 	}
 	return false
+}
+
+// Unmet are the requirements of a selector that labels do not meet; none of no selector.
+func Unmet(selector labels.Selector, has map[string]string) (out []labels.Requirement) {
+	if selector == nil {
+		return nil
+	}
+	requirements, _ := selector.Requirements()
+	for _, r := range requirements {
+		if !r.Matches(labels.Set(has)) {
+			out = append(out, r)
+		}
+	}
+	return out
 }

@@ -69,6 +69,10 @@ const (
 	// ConditionClaimsGrowing is True while claims have not the size of their template
 	// yet, which is when that may be taken back. It is there only once it has been True.
 	ConditionClaimsGrowing = "ClaimsGrowing"
+	// ConditionInitImagesBehind is True while init containers of instances ran an earlier
+	// image than their pod's spec names, which an update in place brought; the message
+	// names them. It is there only once it has been True.
+	ConditionInitImagesBehind = "InitImagesBehind"
 	// ConditionReplicaFailure is True while the API server refuses pods or claims of
 	// instances, such as for a quota; the message has its words. It is there only once it
 	// has been True.
@@ -160,7 +164,8 @@ type TAppStatus struct {
 	LastProgressTime *metav1.Time `json:"lastProgressTime,omitempty"`
 
 	// conditions are Ready, Progressing and Stalled, and ForceDeleted once a pod was deleted by force,
-	// ClaimsGrowing once claims had to grow, and ReplicaFailure once a pod or claim was refused.
+	// ClaimsGrowing once claims had to grow, InitImagesBehind once an init container's image was changed in place,
+	// and ReplicaFailure once a pod or claim was refused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
