@@ -96,7 +96,7 @@ func (w *writing) patch(ctx context.Context, s *session, t *tappv1.TApp, kind ty
 		return out, patchLocally(t, out, kind, patch)
 	}
 	write := ownership.Write[*tappv1.TApp]{
-		Manager: w.manager, Adopt: w.adopt, DryRun: w.dryRun == dryRunServer, Tell: w.note,
+		Manager: w.manager, Adopt: w.adopt, Maps: []string{"statuses", "templates", "templatePool"}, DryRun: w.dryRun == dryRunServer, Tell: w.note,
 		Get: func(ctx context.Context) (*tappv1.TApp, error) { return s.get(ctx, t.Name) },
 		Patch: func(ctx context.Context, kind types.PatchType, patch []byte, dryRun bool) (*tappv1.TApp, error) {
 			return s.tapps.TApps(s.namespace).Patch(ctx, t.Name, kind, patch, w.options(dryRun))

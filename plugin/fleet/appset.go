@@ -141,7 +141,7 @@ func (w *writing) patch(ctx context.Context, hub *workspace, a *v1beta1.AppSet, 
 		return nil, fmt.Errorf("writing a patch: %w", err)
 	}
 	write := ownership.Write[*v1beta1.AppSet]{
-		Manager: manager, Adopt: w.adopt, DryRun: w.dryRun == dryRunServer,
+		Manager: manager, Adopt: w.adopt, Maps: []string{"updateStrategy", "labels", "meta"}, DryRun: w.dryRun == dryRunServer,
 		Tell: func(note string) { _, _ = fmt.Fprintln(w.Streams.ErrOut, note) },
 		Get:  func(ctx context.Context) (*v1beta1.AppSet, error) { return hub.get(ctx, a.Name) },
 		Patch: func(ctx context.Context, kind types.PatchType, patch []byte, dryRun bool) (*v1beta1.AppSet, error) {

@@ -76,8 +76,10 @@ func Compare(before, after Entries, writer string, adopt []string) (*Taken, erro
 }
 
 // Return gives back what was taken. It returns the entries that an object should have
-// that has these; nil: they are right.
-func (t *Taken) Return(now Entries, writer string) (Entries, error) {
+// that has these; nil: they are right. Where somebody applies, the writer owns no map of
+// the spec itself, only entries of it: a map that has an owner and loses its last entry by
+// an apply becomes null, and null is refused.
+func (t *Taken) Return(now Entries, writer string, maps []string) (Entries, error) {
 	has, err := read(now)
 	if err != nil {
 		return nil, err
@@ -90,6 +92,14 @@ func (t *Taken) Return(now Entries, writer string) (Entries, error) {
 		}
 		given = given.Union(back)
 		has = has.with(s.entry, back)
+	}
+	if slices.ContainsFunc(has, func(o owned) bool { return o.applies() }) {
+		spec := "spec"
+		for _, name := range maps {
+			if path := (fieldpath.Path{{FieldName: &spec}, {FieldName: &name}}); mine.Has(path) {
+				given.Insert(path)
+			}
+		}
 	}
 	if given.Empty() {
 		return nil, nil

@@ -136,6 +136,28 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// TestMapsStay: what an applier declares beside what a command wrote and took back can be
+// left out again.
+func TestMapsStay(t *testing.T) {
+	s := newServer(t, fieldsOf(t))
+	for _, step := range []struct{ apply, patch, want string }{
+		{apply: `{replicas: 2}`, want: `{"replicas":2}`},
+		{patch: `{"statuses":{"1":"Killed"}}`, want: `{"replicas":2,"statuses":{"1":"Killed"}}`},
+		{apply: `{replicas: 2, statuses: {"0": Killed}}`, want: `{"replicas":2,"statuses":{"0":"Killed","1":"Killed"}}`},
+		{patch: `{"statuses":{"1":null}}`, want: `{"replicas":2,"statuses":{"0":"Killed"}}`},
+		{apply: `{replicas: 2}`, want: `{"replicas":2}`},
+	} {
+		if step.apply == "" {
+			s.write(nil, step.patch, false)
+		} else if err := s.apply("helm", step.apply); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.spec(); got != step.want {
+			t.Errorf("after %s%s the spec is %s, want %s", step.apply, step.patch, got, step.want)
+		}
+	}
+}
+
 // TestGiveBack: while the fields are given back, the object may change.
 func TestGiveBack(t *testing.T) {
 	const owns = "Note: helm owns spec.paused; the next helm upgrade sets it back. To keep it, change the chart or its values as well."
@@ -210,7 +232,7 @@ func TestUnread(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	if _, err := (&Taken{}).Return(Entries{bad}, "kubectl-tapp"); err == nil || !strings.HasPrefix(err.Error(), want) {
+	if _, err := (&Taken{}).Return(Entries{bad}, "kubectl-tapp", nil); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -129,7 +129,7 @@ func (s *server) conflict() error {
 func (s *server) write(adopt []string, patch string, dryRun bool) (notes []string) {
 	s.t.Helper()
 	w := Write[*unstructured.Unstructured]{
-		Manager: "kubectl-tapp", Adopt: adopt, DryRun: dryRun,
+		Manager: "kubectl-tapp", Adopt: adopt, Maps: []string{"statuses", "templates"}, DryRun: dryRun,
 		Tell: func(note string) { notes = append(notes, note) },
 		Get:  func(context.Context) (*unstructured.Unstructured, error) { return s.tapp.DeepCopy(), nil },
 		Patch: func(_ context.Context, kind types.PatchType, patch []byte, dryRun bool) (*unstructured.Unstructured, error) {

@@ -19,6 +19,8 @@ type Write[T metav1.Object] struct {
 	Manager string
 	// Adopt names the fields of the spec whose new parts go to who declares some of them.
 	Adopt []string
+	// Maps names the fields of the spec that are maps of which single entries are written.
+	Maps []string
 	// DryRun: nothing is changed.
 	DryRun bool
 	// Patch asks the server for a patch; in a dry run it changes nothing.
@@ -74,7 +76,7 @@ func (w *Write[T]) tell(before Entries, taken *Taken, unread error) {
 // field since keeps it.
 func (w *Write[T]) giveBack(ctx context.Context, now T, taken *Taken) (T, error) {
 	for try := 1; ; try++ {
-		entries, err := taken.Return(now.GetManagedFields(), w.Manager)
+		entries, err := taken.Return(now.GetManagedFields(), w.Manager, w.Maps)
 		if err != nil || entries == nil {
 			return now, err
 		}

@@ -47,6 +47,8 @@ var hands = []mutant{
 		"|| within(a[i].fields, fields).Empty() {", "{"},
 	{"hands-give-any", "ownership.go", "what undo brings back goes to somebody who declares another part of the spec",
 		"out.shares = append(out.shares, share{declarer.entry, within(fresh, adopt)})", "out.shares = append(out.shares, share{had[0].entry, within(fresh, adopt)})"},
+	{"hands-own-maps", "ownership.go", "the plugin owns the map that its last entry left, and an apply that leaves out its own entries is refused",
+		"mine.Has(path) {", "mine.Has(path) && writer == \"\" {"},
 	{"hands-rob", "ownership.go", "a field that somebody has taken since is given to the former owner",
 		"		back := s.fields.Intersection(mine)\n", "		back := s.fields.Union(s.fields.Intersection(mine))\n"},
 	{"hands-give-updates", "ownership.go", "a manager that never applies is given fields back",
