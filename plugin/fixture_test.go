@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes/fake"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
@@ -35,6 +36,9 @@ func templateOf(image string) corev1.PodTemplateSpec {
 func withImage(image string) func(*tappv1.TApp) {
 	return func(t *tappv1.TApp) { t.Spec.Template = templateOf(image) }
 }
+
+// onlyOnce: containers that ended stay so, and an end of a pod is one of its instance.
+func onlyOnce(t *tappv1.TApp) { t.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever }
 
 func withBudgets(rolling, forced intstr.IntOrString) func(*tappv1.TApp) {
 	return func(t *tappv1.TApp) {
@@ -90,7 +94,7 @@ func observe(t *testing.T, tapp *tappv1.TApp, pods ...*corev1.Pod) *observed {
 
 func observeBy(t *testing.T, p policy, tapp *tappv1.TApp, pods ...*corev1.Pod) *observed {
 	t.Helper()
-	s := &session{namespace: tapp.Namespace, published: &p, resize: new(true)}
+	s := &session{namespace: tapp.Namespace, published: &p, resize: new(true), apps: fake.NewClientset().AppsV1()}
 	o, err := s.compute(t.Context(), tapp, pods)
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 
 // TestProgress: what is counted, and what the summary and the frame say of it.
 func TestProgress(t *testing.T) {
-	stored := webTApp(7)
-	tapp := webTApp(6, withImage("web:2"), func(t *tappv1.TApp) {
+	stored := webTApp(7, onlyOnce)
+	tapp := webTApp(6, withImage("web:2"), onlyOnce, func(t *tappv1.TApp) {
 		t.Spec.Statuses = map[string]tappv1.InstanceStatus{"5": tappv1.InstanceKilled}
 		t.Status.UpdateRevision = "web-2"
 		t.Status.Statuses = map[string]tappv1.InstanceStatus{"4": tappv1.InstanceFailed}
@@ -159,7 +159,7 @@ func TestRestartable(t *testing.T) {
 
 // TestMissingAvailable: what --wait waits for.
 func TestMissingAvailable(t *testing.T) {
-	tapp := webTApp(4, func(t *tappv1.TApp) {
+	tapp := webTApp(4, onlyOnce, func(t *tappv1.TApp) {
 		t.Status.Statuses = map[string]tappv1.InstanceStatus{"3": tappv1.InstanceSucc}
 	})
 	o := observe(t, tapp, podOf(tapp, "default", 0), podOf(tapp, "default", 1, notReady))

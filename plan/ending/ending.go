@@ -147,3 +147,29 @@ func hasFailed(pod *corev1.Pod, stopped time.Time) bool {
 func IsFailure(reason string) bool {
 	return reason != "" && reason != "ContainerCreating" && reason != "PodInitializing"
 }
+
+// TimeOf the end of a pod that ended. A rejected one has no container that tells.
+func TimeOf(pod *corev1.Pod) time.Time {
+	var end time.Time
+	for _, c := range pod.Status.ContainerStatuses {
+		if t := c.State.Terminated; t != nil && t.FinishedAt.After(end) {
+			end = t.FinishedAt.Time
+		}
+	}
+	if end.IsZero() {
+		for _, c := range pod.Status.Conditions {
+			if c.Type == corev1.DisruptionTarget || c.Type == corev1.PodReady {
+				if c.LastTransitionTime.After(end) {
+					end = c.LastTransitionTime.Time
+				}
+			}
+		}
+	}
+	if end.IsZero() && pod.Status.StartTime != nil {
+		end = pod.Status.StartTime.Time
+	}
+	if end.IsZero() {
+		end = pod.CreationTimestamp.Time
+	}
+	return end
+}

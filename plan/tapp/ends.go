@@ -122,7 +122,7 @@ func (s *spec) replace(c *clock, claims *claims, i *instance) {
 	}
 	n, failures := s.intentOf(i), 0
 	if n.reason != reasonStopped && (i.hash == s.nextTemplate(i).Hashes.Template || i.isForeign()) {
-		end := endTime(i.pod)
+		end := ending.TimeOf(i.pod)
 		if start := i.pod.Status.StartTime; start == nil || end.Sub(start.Time) < restartReset {
 			failures, _ = strconv.Atoi(i.pod.Annotations[tappv1.AnnotationFailures])
 			failures = max(0, failures)
@@ -175,30 +175,4 @@ func (s *spec) deleteCounted(c *clock, i *instance, failures int, a Action) {
 func delayAfter(failures int) time.Duration {
 	const doublings = 5 // 10 s · 2⁵ is more than 5 min
 	return min(restartDelay<<min(failures, doublings), restartDelayMax)
-}
-
-// endTime of a pod that ended. A rejected one has no container that tells.
-func endTime(pod *corev1.Pod) time.Time {
-	var end time.Time
-	for _, c := range pod.Status.ContainerStatuses {
-		if t := c.State.Terminated; t != nil && t.FinishedAt.After(end) {
-			end = t.FinishedAt.Time
-		}
-	}
-	if end.IsZero() {
-		for _, c := range pod.Status.Conditions {
-			if c.Type == corev1.DisruptionTarget || c.Type == corev1.PodReady {
-				if c.LastTransitionTime.After(end) {
-					end = c.LastTransitionTime.Time
-				}
-			}
-		}
-	}
-	if end.IsZero() && pod.Status.StartTime != nil {
-		end = pod.Status.StartTime.Time
-	}
-	if end.IsZero() {
-		end = pod.CreationTimestamp.Time
-	}
-	return end
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ending"
 )
 
 // TestEnds: what follows each way in which a pod ends, by its restartPolicy, with
@@ -80,7 +81,7 @@ func TestEnds(t *testing.T) {
 							t.Errorf("%s, after %s failures; want %s, after 1", got, a.Pod.Annotations[tappv1.AnnotationFailures], way.action)
 						}
 						wantTie(t, a.Pod, !migrates)
-						in.Now = endTime(pod).Add(restartDelay - time.Second)
+						in.Now = ending.TimeOf(pod).Add(restartDelay - time.Second)
 						if p = Compute(in); len(p.Actions) > 0 || p.Instances[0].Reason != "Backoff" {
 							t.Errorf("the next one does not wait, %s: %s", p.Instances[0].Reason, p.Instances[0].Why)
 						}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ending"
 	"tkestack.io/tapp/plan/ids"
 )
 
@@ -155,7 +156,7 @@ func TestEndTime(t *testing.T) {
 		"only the creation":                  {ended(), time.Hour},
 	} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: ago(time.Hour)}, Status: test.status}
-		if got := now.Sub(endTime(pod)); got != test.want {
+		if got := now.Sub(ending.TimeOf(pod)); got != test.want {
 			t.Errorf("%s: %s ago, want %s", name, got, test.want)
 		}
 	}
