@@ -84,6 +84,11 @@ func (s *spec) decide(i *instance) intent {
 		// Whatever the policy: the container would never run again.
 		return intent{recreate, reasonStopped, why}
 	}
+	return s.decideUpdate(i)
+}
+
+// decideUpdate decides how a pod that is alive gets to its template.
+func (s *spec) decideUpdate(i *instance) intent {
 	n := intent{kind: s.updateOf(i)}
 	if n.kind == updateInPlace {
 		// A pod that lacks a container of its template cannot be patched into it. That
