@@ -3,7 +3,6 @@ package tapp
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -180,23 +179,13 @@ func (m *summary) progress(t *tally) string {
 // alsoStuck tells what the instances wait for that are stuck beside the first one:
 // those with the same reason together, and only some if there are many reasons.
 func (m *summary) alsoStuck(first *instance) string {
-	const most = 4
 	var stuck ids.Whys
 	for _, i := range m.instances {
 		if i.reason != "" && i != first && !isWaiting(i) {
 			stuck.Add(i.why, i.id)
 		}
 	}
-	var b strings.Builder
-	texts := stuck.Texts()
-	for n, text := range texts {
-		if n == most {
-			fmt.Fprintf(&b, "; and %d reasons more", len(texts)-most)
-			break
-		}
-		b.WriteString("; " + text)
-	}
-	return b.String()
+	return stuck.Tail(4)
 }
 
 // isLate says whether nothing came closer to the spec for

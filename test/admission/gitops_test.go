@@ -210,8 +210,8 @@ func TestLegacySpellingFollowsTheManifest(t *testing.T) {
 func TestSelectorStays(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
-	r.KubectlWith(text(t, manifest("web")), "create", "--filename", "-")
-	r.KubectlWith(text(t, manifest("web", gen.Default(gen.Label("tier", "front")))), "replace", "--filename", "-")
+	r.KubectlWith(text(t, withoutSelector("web")), "create", "--filename", "-")
+	r.KubectlWith(text(t, withoutSelector("web", gen.Default(gen.Label("tier", "front")))), "replace", "--filename", "-")
 	got := r.Get("web").Spec.Selector.MatchLabels
 	if len(got) != 1 || got["app"] != "web" {
 		t.Errorf("the selector is %v", got)

@@ -18,7 +18,17 @@ import (
 
 // manifest is a TApp of three instances that nothing is wrong with.
 func manifest(name string, opts ...gen.Option) *tappv1.TApp {
-	return gen.TApp(name, append([]gen.Option{gen.Default(gen.Simulated())}, opts...)...)
+	t := gen.TApp(name, append([]gen.Option{gen.Default(gen.Simulated())}, opts...)...)
+	// A creation without a selector is told which labels became it.
+	t.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": t.Spec.Template.Labels["app"]}}
+	return t
+}
+
+// withoutSelector is a manifest that leaves the selector to admission.
+func withoutSelector(name string, opts ...gen.Option) *tappv1.TApp {
+	t := manifest(name, opts...)
+	t.Spec.Selector = nil
+	return t
 }
 
 // text of a manifest as a user would write it.

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/gen"
 )
 
@@ -97,16 +99,65 @@ func TestPreview(t *testing.T) {
 		"tapp.apps.tkestack.io/web scaled")
 }
 
-// TestInitImages: they are patched, and wait.
+// TestRestartOn: an annotation that asks for a restart recreates, and where that is
+// forbidden admission says so.
+func TestRestartOn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	at := func(checksum string, opts ...gen.Option) string {
+		annotated := func(t *corev1.PodTemplateSpec) { t.Annotations = map[string]string{"checksum/config": checksum} }
+		return text(t, manifest("web", append(opts, gen.Replicas(3), gen.Default(annotated))...))
+	}
+	r.KubectlWith(at("1111"), "apply", "--filename", "-")
+	r.createPods(r.Get("web"))
+	expect(t, r.KubectlWith(at("2222", gen.Policy("InPlaceOnly")), "apply", "--dry-run=server", "--filename", "-"),
+		"Warning: spec.template.metadata.annotations[checksum/config]: it changed, and nothing restarts, because spec.updateStrategy.inPlaceUpdate.policy is InPlaceOnly; kubectl tapp restart web restarts the instances",
+		"Warning: 3 instances get other labels or annotations without a restart (0-2): only labels and annotations of the template changed",
+		"tapp.apps.tkestack.io/web configured (server dry run)")
+	expect(t, r.KubectlWith(at("2222"), "apply", "--filename", "-"),
+		"Warning: 3 instances are recreated (0-2): annotation checksum/config changed, which asks for a restart",
+		"tapp.apps.tkestack.io/web configured")
+}
+
+// TestVersionLabel: a version is no part of a selector that is left out, so that it can
+// change; where a stored selector has it, the refusal says how it can.
+func TestVersionLabel(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	at := func(version string) string {
+		return text(t, withoutSelector("web", gen.Default(gen.Label("version", version))))
+	}
+	expect(t, r.KubectlWith(at("v1"), "apply", "--filename", "-"),
+		"Warning: spec.selector: it was left out, and taken from the labels of spec.template: app=web. From now on they cannot change; give spec.selector for others. These can change: version",
+		"tapp.apps.tkestack.io/web created")
+	expect(t, r.KubectlWith(at("v2"), "apply", "--filename", "-"), "tapp.apps.tkestack.io/web configured")
+	stored := func(version string) string {
+		other := manifest("other", gen.Default(gen.Label("version", version)))
+		other.Spec.Selector.MatchLabels["version"] = "v1"
+		return text(t, other)
+	}
+	r.KubectlWith(stored("v1"), "apply", "--filename", "-")
+	out, err := r.TryKubectlWith(stored("v2"), "apply", "--filename", "-")
+	if want := `spec.template.metadata.labels[version]: Invalid value: "v2": the stored spec.selector has version=v1 and cannot change, so that the template's pods would not belong to the TApp; ` +
+		"to have version change, delete the TApp with --cascade=orphan, and create it with a spec.selector without version: it adopts the running pods"; err == nil || !strings.Contains(out, want) {
+		t.Errorf("kubectl says:\n%s", out)
+	}
+}
+
+// TestInitImages: they recreate or, where they may wait for the next pod, are patched.
 func TestInitImages(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
-	at := func(image string) string {
-		return text(t, manifest("web", gen.Replicas(2), gen.Default(initContainer(image))))
+	at := func(image string, opts ...gen.Option) string {
+		return text(t, manifest("web", append(opts, gen.Replicas(2), gen.Default(initContainer(image)))...))
 	}
 	r.KubectlWith(at("setup:1"), "apply", "--filename", "-")
 	r.createPods(r.Get("web"))
-	expect(t, r.KubectlWith(at("setup:2"), "apply", "--filename", "-"),
+	expect(t, r.KubectlWith(at("setup:2"), "apply", "--dry-run=server", "--filename", "-"),
+		"Warning: 2 instances are recreated (0-1): image of init container setup from setup:1 to setup:2, which runs in new pods only",
+		"tapp.apps.tkestack.io/web configured (server dry run)")
+	nextStart := func(t *tappv1.TApp) { t.Spec.UpdateStrategy.InPlaceUpdate.InitImages = tappv1.InitImagesNextStart }
+	expect(t, r.KubectlWith(at("setup:2", nextStart), "apply", "--filename", "-"),
 		"Warning: spec.template.spec.initContainers[setup].image: an init container's new image takes effect when an instance's pod starts next; updating in place does not start it",
 		"Warning: 2 instances are updated in place (0-1): image of setup from setup:1 to setup:2",
 		"tapp.apps.tkestack.io/web configured")
