@@ -31,7 +31,6 @@ func Compute(in Input) Plan {
 	all := observe(s, c, in, claims)
 	own := revision.Own(s.tapp, in.Revisions)
 	former := formerTemplates(in.RevisionsRead, own)
-	followLosses(s, &in, former, all)
 
 	h := history{revision: s.tapp.Status.UpdateRevision}
 	var problems []Problem
@@ -39,6 +38,7 @@ func Compute(in Input) Plan {
 	if s.tapp.DeletionTimestamp == nil {
 		t := &turns{clock: c, batch: in.Policy.Batch}
 		adoptAndRelease(s, all)
+		followLosses(s, &in, former, all)
 		removeUndesired(s, c, all)
 		followEnds(s, c, claims, all)
 		growing = followClaims(s, c, claims, all)

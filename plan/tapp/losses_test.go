@@ -216,6 +216,35 @@ func TestContentsStand(t *testing.T) {
 	}
 }
 
+// TestPreviewTellsContent: a preview, which reads no revisions, says what lost and new
+// instances come with; and of a TApp that is being deleted no revisions are read.
+func TestPreviewTellsContent(t *testing.T) {
+	s := losing()
+	s.TApp.Spec.Replicas, s.TApp.Spec.Paused = new(int32(5)), true
+	s.had(t, "v0", "3")
+	var got []string
+	for _, change := range Preview(s.input(t)) {
+		if change.Effect == EffectCreate {
+			got = append(got, strings.NewReplacer(s.hash(t, "v0"), "<v0>", s.hash(t, "v1"), "<v1>").Replace(change.String()))
+		}
+	}
+	want := []string{
+		`1 instance is created (3): the instance has no pod; it comes as it was (template hash <v0>), since spec.paused is true`,
+		`1 instance is created (4): the instance has no pod; it comes as most serving instances of template "default" do (hash <v1>), since spec.paused is true`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	in := s.input(t)
+	if p := Compute(in); !p.NeedsRevisions || len(p.Actions) > 0 || p.Instances[3].Reason != "RevisionUnread" {
+		t.Errorf("before the revisions are read: asks for them: %t, %q, %+v", p.NeedsRevisions, ops(p), p.Instances[3])
+	}
+	in.TApp.DeletionTimestamp = new(ago(time.Minute))
+	if Compute(in).NeedsRevisions {
+		t.Error("revisions are read of a TApp that is being deleted")
+	}
+}
+
 // TestRevisionLost: somebody deleted the revision that an instance needs.
 func TestRevisionLost(t *testing.T) {
 	s := losing()

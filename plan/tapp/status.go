@@ -63,7 +63,7 @@ func (m *summary) status(revision string) tappv1.TAppStatus {
 	}
 	s.AppStatus = appStatus(s.Statuses)
 	m.conclude(&s)
-	if !maps.Equal(s.Contents, old.Contents) && tellsSameButContents(s, *old) {
+	if len(s.Contents) > 0 && !maps.Equal(s.Contents, old.Contents) && tellsSameButContents(s, *old) {
 		s.Contents = old.Contents // they go with a status that is written anyway
 	}
 	return s

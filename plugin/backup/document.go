@@ -77,7 +77,7 @@ func remembered(u *unstructured.Unstructured) map[string]any {
 		return nil
 	}
 	out := map[string]any{}
-	for _, field := range []string{"statuses", "nodes", "scaleLabelSelector"} {
+	for _, field := range []string{"statuses", "nodes", "contents", "scaleLabelSelector"} {
 		if value, found, err := unstructured.NestedFieldNoCopy(u.Object, "status", field); found && err == nil {
 			out[field] = value
 		}

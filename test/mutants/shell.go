@@ -2,6 +2,12 @@ package main
 
 // shell are the mutants of controller/tapp: how it is carried out.
 var shell = []mutant{
+	{"updates-not-remembered", "forupdate.go", "the process forgets which pods it deleted for an update, and undoes it without room",
+		"	s.ids[a.ID] = struct{}{}\n", ""},
+	{"remembered-for-ever", "forupdate.go", "an instance whose next pod is lost counts as deleted for its update",
+		"if pod.DeletionTimestamp == nil {", "if pod.UID == \"\" {"},
+	{"data-of-any", "history.go", "a new revision is taken for one without data",
+		"return o.data[r.UID].Raw != nil", "return o.data != nil"},
 	{"refused-for-ever", "table.go", "a resize that the API server never allows is tried again and again",
 		"		return !write.IsOtherUID(err)\n", "		return false\n"},
 	{"quota-recreates", "table.go", "a pod whose resize a quota refuses is deleted",

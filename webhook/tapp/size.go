@@ -13,7 +13,7 @@ import (
 type Storage struct {
 	// Most is what etcd takes in one request.
 	Most int
-	// Rest of it is kept for conditions, failures, annotations that are added later, and
+	// Rest of it is kept for conditions, failures, contents, annotations that are added later, and
 	// what the request has beside the object.
 	Rest int
 }
