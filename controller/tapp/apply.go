@@ -74,12 +74,17 @@ func (c *Controller) outdated(t *tappv1.TApp) bool {
 }
 
 // classOf groups actions that are expected to fail alike: the same operation with
-// the same template.
+// the same template. Whether a pod is the first of its instance or the next one makes no
+// difference to a quota.
 func classOf(a *plan.Action) string {
-	if a.Pod == nil {
-		return string(a.Op)
+	op := a.Op
+	if op == plan.OpReplace {
+		op = plan.OpCreate
 	}
-	return string(a.Op) + "/" + a.Pod.Labels[tappv1.LabelTemplateHash]
+	if a.Pod == nil {
+		return string(op)
+	}
+	return string(op) + "/" + a.Pod.Labels[tappv1.LabelTemplateHash]
 }
 
 // objectOf an action: the name that errors contain.

@@ -50,7 +50,7 @@ func tellRefusal(t *tappv1.TApp, text string, now metav1.Time, p *plan.Plan) {
 	}
 	c := metav1.Condition{Type: tappv1.ConditionReplicaFailure, Status: metav1.ConditionFalse, Reason: "Created",
 		Message: "no pod or claim is left to create", ObservedGeneration: t.Generation, LastTransitionTime: now}
-	left := slices.ContainsFunc(p.Actions, creates)
+	left := slices.ContainsFunc(p.Actions, creates) || slices.ContainsFunc(p.Instances, func(i plan.Instance) bool { return i.Reason == plan.ReasonRoom })
 	switch {
 	case left && text != "":
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonFailedCreate, message.Bound(text)

@@ -173,3 +173,21 @@ func TimeOf(pod *corev1.Pod) time.Time {
 	}
 	return end
 }
+
+// IsCollected says whether Kubernetes is about to remove the pod because its node
+// is gone. It calls such a pod failed a moment before, which is no end that the
+// instance came to: seen or missed, the instance goes on the same.
+func IsCollected(pod *corev1.Pod) bool {
+	_, is := CollectedSince(pod)
+	return is
+}
+
+// CollectedSince is when Kubernetes was about to remove the pod.
+func CollectedSince(pod *corev1.Pod) (time.Time, bool) {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == "DeletionByPodGC" {
+			return c.LastTransitionTime.Time, true
+		}
+	}
+	return time.Time{}, false
+}

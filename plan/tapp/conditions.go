@@ -18,7 +18,7 @@ import (
 // isWaiting says whether an instance only waits for others, or for the user: it is
 // not what is stuck.
 func isWaiting(i *instance) bool {
-	return i.reason == reasonBudget || i.reason == reasonTurn || i.reason == reasonPaused || i.reason == reasonNotFinished
+	return i.reason == reasonBudget || i.reason == reasonTurn || i.reason == ReasonRoom || i.reason == reasonPaused || i.reason == reasonNotFinished
 }
 
 // tally of the instances, for the conditions.

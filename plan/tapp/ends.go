@@ -130,7 +130,7 @@ func (s *spec) replace(c *clock, claims *claims, i *instance) {
 		if left := delayAfter(failures) - c.now.Sub(end); left > 0 {
 			c.waitFor(left)
 			i.failures = failures + 1
-			i.wait("Backoff", n.text+"; the next one follows "+delayAfter(failures).String()+" after its end")
+			i.wait(reasonBackoff, n.text+"; the next one follows "+delayAfter(failures).String()+" after its end")
 			return
 		}
 		failures++

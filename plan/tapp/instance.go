@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ending"
 	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/kept"
 	"tkestack.io/tapp/plan/message"
@@ -162,7 +163,7 @@ func (s *spec) stateOf(i *instance) state {
 		return orphan
 	case !controls(s.tapp, pod) && !s.isOrphan(i):
 		return foreign
-	case pod.DeletionTimestamp != nil, isCollected(pod):
+	case pod.DeletionTimestamp != nil, ending.IsCollected(pod):
 		return terminating
 	case s.selector != nil && !s.selects(pod):
 		return unmatched
@@ -176,24 +177,6 @@ func (s *spec) stateOf(i *instance) state {
 // a label which contradicts it was not put there by a TApp.
 func (s *spec) isOrphan(i *instance) bool {
 	return metav1.GetControllerOfNoCopy(i.pod) == nil && i.pod.DeletionTimestamp == nil && i.pod.Labels[tappv1.LabelInstanceID] == i.name && s.selects(i.pod)
-}
-
-// isCollected says whether Kubernetes is about to remove the pod because its node
-// is gone. It calls such a pod failed a moment before, which is no end that the
-// instance came to: seen or missed, the instance goes on the same.
-func isCollected(pod *corev1.Pod) bool {
-	_, is := collectedSince(pod)
-	return is
-}
-
-// collectedSince is when Kubernetes was about to remove the pod.
-func collectedSince(pod *corev1.Pod) (time.Time, bool) {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == "DeletionByPodGC" {
-			return c.LastTransitionTime.Time, true
-		}
-	}
-	return time.Time{}, false
 }
 
 // isSettled says whether no in-place update of the pod is under way. With the

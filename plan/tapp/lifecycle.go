@@ -4,8 +4,10 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/ownership"
 )
 
@@ -93,9 +95,13 @@ func (s *spec) claimsUnrecorded(c *clock, i *instance) bool {
 // createMissing creates the pods of instances that are to run and have none.
 // That spends no budget.
 func createMissing(s *spec, c *clock, t *turns, claims *claims, all []*instance) {
-	unrecorded := s.selectorUnrecorded(c)
+	unrecorded, refused := s.selectorUnrecorded(c), meta.IsStatusConditionTrue(s.stored.Status.Conditions, tappv1.ConditionReplicaFailure)
+	var first *instance // whose next pod needs the room that its last one leaves
 	for _, i := range all {
 		if i.state != missing {
+			if refused && first == nil && s.keepsRoom(c, i) {
+				first = i
+			}
 			continue
 		}
 		n := s.intentOf(i)
@@ -107,10 +113,26 @@ func createMissing(s *spec, c *clock, t *turns, claims *claims, all []*instance)
 			i.wait("SelectorUnrecorded", "spec.selector is absent, and its pod follows when the status has the selector that is taken from the template's labels")
 		case i.isUnread():
 			i.waitForRevisions()
+		case first != nil:
+			i.wait(ReasonRoom, fmt.Sprintf("creations are refused, and instance %s, whose pod goes, comes first", first.name))
 		case t.mayBegin(i) && claims.createFor(i):
 			i.act(s.birth(c, i, OpCreate, int(s.tapp.Status.Failures[i.name]), n.reason, n.text))
 		}
 	}
+}
+
+// keepsRoom says whether the room of the instance's pod, such as its part of a quota, is
+// that of the next one: a pod that goes may use none any more before that can follow. It
+// does so until the pod should be gone.
+func (s *spec) keepsRoom(c *clock, i *instance) bool {
+	if !i.desired() || i.state != terminating || i.pod.DeletionTimestamp == nil {
+		return i.state == ended && i.reason == reasonBackoff
+	}
+	left := i.pod.DeletionTimestamp.Add(unforcedDelay).Sub(c.now)
+	if left > 0 {
+		c.waitFor(left)
+	}
+	return left > 0
 }
 
 // waitForNamespace: what is created in a terminating namespace is refused.

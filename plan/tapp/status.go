@@ -17,6 +17,9 @@ const (
 	reasonPaused   = "Paused"
 	reasonBudget   = "WaitsForBudget"
 	reasonTurn     = "WaitsForTurn"
+	reasonBackoff  = "Backoff"
+	// ReasonRoom of an instance whose creation would take what one before it needs.
+	ReasonRoom = "WaitsForRoom"
 
 	reasonNotFinished = "AppNotFinished"
 )

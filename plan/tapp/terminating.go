@@ -7,6 +7,7 @@ import (
 	"time"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ending"
 	"tkestack.io/tapp/plan/evidence"
 	"tkestack.io/tapp/plan/message"
 )
@@ -129,7 +130,7 @@ func (s *spec) told(condition string) []string {
 // one of the same name is back. It says whether it does.
 func (s *spec) finishDeletion(c *clock, i *instance) bool {
 	if i.pod.DeletionTimestamp == nil {
-		since, _ := collectedSince(i.pod)
+		since, _ := ending.CollectedSince(i.pod)
 		return s.deleteAt(c, i, since.Add(collectorTimeout), "NodeGone", "its node was gone, and Kubernetes did not remove the pod")
 	}
 	// The API server stamps a pod, and then removes it: two writes. What the first one left
