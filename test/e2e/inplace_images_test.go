@@ -111,10 +111,12 @@ func TestInjectedSidecarKeepsItsImage(t *testing.T) {
 	}
 }
 
+// With initImages NextStart an init container's image is patched, and waits for the next pod; a sidecar restarts with its own.
 func TestInitContainerImages(t *testing.T) {
 	t.Parallel()
 	always := corev1.ContainerRestartPolicyAlways
-	ns, _ := run(t, gen.TApp("app", gen.Replicas(1), gen.Default(func(p *corev1.PodTemplateSpec) {
+	nextStart := func(t *tappv1.TApp) { t.Spec.UpdateStrategy.InPlaceUpdate.InitImages = tappv1.InitImagesNextStart }
+	ns, _ := run(t, gen.TApp("app", gen.Replicas(1), nextStart, gen.Default(func(p *corev1.PodTemplateSpec) {
 		p.Spec.InitContainers = []corev1.Container{
 			{Name: "once", Image: "demo:done"},
 			{Name: "proxy", Image: "nginx:1.7.9", RestartPolicy: &always},
