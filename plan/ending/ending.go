@@ -16,6 +16,9 @@ import (
 // kubelet that stopped a pod writes DisruptionTarget then, and not when it began.
 const lateReport = time.Minute
 
+// mostSkew is how far the clock of a node may be behind the API server's.
+const mostSkew = 30 * time.Second
+
 // IsFinal says whether the end of a pod is that of its instance. The pod is Failed or
 // Succeeded. First match decides:
 //
@@ -122,7 +125,8 @@ func isDisrupted(pod *corev1.Pod, c *corev1.PodCondition) bool {
 }
 
 // hasFailed says whether a container of the pod ended with an error, or cannot be started.
-// What ended after the time, unless that is zero, does not count: it was stopped.
+// What ended after the time, unless that is zero, does not count: it was stopped. Nor does
+// what ended shortly before: the clock of its node may be slow.
 func hasFailed(pod *corev1.Pod, stopped time.Time) bool {
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range list {
@@ -133,7 +137,7 @@ func hasFailed(pod *corev1.Pod, stopped time.Time) bool {
 				}
 			case s.Terminated != nil && s.Terminated.ExitCode != 0:
 				end := s.Terminated.FinishedAt
-				if stopped.IsZero() || !end.IsZero() && end.Time.Before(stopped) {
+				if stopped.IsZero() || !end.IsZero() && end.Time.Before(stopped.Add(-mostSkew)) {
 					return true
 				}
 			}

@@ -136,7 +136,8 @@ func TestFailedByItself(t *testing.T) {
 		{"has no image", []edit{waits("ImagePullBackOff")}, true},
 		{"has no configuration", []edit{waits("CreateContainerConfigError")}, true},
 		{"failed", []edit{over(corev1.PodFailed, ""), exited(1, 0)}, true},
-		{"crashed before it was deleted", []edit{exited(1, -1), deleted(0)}, true},
+		{"crashed before it was deleted", []edit{exited(1, -60), deleted(0)}, true},
+		{"stopped when it was deleted, by the slow clock of its node", []edit{exited(143, -7), deleted(0)}, false},
 		{"has no image and is deleted", []edit{waits("ErrImagePull"), deleted(0)}, true},
 		{"an init container crashes", []edit{func(p *corev1.Pod) {
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}

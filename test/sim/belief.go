@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"path"
 	"slices"
 	"time"
 
@@ -89,15 +90,16 @@ func (w *world) chain(r *request, app string) *belief {
 	return b
 }
 
-// join notes that a live list may be a part of any chain that is going on. A node is read
-// for the sake of its pods, and another workload for that of claims that it may have made, by
-// a sync that has looked at its caches and has not written yet, so that a chain may begin
-// with that.
+// join notes that a live list may be a part of any chain that is going on. A sync that has
+// looked at its caches, and has not written yet, reads nodes for the sake of pods, workloads
+// for that of claims which they may have made, and revisions for that of pods which come as
+// they were: a chain may begin with that.
 func (w *world) join(r *request) {
 	for _, app := range appKeys() {
 		b := r.replica.beliefs[app]
 		switch {
-		case r.Verb == "get" && r.Resource == nodes && w.wereOn(r.Name, app), r.Verb == "get" && r.Resource == statefulSets && mayContest(app, r):
+		case r.Verb == "get" && r.Resource == nodes && w.wereOn(r.Name, app), r.Verb == "get" && r.Resource == statefulSets && mayContest(app, r),
+			r.Verb == "list" && r.Resource == revisions && r.Namespace == path.Dir(app) && r.Query.Get("labelSelector") == tappv1.LabelTApp+"="+path.Base(app):
 			b = w.chain(r, app)
 		case r.Verb != "list" || b == nil || b.waiting == 0 && !b.goesOn(w.steps, r.issued):
 			continue

@@ -141,16 +141,16 @@ func classes() []class {
 		{name: classEvictions, plan: func(p *Plan, rng *rand.Rand) {
 			p.strikes(rng, takenAway, takenAway, takenAway, podsRefused, disrupted, disrupted, podEnds, endStored)
 			if at := rng.IntN(p.Horizon); rng.IntN(2) == 0 { // what ends by itself may be disrupted afterwards
-				p.Faults = append(p.Faults, Fault{Step: at, Kind: podEnds, A: 1}, Fault{Step: at + 5, Kind: takenAway, A: 1})
+				p.Faults = append(p.Faults, Fault{Step: at, Kind: podEnds, A: 1}, Fault{Step: at + 5, Kind: clockJump, A: 30}, Fault{Step: at + 10, Kind: takenAway, A: 1})
 			}
 		}, draft: func(t *tappv1.TApp, rng *rand.Rand) {
 			t.Spec.NeverMigrate = rng.IntN(2) == 0
 			t.Spec.Template.Spec.RestartPolicy = []corev1.RestartPolicy{"", "", corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever}[rng.IntN(4)]
 		}},
-		{name: classLosses, fails: "what is lost while it is paused comes with the present template", plan: lose, draft: func(t *tappv1.TApp, rng *rand.Rand) {
+		{name: classLosses, plan: lose, draft: func(t *tappv1.TApp, rng *rand.Rand) {
 			t.Spec.Replicas, t.Spec.RevisionHistoryLimit = ptr.To(3+rng.Int32N(fewReplicas-2)), []*int32{nil, new(int32)}[rng.IntN(2)]
 		}},
-		{name: classOthers, fails: "claims are taken by name alone", plan: contest, draft: func(t *tappv1.TApp, rng *rand.Rand) {
+		{name: classOthers, plan: contest, draft: func(t *tappv1.TApp, rng *rand.Rand) {
 			t.Spec.Replicas, t.Spec.PersistentVolumeClaimRetentionPolicy = ptr.To(2+rng.Int32N(3)), retention(2+rng.IntN(2))
 		}},
 		{name: classRestarts, plan: busy("checksum", "checksum", "init", "checksum", "image", "init"), draft: func(t *tappv1.TApp, rng *rand.Rand) {

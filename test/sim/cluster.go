@@ -90,8 +90,8 @@ func (k *kubelets) podErrand(pod *corev1.Pod) func() {
 
 func (k *kubelets) nodeFor(pod *corev1.Pod) string {
 	names := nodeNames()
-	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		names = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values
+	if isPinned(pod) {
+		names = pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values
 	}
 	_, id := stem(pod.Name)
 	start := 0
@@ -105,6 +105,12 @@ func (k *kubelets) nodeFor(pod *corev1.Pod) string {
 		}
 	}
 	return ""
+}
+
+// isPinned says whether a pod may run on one node alone.
+func isPinned(pod *corev1.Pod) bool {
+	a := pod.Spec.Affinity
+	return a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil
 }
 
 func (k *kubelets) bind(pod *corev1.Pod, node string) {

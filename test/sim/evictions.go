@@ -47,18 +47,28 @@ func disruptionsByOthers() []string {
 
 func refusals() []string { return []string{"OutOfcpu", "NodeAffinity", "UnexpectedAdmissionError"} }
 
-// takeAway is a kubelet that ends a pod which would have gone on. Where the pod has just come
-// to its end by itself, it says so afterwards all the same.
+// lateReport is how long after the end of a pod nobody can tell whether what its kubelet says
+// of a disruption was what ended it.
+const lateReport = 2 * time.Minute
+
+// takeAway is a kubelet that ends a pod which would have gone on. It writes the condition when
+// that is done, some time after the containers ended. Where the pod has long come to its end
+// by itself, it says so all the same.
 func (k *kubelets) takeAway(s *sandbox, d disruption) {
 	now := k.clockOf(s.node)
 	if s.ended != "" {
-		if s.byItself && s.disrupted == nil && now.Sub(s.endedAt.Time) > time.Second {
+		if s.byItself && s.disrupted == nil && now.Sub(s.endedAt.Time) > lateReport {
 			s.disrupted, s.unreported = disruptionTarget(d.says, now), true
 		}
 		return
 	}
+	for _, c := range s.seen.Spec.Containers {
+		if has := s.runs[c.Name]; has == nil || has.State.Running == nil {
+			d.phase = corev1.PodFailed // nothing of it can have succeeded
+		}
+	}
 	k.end(s, d.phase, d.reason)
-	s.lost, s.disrupted = true, disruptionTarget(d.says, now)
+	s.lost, s.disrupted = true, disruptionTarget(d.says, metav1.NewTime(now.Add(time.Duration(len(d.reason))*time.Second)))
 }
 
 func disruptionTarget(reason string, at metav1.Time) *corev1.PodCondition {

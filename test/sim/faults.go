@@ -109,7 +109,9 @@ func (w *world) strike(f Fault) {
 	case podsRefused:
 		w.refusing += 1 + f.A%3
 	case revisionDeleted:
-		w.forgetRevision(f.A)
+		if list := apiserver.All[*appsv1.ControllerRevision](w.Store, revisions); len(list) > 0 {
+			_, _ = w.Remove(revisions, keyOf(list[f.A%len(list)]), metav1.DeleteOptions{}, w.as("somebody"))
+		}
 	case kubeletRestarts:
 		w.restartKubelet(node, f.A%2 == 0)
 	case nodeTainted:
@@ -133,17 +135,6 @@ func (w *world) strike(f Fault) {
 	default:
 		w.strikePod(f)
 	}
-}
-
-// forgetRevision is somebody who deletes a revision.
-func (w *world) forgetRevision(n int) {
-	list := apiserver.All[*appsv1.ControllerRevision](w.Store, revisions)
-	if len(list) == 0 {
-		return
-	}
-	r := list[n%len(list)]
-	w.oracle.forgotten[apiserver.KeyOf(r.Namespace, r.Labels[tappv1.LabelTApp])] = true
-	_, _ = w.Remove(revisions, keyOf(r), metav1.DeleteOptions{}, w.as("somebody"))
 }
 
 func (w *world) silence(node string) {
@@ -231,6 +222,9 @@ func (w *world) strikePod(f Fault) {
 		case takenAway:
 			w.takeAway(s, disruptionsByKubelets()[f.A%len(disruptionsByKubelets())])
 		case podEnds:
+			if len(s.runs) == 0 {
+				return // nothing of it has begun
+			}
 			s.byItself = true
 			w.kubelets.end(s, []corev1.PodPhase{corev1.PodFailed, corev1.PodSucceeded}[f.A%2], "")
 		case containerEnds:

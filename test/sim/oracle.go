@@ -33,17 +33,15 @@ type oracle struct {
 	strange map[string]bool
 	// ended are the instances that came to their end, by the UID of their TApp.
 	ended map[string]bool
-	// recorded is what stored statuses can tell of instances whose pod is gone, and forgotten
-	// are the TApps of which somebody deleted a revision.
-	recorded  map[string]record
-	forgotten map[string]bool
+	// recorded is what stored statuses can tell of instances whose pod is gone.
+	recorded map[string]record
 	// wasReady are the pods that were Ready once.
 	wasReady map[types.UID]bool
 }
 
 func newOracle(w *world) *oracle {
 	return &oracle{w: w, evidence: map[string]string{}, owed: map[string]bool{}, strays: map[string]bool{}, strange: map[string]bool{}, ended: map[string]bool{},
-		recorded: map[string]record{}, forgotten: map[string]bool{}, wasReady: map[types.UID]bool{}}
+		recorded: map[string]record{}, wasReady: map[types.UID]bool{}}
 }
 
 func number(id string) (int, bool) {
@@ -197,10 +195,6 @@ func (o *oracle) create(pod *corev1.Pod, id string, seen []*tappv1.TApp, r *requ
 			why = append(why, w)
 		case controllerOf(pod) != t.UID:
 			why = append(why, "it belongs to "+string(controllerOf(pod)))
-		case !o.w.has(classLosses) && !follows(pod, template(t, id)) && pod.Annotations[keptAnnotation] == "":
-			why = append(why, fmt.Sprintf("it does not follow the template of generation %d", t.Generation))
-		case !o.w.has(classLosses):
-			return nil
 		default:
 			may = append(may, t)
 		}
@@ -241,7 +235,7 @@ func (o *oracle) deletes(c *change, pod *corev1.Pod, id string, seen []*tappv1.T
 			// A pod that lost its hash, and whose resources are admission's, is taken for one of the
 			// template of then: what it has besides is made good when that changes again.
 			unsure := o.w.tampered[p.UID] && p.Annotations[rightAnnotation] != ""
-			if unsure || p.Annotations[tappv1.AnnotationResized] != "" || wanted(t, id) != "" && t.DeletionTimestamp == nil || isFinished(p) || p.Annotations[tappv1.AnnotationRestart] != "" || !follows(p, template(t, id)) || isTakenForOld(p) {
+			if unsure || isPinned(p) && !t.Spec.NeverMigrate || p.Annotations[tappv1.AnnotationResized] != "" || wanted(t, id) != "" && t.DeletionTimestamp == nil || isFinished(p) || p.Annotations[tappv1.AnnotationRestart] != "" || !follows(p, template(t, id)) || isTakenForOld(p) {
 				return nil
 			}
 		}
@@ -325,9 +319,7 @@ func (o *oracle) judgeTApp(c *change) error {
 		return err
 	}
 	if equality.Semantic.DeepEqual(before.Spec, after.Spec) {
-		if o.w.has(classLosses) {
-			o.remember(c)
-		}
+		o.remember(c)
 		return nil
 	}
 	spec := *after.Spec.DeepCopy()

@@ -76,7 +76,7 @@ func (o *oracle) views(r *request) []view {
 // withinBudget says what is wrong about taking the instance out, or nothing.
 func (o *oracle) withinBudget(t *tappv1.TApp, v view, b *belief, id string) string {
 	pod := v.pod(t, id)
-	if !isServing(t, pod) && !isCalledUnready(t, pod) {
+	if !isServing(t, pod) && !isCalledUnready(t, pod) && !o.isHeldUp(t, pod, v.at) {
 		return "" // it is out of service already
 	}
 	c := o.count(t, v)

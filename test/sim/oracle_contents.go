@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
@@ -35,50 +37,56 @@ const (
 
 // record is what a stored status can tell of an instance without a pod.
 type record struct {
-	content content
+	// may are the contents that it can tell, and sure says that it is the only one.
+	may     []content
+	sure    bool
 	version int64
-}
-
-// life of a pod, as the API server saw it.
-type life struct {
-	last *corev1.Pod
-	// over is the version with which it ended, was deleted, or was gone.
-	over int64
-	rows []row
-	// by is the process of ours that deleted it, and unsure says that it was told of an error.
-	by     string
-	unsure bool
 }
 
 // remember notes what a status of the controller can tell from now on: while a rollout is
 // unfinished, which content each instance has.
 func (o *oracle) remember(c *change) {
-	t := clone(c.After.(*tappv1.TApp))
-	if t.Status.ObservedGeneration != t.Generation {
+	t := o.observed(c.After.(*tappv1.TApp))
+	if t == nil {
 		return
 	}
-	tappv1.Default(t)
 	unfinished := false
-	now := map[string]content{}
 	for _, id := range idsOf(t) {
 		versions := versionsOf[*corev1.Pod](o, pods, keyOf(t)+"-"+id, causeOf(c).belief)
-		if slices.ContainsFunc(versions, func(p *corev1.Pod) bool { return p != nil }) {
-			now[id] = o.surely(t, versions)
-			unfinished = unfinished || now[id] != "" && template(t, id) != nil && now[id] != contentOfTemplate(template(t, id))
+		if !slices.ContainsFunc(versions, func(p *corev1.Pod) bool { return p != nil }) {
+			continue // what was recorded stays
+		}
+		key, has := instanceKey(t, id), o.surely(t, versions)
+		if has != "" {
+			o.recorded[key] = record{[]content{has}, true, c.Version}
+			unfinished = unfinished || template(t, id) != nil && has != contentOfTemplate(template(t, id))
+			continue
+		}
+		may := slices.Clone(o.recorded[key].may)
+		for _, p := range versions {
+			may = append(may, contentOfPod(p))
+		}
+		o.recorded[key] = record{may, false, c.Version}
+	}
+	if unfinished {
+		return
+	}
+	for key, r := range o.recorded { // instances without a pod may have the status go on
+		if strings.HasPrefix(key, string(t.UID)+" ") {
+			r.sure = false
+			o.recorded[key] = r
 		}
 	}
-	for id, has := range now {
-		if delete(o.recorded, instanceKey(t, id)); has != "" {
-			o.recorded[instanceKey(t, id)] = record{has, c.Version}
+}
+
+// observed is the TApp of the generation that its status is about; nil: it is not known.
+func (o *oracle) observed(now *tappv1.TApp) *tappv1.TApp {
+	for _, c := range slices.Backward(o.w.Tables[tapps].History) {
+		if t, ok := c.After.(*tappv1.TApp); ok && t.UID == now.UID && t.Generation == now.Status.ObservedGeneration {
+			return defaulted(t)
 		}
 	}
-	if !unfinished {
-		for key := range o.recorded {
-			if strings.HasPrefix(key, string(t.UID)+" ") {
-				delete(o.recorded, key)
-			}
-		}
-	}
+	return nil
 }
 
 // surely is the content that all versions of a pod have; empty: they differ, or nobody knows.
@@ -117,7 +125,7 @@ func (o *oracle) judgeContent(pod *corev1.Pod, id string, seen []*tappv1.TApp, r
 
 // marked says whether a pod that has not the present template says which one it has.
 func (o *oracle) marked(pod *corev1.Pod, has content, id string, seen []*tappv1.TApp) error {
-	if pod.Annotations[keptAnnotation] != "" || slices.ContainsFunc(seen, func(t *tappv1.TApp) bool {
+	if pod.Annotations[tappv1.AnnotationKept] != "" || slices.ContainsFunc(seen, func(t *tappv1.TApp) bool {
 		return template(t, id) != nil && contentOfTemplate(template(t, id)) == has
 	}) {
 		return nil
@@ -133,11 +141,11 @@ func (o *oracle) contents(t *tappv1.TApp, v view, id string, rule row, lives []l
 	case rule == rowUpdated:
 		return present
 	case rule == rowNew && t.Spec.Paused:
-		return o.usual(t, v, id)
+		return o.usual(t, v, id, b)
 	case rule == rowNew && !o.hasRoom(t, v, id):
-		return o.usual(t, v, id)
+		return o.usual(t, v, id, b)
 	case rule == rowNew:
-		return append(o.usual(t, v, id), present...) // a step of the same plan may have taken the room
+		return append(o.usual(t, v, id, b), present...) // a step of the same plan may have taken the room
 	case t.Spec.Paused:
 		return was
 	case rule == rowLost && !o.hasRoom(t, v, id) && !o.isOrdered(t, id):
@@ -174,146 +182,64 @@ func (o *oracle) asItWas(t *tappv1.TApp, v view, id string, lives []life, b *bel
 		out = append(out, had)
 		still := v.pod(t, id)
 		told := still != nil && still.UID == l.last.UID && !o.w.tampered[still.UID]
-		r, recorded := o.recorded[instanceKey(t, id)]
-		sure = sure && (told || recorded && r.content == had && r.version <= b.told[tapps])
+		r := o.recorded[instanceKey(t, id)]
+		sure = sure && (told || r.sure && r.may[0] == had && r.version <= b.told[tapps])
+		if !told {
+			out = append(out, r.may...) // the status may tell of the pod before
+		}
 	}
-	if !sure || o.forgotten[keyOf(t)] {
-		out = append(out, o.usual(t, v, id)...)
+	if !sure || slices.ContainsFunc(out, func(c content) bool { return !o.isStored(t, c, b) }) {
+		out = append(out, o.usual(t, v, id, b)...)
 	}
 	return out
 }
 
+// isStored says whether a revision has a content for all that a process saw. Somebody may have
+// deleted it, or the template was followed by the next one before it was stored.
+func (o *oracle) isStored(t *tappv1.TApp, has content, b *belief) bool {
+	if slices.ContainsFunc(o.w.plan.Edits, func(e Edit) bool { return e.Kind == "resources" }) || slices.ContainsFunc(o.w.Tables[revisions].History, func(c *change) bool { return c.After == nil && causeOf(c) == nil && controllerOf(c.Before) == t.UID }) {
+		return false // a content does not tell which one it was, nor its resources
+	}
+	before := o.w.Tables[revisions].At(b.told[revisions])
+	return slices.ContainsFunc(apiserver.All[*appsv1.ControllerRevision](o.w.Store, revisions), func(r *appsv1.ControllerRevision) bool {
+		if controllerOf(r) != t.UID || before[keyOf(r)] == nil {
+			return false
+		}
+		var data struct{ Spec tappv1.TAppSpec }
+		if err := json.Unmarshal(r.Data.Raw, &data); err != nil {
+			return false
+		}
+		for _, other := range data.Spec.TemplatePool {
+			if contentOfTemplate(&other) == has {
+				return true
+			}
+		}
+		return contentOfTemplate(&data.Spec.Template) == has
+	})
+}
+
 // usual are the contents that most serving instances of the same template run: more than one
-// where they are as many. None serve: the present one.
-func (o *oracle) usual(t *tappv1.TApp, v view, id string) []content {
-	counts, most := map[string]int{}, 0
+// where they are as many. None serve: the present one. Where somebody overwrote a hash, or no
+// revision has a content, it can be any of these.
+func (o *oracle) usual(t *tappv1.TApp, v view, id string, b *belief) []content {
+	counts, most, unsure := map[string]int{}, 0, false
 	for _, other := range idsOf(t) {
 		pod := v.pod(t, other)
-		if other == id || templateName(t, other) != templateName(t, id) || !isServing(t, pod) {
+		if other == id || wanted(t, other) != "" || templateName(t, other) != templateName(t, id) || !isServing(t, pod) {
 			continue
 		}
 		has := string(contentOfPod(pod))
 		counts[has]++
-		most = max(most, counts[has])
+		most, unsure = max(most, counts[has]), unsure || o.w.tampered[pod.UID] || !o.isStored(t, content(has), b)
 	}
 	var out []content
 	for _, has := range apiserver.SortedKeys(counts) {
-		if counts[has] == most {
+		if unsure || counts[has] == most {
 			out = append(out, content(has))
 		}
 	}
-	if len(out) == 0 {
+	if unsure || len(out) == 0 {
 		out = append(out, contentOfTemplate(template(t, id)))
 	}
 	return out
-}
-
-// livesOf the instance's pods, one of which the process can have known as the last.
-func (o *oracle) livesOf(t *tappv1.TApp, pod *corev1.Pod, b *belief) []life {
-	var all []life
-	for _, c := range o.w.Tables[pods].History {
-		if c.Key() != keyOf(pod) || c.Version >= o.judged || controllerOf(c.Object()) != t.UID {
-			continue
-		}
-		now := c.Object().(*corev1.Pod)
-		if len(all) == 0 || all[len(all)-1].last.UID != now.UID {
-			all = append(all, life{})
-		}
-		l := &all[len(all)-1]
-		l.last = now
-		if l.over == 0 {
-			o.end(l, c, t)
-		}
-	}
-	for len(all) > 1 && all[0].over > 0 && all[0].over <= b.told[pods] && all[1].over <= b.told[pods] {
-		all = all[1:]
-	}
-	return all
-}
-
-// end notes with which change the life of a pod was over, and how.
-func (o *oracle) end(l *life, c *change, t *tappv1.TApp) {
-	now, _ := c.After.(*corev1.Pod)
-	switch {
-	case now != nil && isFinished(now):
-		l.over, l.rows = c.Version, []row{rowLost, rowFailed}
-		switch {
-		case o.isLoss(now):
-			l.rows = []row{rowLost}
-		case now.Status.Phase == corev1.PodFailed && now.DeletionTimestamp == nil:
-			l.rows = []row{rowFailed}
-		}
-	case now != nil && now.DeletionTimestamp == nil:
-	case causeOf(c) != nil:
-		l.over, l.by, l.unsure, l.rows = c.Version, causeOf(c).replica.Name, causeOf(c).unsure || causeOf(c).abandoned.Load(), []row{rowUpdated}
-	default:
-		l.over, l.rows = c.Version, []row{rowLost, rowFailed}
-		if before, _ := c.Before.(*corev1.Pod); before != nil && isServing(t, before) {
-			l.rows = []row{rowLost}
-		}
-	}
-}
-
-// rowsOf an instance that gets a pod: more than one where nobody can tell which it is.
-func (o *oracle) rowsOf(t *tappv1.TApp, id string, lives []life, r *request) []row {
-	if len(lives) == 0 {
-		return []row{rowNew}
-	}
-	var out []row
-	for _, l := range lives {
-		killed, scaled := o.wasOff(t, id, l.over)
-		switch {
-		case scaled:
-			out = append(out, rowNew)
-		case killed:
-			out = append(out, rowStarted)
-		default:
-			out = append(out, l.rows...)
-		}
-		if l.by != "" && (l.unsure || l.by != r.replica.Name) {
-			out = append(out, rowLost)
-		}
-	}
-	return out
-}
-
-// wasOff says whether the instance was killed or scaled down at some time since its last pod.
-func (o *oracle) wasOff(t *tappv1.TApp, id string, since int64) (killed, scaled bool) {
-	var last *tappv1.TApp
-	look := func(was *tappv1.TApp) {
-		if was == nil || was.UID != t.UID {
-			return
-		}
-		killed = killed || was.Spec.Statuses[id] == tappv1.InstanceKilled
-		num, _ := number(id)
-		scaled = scaled || num >= int(*was.Spec.Replicas)
-	}
-	for _, c := range o.w.Tables[tapps].History {
-		if c.Key() != keyOf(t) {
-			continue
-		}
-		now, _ := c.Object().(*tappv1.TApp)
-		if c.Version > since {
-			look(last)
-			look(now)
-		}
-		last = now
-	}
-	look(last)
-	return killed, scaled
-}
-
-func idsOf(t *tappv1.TApp) []string {
-	var out []string
-	for n := range int(*t.Spec.Replicas) {
-		out = append(out, fmt.Sprint(n))
-	}
-	return out
-}
-
-func defaulted(t *tappv1.TApp) *tappv1.TApp {
-	d := *t
-	d.Spec = *t.Spec.DeepCopy()
-	tappv1.Default(&d)
-	return &d
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,7 +46,8 @@ func (o *oracle) runsAgain(t *tappv1.TApp, pod *corev1.Pod) bool {
 // isLoss says whether a pod ended, and not by itself: what ran there knows.
 func (o *oracle) isLoss(pod *corev1.Pod) bool {
 	s := o.w.sandboxes[pod.UID]
-	return len(pod.Status.ContainerStatuses) == 0 || s != nil && s.lost || (s == nil || !s.byItself) && isDisrupted(pod)
+	told := s != nil && s.byItself && !slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.State.Terminated == nil })
+	return len(pod.Status.ContainerStatuses) == 0 || s != nil && s.lost || !told && isDisrupted(pod)
 }
 
 // isDisrupted says whether somebody said of a pod that it is about to be taken away.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +38,20 @@ func isCalledUnready(t *tappv1.TApp, pod *corev1.Pod) bool {
 	}
 	containers := conditionOf(pod, corev1.ContainersReady)
 	return containers != nil && containers.Status == corev1.ConditionTrue && gatesOpen(pod) && !isChanging(pod)
+}
+
+// isHeldUp says whether a pod was made as it was or as usual, and is still on its way: for its
+// own turn it serves until it was Ready once, failed, or is progressDeadlineSeconds old.
+func (o *oracle) isHeldUp(t *tappv1.TApp, pod *corev1.Pod, at time.Time) bool {
+	if pod == nil || controllerOf(pod) != t.UID || pod.DeletionTimestamp != nil || isFinished(pod) || pod.Annotations[tappv1.AnnotationKept] == "" || o.wasReady[pod.UID] {
+		return false
+	}
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if c.State.Waiting != nil || c.RestartCount > 0 {
+			return false
+		}
+	}
+	return at.Sub(pod.CreationTimestamp.Time) < time.Duration(*t.Spec.ProgressDeadlineSeconds)*time.Second
 }
 
 // isChanging says whether the kubelet has not followed the spec yet.

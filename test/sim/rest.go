@@ -36,6 +36,7 @@ func (w *world) heal() {
 			spec := &o.(*tappv1.TApp).Spec
 			mend(spec)
 			spec.ForceDeletePod = spec.ForceDeletePod || w.lost != "" // else its pods wait for ever, as they are told to
+			spec.NeverMigrate = spec.NeverMigrate && w.lost == ""
 			return nil
 		}
 		if _, err := w.Update(tapps, keyOf(t), "", w.as("user"), mended); err != nil { // there is no room for it
