@@ -13,8 +13,8 @@ import (
 
 	apiv1 "tkestack.io/tapp/api/v1"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/budget"
 	"tkestack.io/tapp/plan/ids"
-	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/plan/view"
 )
 
@@ -32,7 +32,7 @@ func TApp(t *tappv1.TApp) apiv1.TApp {
 		out.States[string(state)]++
 	}
 	out.Desired = desired(d)
-	n, _ := plan.Scale(*s.UpdateStrategy.MaxUnavailable, int(out.Desired))
+	n, _ := budget.Scale(*s.UpdateStrategy.MaxUnavailable, int(out.Desired))
 	out.MaxUnavailable, out.Unavailable = int32(n), max(0, out.Desired-out.Available)
 	out.Templates = templatesOf(d)
 	judgeTApp(&out, t)

@@ -2,27 +2,15 @@ package tapp
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"tkestack.io/tapp/plan/budget"
+	"tkestack.io/tapp/plan/problem"
 )
 
 // Budgets of updates, as numbers.
-type Budgets struct {
-	// Rolling is for the instances of spec.updateStrategy.template, Forced for all
-	// others.
-	Rolling, Forced Budget
-}
-
-// Budget is how many instances may be unavailable because of updates.
-type Budget struct {
-	// MaxUnavailable of the desired instances; percentages are rounded up.
-	MaxUnavailable int
-	// Valid is false where the spec's value is no budget: then no update of an
-	// available instance starts.
-	Valid bool
-}
+type Budgets = budget.Budgets
 
 // budgets as the spec has them.
 type budgets struct {
@@ -47,24 +35,24 @@ func (s *spec) readBudgets() {
 		}
 		s.broken = fmt.Sprintf("%s names %q, which does not exist, so that it cannot be told which instances roll", field, u.Template)
 		if u.Template != s.tapp.Spec.DefaultTemplateName { // else it is reported there
-			s.problem(concernsUpdates, ReasonTemplateMissing, "spec.updateStrategy.template", "there is no template %q; no update starts until spec.templatePool has it, or the field names another one (%s)", u.Template, s.names())
+			s.problem(problem.Updates, ReasonTemplateMissing, "spec.updateStrategy.template", "there is no template %q; no update starts until spec.templatePool has it, or the field names another one (%s)", u.Template, s.names())
 		}
 	}
 }
 
 func (s *spec) checkBudget(field string, b intstr.IntOrString) {
-	if !IsBudget(b) {
-		s.problem(concernsUpdates, ReasonInvalidSpec, field, "%q allows no update to start; give a number above 0 or a percentage from 1%% to 100%%", b.String())
+	if !budget.Is(b) {
+		s.problem(problem.Updates, ReasonInvalidSpec, field, "%q allows no update to start; give a number above 0 or a percentage from 1%% to 100%%", b.String())
 	}
 }
 
 // budgetsOf so many desired instances.
 func (s *spec) budgetsOf(desired int) Budgets {
-	budget := func(b intstr.IntOrString) Budget {
-		n, valid := Scale(b, desired)
-		return Budget{MaxUnavailable: n, Valid: valid && s.broken == ""}
+	of := func(b intstr.IntOrString) budget.Budget {
+		n, valid := budget.Scale(b, desired)
+		return budget.Budget{MaxUnavailable: n, Valid: valid && s.broken == ""}
 	}
-	return Budgets{Rolling: budget(s.rolling), Forced: budget(s.forced)}
+	return Budgets{Rolling: of(s.rolling), Forced: of(s.forced)}
 }
 
 // whyNoBudget says why a budget is not valid.
@@ -82,26 +70,4 @@ func (s *spec) whyNoBudget(forced bool) string {
 // isForced says whether the instance updates by force, and not by rolling.
 func (s *spec) isForced(i *instance) bool {
 	return i.templateName != s.tapp.Spec.UpdateStrategy.Template
-}
-
-// Scale returns how many of total instances a budget lets be unavailable at a
-// time: percentages are rounded up, and it is at least 1. It is false for a value
-// that is no budget, such as +5% or 005%, which other readers take for something else.
-func Scale(b intstr.IntOrString, total int) (int, bool) {
-	if b.Type == intstr.Int {
-		return int(b.IntVal), b.IntVal > 0
-	}
-	digits, ok := strings.CutSuffix(b.StrVal, "%")
-	percent, err := strconv.Atoi(digits)
-	if !ok || err != nil || percent < 1 || percent > 100 || strconv.Itoa(percent) != digits {
-		return 0, false
-	}
-	return max(1, (total*percent+99)/100), true
-}
-
-// IsBudget says whether a budget allows updates to start: a number above 0, or a
-// percentage from 1% to 100%.
-func IsBudget(b intstr.IntOrString) bool {
-	_, ok := Scale(b, 100)
-	return ok
 }

@@ -13,6 +13,7 @@ import (
 	"tkestack.io/tapp/plan/evidence"
 	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/kept"
+	"tkestack.io/tapp/plan/problem"
 	"tkestack.io/tapp/plan/revision"
 )
 
@@ -109,7 +110,7 @@ func heldProblems(held []int) []Problem {
 		return nil
 	}
 	slices.Sort(held)
-	return []Problem{newProblem(concernsUpdates, ReasonInPlaceOnly, "spec.updateStrategy.inPlaceUpdate.policy",
+	return []Problem{problem.New(problem.Updates, ReasonInPlaceOnly, "spec.updateStrategy.inPlaceUpdate.policy",
 		"InPlaceOnly keeps instances %s from their template, which changed in more than images, labels and annotations; recreate them one by one with spec.statuses, or set InPlaceIfPossible", ids.Ranges(held))}
 }
 

@@ -13,6 +13,7 @@ import (
 	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/message"
+	"tkestack.io/tapp/plan/problem"
 )
 
 // isWaiting says whether an instance only waits for others, or for the user: it is
@@ -110,7 +111,7 @@ func (m *summary) concludeStalled(s *tappv1.TAppStatus, t *tally, late bool, pro
 	var why []string
 	switch {
 	case len(m.problems) > 0:
-		p := gravest(m.problems)
+		p := problem.Gravest(m.problems)
 		reason, why = p.Reason, []string{p.Field + ": " + p.Why}
 		if more := len(m.problems) - 1; more > 0 {
 			why[0] += fmt.Sprintf(" (and %d more)", more)

@@ -31,6 +31,7 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/claim"
 	"tkestack.io/tapp/plan/evidence"
+	"tkestack.io/tapp/plan/problem"
 )
 
 // Input is all that a plan depends on.
@@ -91,6 +92,9 @@ type Policy struct {
 
 // NodeState is what a live read said of a node.
 type NodeState = evidence.Node
+
+// Problem is something in a spec that the controller cannot do.
+type Problem = problem.Problem
 
 // Plan is the next step for one TApp.
 type Plan struct {

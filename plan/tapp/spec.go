@@ -12,6 +12,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/ids"
+	"tkestack.io/tapp/plan/problem"
 	"tkestack.io/tapp/plan/restart"
 )
 
@@ -67,8 +68,8 @@ func readSpec(in Input) *spec {
 }
 
 // problem notes something that the controller cannot do.
-func (s *spec) problem(of concern, reason, field, format string, args ...any) {
-	s.problems = append(s.problems, newProblem(of, reason, field, format, args...))
+func (s *spec) problem(of problem.Concern, reason, field, format string, args ...any) {
+	s.problems = append(s.problems, problem.New(of, reason, field, format, args...))
 }
 
 // readIDs reads which ids there are to be. With some that cannot be the instances that
@@ -79,14 +80,14 @@ func (s *spec) readIDs() {
 	switch {
 	case s.ids.Start < 0:
 		field, value = "spec.ordinals.start", s.ids.Start
-		s.problem(concernsAll, ReasonInvalidSpec, field, "%d is negative; give 0 or more", s.ids.Start)
+		s.problem(problem.All, ReasonInvalidSpec, field, "%d is negative; give 0 or more", s.ids.Start)
 	case n < 0:
-		s.problem(concernsAll, ReasonInvalidSpec, "spec.replicas", "%d is negative; give 0 or more", n)
+		s.problem(problem.All, ReasonInvalidSpec, "spec.replicas", "%d is negative; give 0 or more", n)
 	case n > MaxReplicas:
-		s.problem(concernsAll, ReasonInvalidSpec, "spec.replicas", "%d is more than the %d instances that one TApp can have; split it into several", n, MaxReplicas)
+		s.problem(problem.All, ReasonInvalidSpec, "spec.replicas", "%d is more than the %d instances that one TApp can have; split it into several", n, MaxReplicas)
 	case s.ids.Last() > ids.Max:
 		field, value = "spec.ordinals.start", s.ids.Start
-		s.problem(concernsAll, ReasonInvalidSpec, field, "with %d the last id would be %d, and no id is above %d; begin lower", s.ids.Start, s.ids.Last(), ids.Max)
+		s.problem(problem.All, ReasonInvalidSpec, field, "with %d the last id would be %d, and no id is above %d; begin lower", s.ids.Start, s.ids.Last(), ids.Max)
 	default:
 		return
 	}
@@ -128,16 +129,16 @@ func (s *spec) readSelector() labels.Selector {
 func (s *spec) parseSelector() labels.Selector {
 	given := s.tapp.Spec.Selector
 	if given == nil {
-		s.problem(concernsAll, ReasonInvalidSpec, "spec.template.metadata.labels", "spec.selector is absent and the template has no labels to take it from; give the template a label, such as app: %s", s.tapp.Name)
+		s.problem(problem.All, ReasonInvalidSpec, "spec.template.metadata.labels", "spec.selector is absent and the template has no labels to take it from; give the template a label, such as app: %s", s.tapp.Name)
 		return nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(given)
 	if err != nil {
-		s.problem(concernsAll, ReasonInvalidSpec, "spec.selector", "%v; correct the selector", err)
+		s.problem(problem.All, ReasonInvalidSpec, "spec.selector", "%v; correct the selector", err)
 		return nil
 	}
 	if selector.Empty() {
-		s.problem(concernsAll, ReasonInvalidSpec, "spec.selector", "an empty selector matches every pod of the namespace; name labels that the templates carry")
+		s.problem(problem.All, ReasonInvalidSpec, "spec.selector", "an empty selector matches every pod of the namespace; name labels that the templates carry")
 		return nil
 	}
 	return selector
@@ -167,7 +168,7 @@ func (s *spec) checkIDs() {
 	} {
 		for _, id := range f.keys {
 			if _, ok := ids.Parse(id); !ok {
-				s.problem(concernsEntries, ReasonInvalidSpec, f.field+"["+id+"]", "%q is not an instance id; ids are whole numbers from 0 without leading zeros, such as \"0\" or \"12\"", id)
+				s.problem(problem.Entries, ReasonInvalidSpec, f.field+"["+id+"]", "%q is not an instance id; ids are whole numbers from 0 without leading zeros, such as \"0\" or \"12\"", id)
 			}
 		}
 	}

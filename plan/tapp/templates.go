@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/problem"
 	"tkestack.io/tapp/plan/template"
 )
 
@@ -55,10 +56,10 @@ type templates struct {
 func (s *spec) readTemplates() {
 	s.templates = templates{usable: map[string]*podTemplate{}, former: map[string]*podTemplate{}, unusable: map[string]Problem{}, images: map[[2]string]bool{}}
 	if _, ok := s.tapp.Spec.TemplatePool[tappv1.DefaultTemplateName]; ok {
-		s.problem(concernsEntries, ReasonInvalidSpec, "spec.templatePool[default]", "the name default belongs to spec.template, and this entry is never used; give it another name")
+		s.problem(problem.Entries, ReasonInvalidSpec, "spec.templatePool[default]", "the name default belongs to spec.template, and this entry is never used; give it another name")
 	}
 	if name := s.tapp.Spec.DefaultTemplateName; s.lookup(name) == nil {
-		s.problem(concernsInstances, ReasonTemplateMissing, "spec.defaultTemplateName", "there is no template %q; add it to spec.templatePool, or name another one (%s)", name, s.names())
+		s.problem(problem.Instances, ReasonTemplateMissing, "spec.defaultTemplateName", "there is no template %q; add it to spec.templatePool, or name another one (%s)", name, s.names())
 	}
 }
 
@@ -106,7 +107,7 @@ func (s *spec) assignTemplate(i *instance) {
 func (s *spec) use(name, field string) (*podTemplate, Problem) {
 	spec := s.lookup(name)
 	if spec == nil {
-		return nil, newProblem(concernsInstances, ReasonTemplateMissing, field,
+		return nil, problem.New(problem.Instances, ReasonTemplateMissing, field,
 			"there is no template %q; add it to spec.templatePool, or name another one (%s)", name, s.names())
 	}
 	path := "spec.template"
@@ -115,12 +116,12 @@ func (s *spec) use(name, field string) (*podTemplate, Problem) {
 	}
 	if unmet := tappv1.Unmet(s.selector, spec.Labels); len(unmet) > 0 {
 		r := &unmet[0]
-		return nil, newProblem(concernsInstances, ReasonSelectorMismatch, path+".metadata.labels["+r.Key()+"]",
+		return nil, problem.New(problem.Instances, ReasonSelectorMismatch, path+".metadata.labels["+r.Key()+"]",
 			"the selector has %[1]s, so that pods of template %[2]q would not belong to this TApp; give the template %[1]s, or delete the TApp with --cascade=orphan and create it with a selector without %[3]s", r, name, r.Key())
 	}
 	hashes, err := template.Hash(spec)
 	if err != nil {
-		return nil, newProblem(concernsInstances, ReasonInvalidSpec, path, "the template cannot be hashed: %v", err)
+		return nil, problem.New(problem.Instances, ReasonInvalidSpec, path, "the template cannot be hashed: %v", err)
 	}
 	return &podTemplate{Name: name, Spec: spec, Hashes: hashes, Record: template.MarshalRecord(spec)}, Problem{}
 }

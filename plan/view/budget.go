@@ -5,13 +5,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/budget"
 )
 
 // Budget is one of the two budgets of updates: as the spec has it, and as the plan
 // reads it.
 type Budget struct {
-	plan.Budget
+	budget.Budget
 	field   intstr.IntOrString
 	desired int
 }
@@ -29,7 +29,7 @@ func (o *Observed) BudgetOf(forced bool) Budget {
 // another reason, such as a rolling template that is missing, is a problem of the plan.
 func (b Budget) String() string {
 	switch {
-	case !plan.IsBudget(b.field):
+	case !budget.Is(b.field):
 		return fmt.Sprintf("none (%s is no budget)", b.field.String())
 	case b.field.Type == intstr.String:
 		return fmt.Sprintf("%d (%s of %d)", b.MaxUnavailable, b.field.StrVal, b.desired)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	budgets "tkestack.io/tapp/plan/budget"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
@@ -97,7 +98,7 @@ func TestPercentages(t *testing.T) {
 	classes := map[[most]int]bool{}
 	class := func(b intstr.IntOrString) (out [most]int) {
 		for wanted := 1; wanted <= most; wanted++ {
-			out[wanted-1], _ = plan.Scale(b, wanted)
+			out[wanted-1], _ = budgets.Scale(b, wanted)
 			if want := unavailable(b, wanted); out[wanted-1] != want {
 				t.Errorf("%s of %d are %d, not %d", b.String(), wanted, out[wanted-1], want)
 			}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/budget"
 )
 
 // judgeBudgets rejects budgets with which no update could start.
@@ -15,16 +15,16 @@ func judgeBudgets(t *tappv1.TApp) field.ErrorList {
 	path := field.NewPath("spec", fieldStrategy)
 	s := t.Spec.UpdateStrategy
 	var errs field.ErrorList
-	judge := func(path *field.Path, budget intstr.IntOrString) {
-		if plan.IsBudget(budget) {
+	judge := func(path *field.Path, b intstr.IntOrString) {
+		if budget.Is(b) {
 			return
 		}
-		var value any = budget.StrVal
-		if budget.Type == intstr.Int {
-			value = budget.IntVal
+		var value any = b.StrVal
+		if b.Type == intstr.Int {
+			value = b.IntVal
 		}
 		why := "no update could start; give a number above 0, or a percentage from 1% to 100%"
-		if plain := strings.TrimLeft(budget.StrVal, "+0"); plan.IsBudget(intstr.FromString(plain)) {
+		if plain := strings.TrimLeft(b.StrVal, "+0"); budget.Is(intstr.FromString(plain)) {
 			why = "it is no percentage as Kubernetes writes them; write " + plain
 		}
 		errs = append(errs, field.Invalid(path, value, why))
