@@ -35,6 +35,8 @@ var rooms = []room{
 	{planRoom, planner},
 	{claimRoom, claims},
 	{idsRoom, instanceIDs},
+	{budgetRoom, budgets},
+	{problemRoom, problems},
 	{deferralRoom, deferrals},
 	{keptRoom, lossesOf},
 	{shellRoom, shell},
@@ -125,6 +127,8 @@ const (
 	planRoom     = "plan/tapp"
 	claimRoom    = "plan/claim"
 	idsRoom      = "plan/ids"
+	budgetRoom   = "plan/budget"
+	problemRoom  = "plan/problem"
 	deferralRoom = "plan/deferral"
 	keptRoom     = "plan/kept"
 	shellRoom    = "controller/tapp"
@@ -190,10 +194,11 @@ var stages = []stage{
 	{inPlaceRoom, inPlaceRoom, [][]string{quick, thorough}, []string{inPlaceRoom, templateRoom}},
 	{restartRoom, restartRoom, [][]string{nil}, []string{restartRoom, templateRoom}},
 	{idsRoom, idsRoom, [][]string{nil}, []string{idsRoom}},
+	{budgetRoom, budgetRoom, [][]string{nil}, []string{budgetRoom}},
 	{deferralRoom, deferralRoom, [][]string{nil}, []string{deferralRoom}},
 	{keptRoom, keptRoom, [][]string{nil}, []string{keptRoom}},
 	{claimRoom, claimRoom, [][]string{nil}, []string{claimRoom}},
-	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, claimRoom, inPlaceRoom, restartRoom, templateRoom, typesRoom}},
+	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, problemRoom, claimRoom, inPlaceRoom, restartRoom, templateRoom, typesRoom}},
 	{shellRoom, shellRoom, [][]string{nil}, []string{shellRoom, cacheRoom, writeRoom, statusRoom, planRoom, claimRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{reviewRoom, reviewRoom, [][]string{nil}, []string{reviewRoom}},
 	{ruleRoom, ruleRoom, [][]string{nil}, []string{ruleRoom}},

@@ -49,18 +49,8 @@ var planner = []mutant{
 		"return k == updateInPlace || k == resizeAndRestart"},
 	{"rolling-before-forced", "rollout.go", "the rolling ids come first",
 		"range []bool{true, false}", "range []bool{false, true}"},
-	{"percent-rounded-down", "budget.go", "34% of 3 are 1",
-		"(total*percent+99)/100", "(total*percent)/100"},
-	{"percent-at-least-none", "budget.go", "a percentage of nothing is nothing",
-		"return max(1, (total*percent+99)/100), true", "return (total*percent + 99) / 100, true"},
-	{"budget-of-zero", "budget.go", "0 counts as a budget",
-		"b.IntVal > 0", "b.IntVal >= 0"},
-	{"percent-with-zeros", "budget.go", "005% counts as a budget",
-		" || strconv.Itoa(percent) != digits", ""},
 	{"growing-for-ever", "conditions.go", "claims are said to grow that have grown",
 		"m.set(s, tappv1.ConditionClaimsGrowing, false,", "m.set(s, tappv1.ConditionClaimsGrowing, true,"},
-	{"percent-above-hundred", "budget.go", "101% counts as a budget",
-		"|| percent > 100", "|| percent > 101"},
 	{"resize-forgets", "resize.go", "a template that changes other resources than the one before takes the place of a resize that is still to come",
 		"return follows.With(", "return template.ResourceSet{}.With("},
 	{"drain-skipped", "rollout.go", "the gate is closed, and the patch does not wait until that is seen",
@@ -240,9 +230,27 @@ var planner = []mutant{
 		"	return left <= 0\n", "	return left <= 0 || s.tapp != nil\n"},
 	{"preview-without-ends", "preview.go", "the preview does not tell that a pod that ended is followed by the next one",
 		"	case replace, recreate:\n", "	case recreate:\n"},
-	{"grave-problems-hidden", "problem.go", "the condition tells of the problem that stops least",
-		"cmp.Compare(a.concern, b.concern)", "cmp.Compare(b.concern, a.concern)"},
 }
+
+// budgets are the mutants of plan/budget, and problems those of plan/problem.
+var (
+	budgets = []mutant{
+		{"percent-rounded-down", "budget.go", "34% of 3 are 1",
+			"(total*percent+99)/100", "(total*percent)/100"},
+		{"percent-at-least-none", "budget.go", "a percentage of nothing is nothing",
+			"return max(1, (total*percent+99)/100), true", "return (total*percent + 99) / 100, true"},
+		{"budget-of-zero", "budget.go", "0 counts as a budget",
+			"b.IntVal > 0", "b.IntVal >= 0"},
+		{"percent-with-zeros", "budget.go", "005% counts as a budget",
+			" || strconv.Itoa(percent) != digits", ""},
+		{"percent-above-hundred", "budget.go", "101% counts as a budget",
+			"|| percent > 100", "|| percent > 101"},
+	}
+	problems = []mutant{
+		{"grave-problems-hidden", "problem.go", "the condition tells of the problem that stops least",
+			"cmp.Compare(a.concern, b.concern)", "cmp.Compare(b.concern, a.concern)"},
+	}
+)
 
 // instanceIDs are the mutants of plan/ids: which instances there are.
 var instanceIDs = []mutant{
