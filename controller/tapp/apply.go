@@ -43,7 +43,7 @@ func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, o *object, actio
 	}
 	w := c.newWriter(ctx, t, &o.guard)
 	out.forUpdate = &o.forUpdate
-	batch := write.Batch{Namespace: t.Namespace}
+	batch := write.Batch{Namespace: t.Namespace, InOrder: c.createsInOrder(ctx, t.Namespace, o, actions)}
 	for i := range actions {
 		a := &actions[i]
 		batch.Writes = append(batch.Writes, write.Write{Op: string(a.Op), Class: classOf(a), Do: func() error { return c.act(ctx, w, a, out) }})

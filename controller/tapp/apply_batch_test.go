@@ -29,8 +29,8 @@ func TestApplyCollects(t *testing.T) {
 		actions = append(actions, plan.Action{Op: plan.OpCreate, ID: fmt.Sprint(n), Pod: somePod(fmt.Sprint("a-", n), "", ""), Reason: "PodMissing", Why: "none"})
 	}
 	got := c.apply(t.Context(), tapp, &object{}, actions)
-	if n := len(s.asked()); n != 1 {
-		t.Errorf("%d requests, want 1", n)
+	if n := len(s.writes()); n != 1 {
+		t.Errorf("%d writes, want 1", n)
 	}
 	if got.Skipped != 999 || got.again != 0 || got.summary() != "failed:1 skipped:999" {
 		t.Errorf("skipped %d, again %v, %q", got.Skipped, got.again, got.summary())
@@ -121,10 +121,10 @@ func TestTrustOfApply(t *testing.T) {
 	full = true
 	var m object
 	for _, most := range []int{8, 1, 1} {
-		before := len(s.asked())
+		before := len(s.writes())
 		c.apply(t.Context(), a, &m, actions("a"))
-		if n := len(s.asked()) - before; n == 0 || n > most {
-			t.Errorf("%d requests, want one to %d", n, most)
+		if n := len(s.writes()) - before; n == 0 || n > most {
+			t.Errorf("%d writes, want one to %d", n, most)
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"tkestack.io/tapp/controller/write"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
 )
@@ -24,18 +23,21 @@ func TestFreePlaceGoesToTheLowest(t *testing.T) {
 	const quota = 9
 	pods := map[string]*corev1.Pod{}
 	s := &stub{}
-	s.answer = func(method, _, body string) (int, any) {
+	s.answer = func(method, path, body string) (int, any) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		var pod corev1.Pod
-		if err := json.Unmarshal([]byte(body), &pod); err != nil || method != "POST" {
-			return 200, &corev1.Pod{}
-		}
 		used := 0
 		for _, p := range pods {
 			if p.Status.Phase != corev1.PodFailed {
 				used++
 			}
+		}
+		if strings.HasSuffix(path, "/resourcequotas") {
+			return 200, quotaList(someQuota(map[corev1.ResourceName][2]string{"pods": {fmt.Sprint(quota), fmt.Sprint(used)}}))
+		}
+		var pod corev1.Pod
+		if err := json.Unmarshal([]byte(body), &pod); err != nil || method != "POST" {
+			return 200, &corev1.Pod{}
 		}
 		if used >= quota {
 			return apiError(403, metav1.StatusReasonForbidden, fmt.Sprintf(`pods %q is forbidden: exceeded quota`, pod.Name))
@@ -45,7 +47,6 @@ func TestFreePlaceGoesToTheLowest(t *testing.T) {
 		return 201, &pod
 	}
 	c := s.newController(t)
-	c.writes = write.NewWriter(c.Clock, 1) // in order: beside each other, any of the last ones may be refused
 	app := someTApp("a")
 	app.Spec = tappv1.TAppSpec{Replicas: new(int32(10)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}
 	app.Spec.Template.Labels = map[string]string{"app": "a"}

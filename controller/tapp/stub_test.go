@@ -65,6 +65,16 @@ func (s *stub) asked() []string {
 	return append([]string(nil), s.asks...)
 }
 
+// writes are the requests that were no reads.
+func (s *stub) writes() (out []string) {
+	for _, a := range s.asked() {
+		if !strings.HasPrefix(a, "GET ") {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
 // newController makes a controller that talks to the stub.
 func (s *stub) newController(t *testing.T) *Controller {
 	t.Helper()

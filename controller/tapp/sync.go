@@ -39,6 +39,8 @@ type object struct {
 	forUpdate idSet
 	// refused is why the last sync could not create a pod or claim; empty: none was refused.
 	refused string
+	// noQuotaUntil is until when the namespace counts as one without quotas.
+	noQuotaUntil time.Time
 	// terminating is until when nothing is created, because the namespace is being deleted.
 	terminating time.Time
 }

@@ -51,6 +51,8 @@ type Batch struct {
 	Writes    []Write
 	// Over says whether to begin no further write.
 	Over func() bool
+	// InOrder has each write end before the next one begins.
+	InOrder bool
 }
 
 // Result of a batch.
@@ -82,7 +84,11 @@ func (w *Writer) Run(ctx context.Context, c *Concurrency, b Batch) Result {
 		}}
 	}
 	now := w.clock.Now()
-	s := newSlowStart(c.start(now, w.trust.start(b.Namespace, writes, now)), w.maxConcurrent, b.Over)
+	most := w.maxConcurrent
+	if b.InOrder {
+		most = 1
+	}
+	s := newSlowStart(c.start(now, w.trust.start(b.Namespace, writes, now)), most, b.Over)
 	out.Skipped = s.run(writes)
 	now = w.clock.Now()
 	c.keep(s.allowed, out.Failed == 0, now)

@@ -2,6 +2,14 @@ package main
 
 // shell are the mutants of controller/tapp: how it is carried out.
 var shell = []mutant{
+	{"places-by-luck", "apply.go", "creations that a quota may refuse are made beside each other",
+		", InOrder: c.createsInOrder(ctx, t.Namespace, o, actions)", ""},
+	{"quota-met-unseen", "quota.go", "a quota that all creations together exceed counts as roomy",
+		"if needed.Cmp(hard) > 0 {", "if used.Cmp(hard) > 0 {"},
+	{"quota-of-defaults", "quota.go", "containers without a request use nothing",
+		"		return limit, limited\n	}\n	if request", "		return limit, true\n	}\n	if request"},
+	{"quota-asked-each-time", "quota.go", "a namespace without quotas is asked at each sync",
+		"|| c.Clock.Now().Before(o.noQuotaUntil)", ""},
 	{"updates-not-remembered", "forupdate.go", "the process forgets which pods it deleted for an update, and undoes it without room",
 		"	s.ids[a.ID] = struct{}{}\n", ""},
 	{"remembered-for-ever", "forupdate.go", "an instance whose next pod is lost counts as deleted for its update",
@@ -126,6 +134,8 @@ var statuses = []mutant{
 
 // writes are the mutants of controller/write.
 var writes = []mutant{
+	{"order-not-kept", "writer.go", "writes that are to follow one another are made beside each other",
+		"		most = 1\n", ""},
 	{"adopts-for-the-dying", "adoption.go", "an object that is being deleted adopts",
 		"	case now.GetDeletionTimestamp() != nil:\n", "	case now.GetUID() == \"\":\n"},
 	{"adopts-for-another", "adoption.go", "another object of the same name adopts",
