@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -70,7 +71,7 @@ func (c *Controller) makeInformers() error {
 		return err
 	}
 	c.Informers = append(c.Informers, c.autoscalers)
-	errs = append(errs, handle(c.autoscalers, func(o *unstructured.Unstructured) { c.enqueueAsking(o.GetNamespace(), targetOf(o)) }))
+	errs = append(errs, handle(c.autoscalers, c.enqueueScaled))
 	errs = append(errs, c.watchRollouts())
 	return errors.Join(errs...)
 }
@@ -130,15 +131,36 @@ func indexByChild(object any) (out []string, _ error) {
 
 func indexByTarget(object any) ([]string, error) {
 	if o, ok := object.(*unstructured.Unstructured); ok {
-		return []string{childKey(o.GetNamespace(), targetOf(o))}, nil
+		target := targetOf(o)
+		return []string{targetKey(target.GroupVersionKind().GroupKind(), o.GetNamespace(), target.Name)}, nil
 	}
 	return nil, nil
 }
 
+// targetKey names what an autoscaler scales. The group counts: a StatefulSet of another API is another object.
+func targetKey(kind schema.GroupKind, namespace, name string) string {
+	return kind.String() + "/" + namespace + "/" + name
+}
+
 // targetOf an autoscaler.
-func targetOf(o *unstructured.Unstructured) plan.Child {
+func targetOf(o *unstructured.Unstructured) corev1.ObjectReference {
 	target, _, _ := unstructured.NestedStringMap(o.Object, "spec", "scaleTargetRef")
-	return plan.Child{Kind: plan.Kind(target["kind"]), Name: target["name"]}
+	return corev1.ObjectReference{APIVersion: target["apiVersion"], Kind: target["kind"], Name: target["name"]}
+}
+
+// enqueueScaled enqueues the AdvDeployments that ask for what an autoscaler scales.
+func (c *Controller) enqueueScaled(o *unstructured.Unstructured) {
+	target := targetOf(o)
+	child := plan.Child{Kind: plan.Kind(target.Kind), Name: target.Name}
+	if target.GroupVersionKind().GroupKind() == child.Kind.GroupKind() {
+		c.enqueueAsking(o.GetNamespace(), child)
+	}
+}
+
+// isScaled says whether an autoscaler scales an object.
+func (c *Controller) isScaled(kind schema.GroupKind, namespace, name string) bool {
+	keys, err := c.autoscalers.GetIndexer().IndexKeys(byChild, targetKey(kind, namespace, name))
+	return err == nil && len(keys) > 0
 }
 
 // handle calls changed with the object before and after each event.

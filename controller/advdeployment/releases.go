@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
 	"tkestack.io/tapp/controller/events"
@@ -94,8 +95,7 @@ func (c *Controller) input(v *view, o *object) (plan.Input, error) {
 	}
 	var err error
 	in.Releases, err = c.Releases.Input(&o.releases, func(ref releaseplan.Ref) bool {
-		keys, err := c.autoscalers.GetIndexer().IndexKeys(byChild, childKey(ref.Namespace, plan.Child{Kind: plan.Kind(ref.Kind), Name: ref.Name}))
-		return err == nil && len(keys) > 0
+		return c.isScaled(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Namespace, ref.Name)
 	})
 	return in, err
 }

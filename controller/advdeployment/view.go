@@ -108,7 +108,7 @@ func (c *Controller) cached(ctx context.Context, d *v1beta1.AdvDeployment, known
 
 // scales notes whether a child has an autoscaler.
 func (c *Controller) scales(v *view, child plan.Child) {
-	if keys, err := c.autoscalers.GetIndexer().IndexKeys(byChild, childKey(v.deployment.Namespace, child)); err == nil && len(keys) > 0 {
+	if c.isScaled(child.Kind.GroupKind(), v.deployment.Namespace, child.Name) {
 		v.autoscaled[child] = true
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
@@ -26,6 +27,11 @@ var apiVersions = map[Kind]string{Service: "v1", TApp: "apps.tkestack.io/v1", St
 
 // APIVersion of the children of a kind.
 func (k Kind) APIVersion() string { return apiVersions[k] }
+
+// GroupKind of a kind, which has one whatever version is served.
+func (k Kind) GroupKind() schema.GroupKind {
+	return schema.FromAPIVersionAndKind(apiVersions[k], string(k)).GroupKind()
+}
 
 func (c *computation) object(child Child, labels, annotations map[string]string, spec map[string]any) map[string]any {
 	labels, annotations = maps.Clone(labels), maps.Clone(annotations)
