@@ -13,12 +13,9 @@ import (
 	"tkestack.io/tapp/plan/message"
 )
 
-// A pod that ended is followed by the next one after a delay that doubles with
-// every failure in a row; one that ran for longer than restartReset starts anew.
 const (
-	restartDelay    = 10 * time.Second
-	restartDelayMax = 5 * time.Minute
-	restartReset    = 10 * time.Minute
+	// restartReset: the failures of a pod that ran for longer are not counted.
+	restartReset = 10 * time.Minute
 	// recordDelay is when to look again after a status that must be stored before
 	// a pod may be deleted.
 	recordDelay = time.Second
@@ -127,10 +124,10 @@ func (s *spec) replace(c *clock, claims *claims, i *instance) {
 			failures, _ = strconv.Atoi(i.pod.Annotations[tappv1.AnnotationFailures])
 			failures = max(0, failures)
 		}
-		if left := delayAfter(failures) - c.now.Sub(end); left > 0 {
+		if left := ending.Delay(failures) - c.now.Sub(end); left > 0 {
 			c.waitFor(left)
 			i.failures = failures + 1
-			i.wait(reasonBackoff, n.text+"; the next one follows "+delayAfter(failures).String()+" after its end")
+			i.wait(reasonBackoff, n.text+"; the next one follows "+ending.Delay(failures).String()+" after its end")
 			return
 		}
 		failures++
@@ -169,10 +166,4 @@ func (s *spec) deleteCounted(c *clock, i *instance, failures int, a Action) {
 		return
 	}
 	s.delete(c, i, a)
-}
-
-// delayAfter returns how long to wait after a number of failures in a row.
-func delayAfter(failures int) time.Duration {
-	const doublings = 5 // 10 s · 2⁵ is more than 5 min
-	return min(restartDelay<<min(failures, doublings), restartDelayMax)
 }

@@ -81,7 +81,7 @@ func TestEnds(t *testing.T) {
 							t.Errorf("%s, after %s failures; want %s, after 1", got, a.Pod.Annotations[tappv1.AnnotationFailures], way.action)
 						}
 						wantTie(t, a.Pod, !migrates)
-						in.Now = ending.TimeOf(pod).Add(restartDelay - time.Second)
+						in.Now = ending.TimeOf(pod).Add(ending.DelayMin - time.Second)
 						if p = Compute(in); len(p.Actions) > 0 || p.Instances[0].Reason != "Backoff" {
 							t.Errorf("the next one does not wait, %s: %s", p.Instances[0].Reason, p.Instances[0].Why)
 						}

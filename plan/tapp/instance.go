@@ -15,6 +15,7 @@ import (
 	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/kept"
 	"tkestack.io/tapp/plan/message"
+	"tkestack.io/tapp/plan/unready"
 )
 
 // state is the bucket of an instance; it is in exactly one.
@@ -152,7 +153,7 @@ func (s *spec) look(c *clock, i *instance) {
 	// A preview takes orphans for adopted. The plan that decides on losses does not yet.
 	i.serving = i.desired() && !i.updating && IsReady(i.pod) && !(s.foresees && s.isOrphan(i))
 	i.available = i.serving && s.isReadyForLong(c, i.pod)
-	i.mayServe = i.desired() && !i.serving && (i.mayRestart() || !i.updating && isCalledNotReady(i.pod) || s.stillStarts(c, i))
+	i.mayServe = i.desired() && !i.serving && (i.mayRestart() || !i.updating && unready.ByOthers(i.pod) || s.stillStarts(c, i))
 }
 
 func (s *spec) stateOf(i *instance) state {

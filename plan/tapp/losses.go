@@ -60,7 +60,7 @@ func (s *spec) holds(all []*instance) func(*instance) kept.Hold {
 		switch {
 		case s.tapp.Spec.Paused:
 			return kept.Paused
-		case !b.Valid || now.serving < desired-b.MaxUnavailable:
+		case !b.Valid || now.Serving < desired-b.MaxUnavailable:
 			return kept.NoRoom
 		}
 		return kept.Free

@@ -6,13 +6,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"tkestack.io/tapp/plan/budget"
 	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/unready"
 )
 
 // rollOut spends the budgets: forced ids first, then rolling ones, each in
 // ascending order. An instance that serves may be taken while enough of the others do,
-// see round. One that does not serve neither waits nor spends, so that a good template
+// see budget.Round. One that does not serve neither waits nor spends, so that a good template
 // gets through however broken the last one was. It returns the ids that the policy
 // InPlaceOnly holds.
 func rollOut(s *spec, c *clock, t *turns, all []*instance) (held []int) {
@@ -21,17 +22,17 @@ func rollOut(s *spec, c *clock, t *turns, all []*instance) (held []int) {
 	now := countServing(all)
 	budgets := s.budgetsOf(desired)
 	for _, forced := range []bool{true, false} {
-		budget := budgets.Rolling
+		of := budgets.Rolling
 		if forced {
-			budget = budgets.Forced
+			of = budgets.Forced
 		}
-		b := &round{forced: forced, valid: budget.Valid, desired: desired, counts: now, least: desired - budget.MaxUnavailable}
+		b := &budget.Round{Forced: forced, Valid: of.Valid, Desired: desired, Counts: now, Least: desired - of.MaxUnavailable}
 		for _, i := range all {
 			if i.state == alive && i.desired() && forced == s.isForced(i) {
 				r.roll(i, b)
 			}
 		}
-		now = b.counts
+		now = b.Counts
 	}
 	return r.held
 }
@@ -45,9 +46,9 @@ type rollout struct {
 }
 
 // roll takes an instance a step further if its turn has come.
-func (r *rollout) roll(i *instance, b *round) {
-	if b.valid && !b.hasRoom(i) && r.surelyDisrupts(i) {
-		i.wait(reasonBudget, b.whyNoRoom(i))
+func (r *rollout) roll(i *instance, b *budget.Round) {
+	if b.Valid && !b.HasRoom(i.weight()) && r.surelyDisrupts(i) {
+		i.wait(reasonBudget, b.WhyNoRoom(i.weight()))
 		return
 	}
 	switch n := r.intentOf(i); {
@@ -78,19 +79,19 @@ func (r *rollout) isHeld(i *instance, n *intent) bool {
 }
 
 // spend takes the next step of an update, as far as the budget and the plan have room.
-func (r *rollout) spend(i *instance, n *intent, b *round) {
+func (r *rollout) spend(i *instance, n *intent, b *budget.Round) {
 	disrupts := i.needsRoom() && n.kind.disrupts()
 	switch {
-	case disrupts && !b.valid:
-		i.wait("NoBudget", r.whyNoBudget(b.forced))
-	case disrupts && !b.hasRoom(i):
-		i.wait(reasonBudget, b.whyNoRoom(i))
+	case disrupts && !b.Valid:
+		i.wait("NoBudget", r.whyNoBudget(b.Forced))
+	case disrupts && !b.HasRoom(i.weight()):
+		i.wait(reasonBudget, b.WhyNoRoom(i.weight()))
 		if i.updating && !i.isDrained() { // a pod that was made as it was, and has no open gate yet
 			r.awaitUpdate(i, true)
 		}
 	case r.turns.mayBegin(i):
 		if disrupts {
-			b.counts = b.without(i)
+			b.Counts = b.Without(i.weight())
 		}
 		version := ""
 		if n.kind.disrupts() && !disrupts && !i.isDrained() {

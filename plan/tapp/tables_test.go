@@ -73,12 +73,12 @@ func TestDelayAfter(t *testing.T) {
 	for failures, want := range []time.Duration{
 		10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 5 * time.Minute, 5 * time.Minute,
 	} {
-		if got := delayAfter(failures); got != want {
+		if got := ending.Delay(failures); got != want {
 			t.Errorf("after %d failures the delay is %s, want %s", failures, got, want)
 		}
 	}
 	for _, failures := range []int{64, 1 << 40} { // whatever an annotation says
-		if got := delayAfter(failures); got != 5*time.Minute {
+		if got := ending.Delay(failures); got != 5*time.Minute {
 			t.Errorf("after %d failures the delay is %s", failures, got)
 		}
 	}

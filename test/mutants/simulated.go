@@ -56,8 +56,8 @@ var simulations = []simulated{
 		"func (p *pace) of(key Key) *debounce {\n", "func (p *pace) of(key Key) *debounce {\n	key.Namespace = \"\"\n"}},
 	{shellRoom, "nodes", mutant{"sim-first-nodes-alone", "sync.go", "of more nodes than one sync reads, the same ones are read each time",
 		"NodesAfter: o.nodesAfter,", "NodesAfter: \"\","}},
-	{planRoom, "renewed", mutant{"sim-serving-alone", "serving.go", "what is available is taken while others serve, though too few are available",
-		"return after.serving >= b.least && (!i.available || after.available >= b.least)", "return after.serving >= b.least"}},
+	{planRoom, "renewed", mutant{"sim-serving-alone", "../budget/round.go", "what is available is taken while others serve, though too few are available",
+		"return after.Serving >= r.Least && (!w.Available || after.Available >= r.Least)", "return after.Serving >= r.Least"}},
 }
 
 // seedsOfClass is how many runs have the class, and how many have not.
