@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ending"
 )
 
 // Kubernetes calls a pod failed and deletes it, when its node is gone. What was broken
@@ -16,11 +17,11 @@ import (
 func TestCollectionIsFinished(t *testing.T) {
 	in := story(2, podStory{IDs: "0-1", Collected: true, Phase: corev1.PodFailed}).input(t)
 	wantOps(t, Compute(in))
-	if p := Compute(in); p.Wait == 0 || p.Wait > collectorTimeout {
+	if p := Compute(in); p.Wait == 0 || p.Wait > ending.CollectorTimeout {
 		t.Errorf("the next look is after %s", p.Wait)
 	}
 	for i := range in.Pods[1].Status.Conditions {
-		in.Pods[1].Status.Conditions[i].LastTransitionTime = metav1.NewTime(now.Add(-collectorTimeout - time.Second))
+		in.Pods[1].Status.Conditions[i].LastTransitionTime = metav1.NewTime(now.Add(-ending.CollectorTimeout - time.Second))
 	}
 	wantOps(t, Compute(in), "Delete 1")
 	in.TApp.Spec.Replicas = new(int32)
@@ -54,7 +55,7 @@ func TestRemovalIsFinished(t *testing.T) {
 			}
 			p := Compute(in)
 			wantOps(t, p, c.want...)
-			if len(c.want) == 0 && (p.Wait <= 0 || p.Wait > removalTimeout) {
+			if len(c.want) == 0 && (p.Wait <= 0 || p.Wait > ending.RemovalTimeout) {
 				t.Errorf("the next look is after %s", p.Wait)
 			}
 		})

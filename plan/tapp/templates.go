@@ -43,18 +43,14 @@ type templates struct {
 	former map[string]*podTemplate
 	// unusable templates: name to the problem that instances which name it have.
 	unusable map[string]Problem
-	// images says of pairs of references whether the first is a copy of the second:
-	// parsing them takes longer than all else that a plan does with a pod.
-	images map[[2]string]bool
-	// records of the templates that pods were made from, by the text of their annotation,
-	// which all pods of a template share, and that of pods of other programs.
-	records map[string]*template.Record
-	foreign *template.Record
+	// memo of records and images: to read them would take longer than all else that a plan
+	// does with a pod.
+	memo template.Memo
 }
 
 // readTemplates checks what the spec says of templates as such.
 func (s *spec) readTemplates() {
-	s.templates = templates{usable: map[string]*podTemplate{}, former: map[string]*podTemplate{}, unusable: map[string]Problem{}, images: map[[2]string]bool{}}
+	s.templates = templates{usable: map[string]*podTemplate{}, former: map[string]*podTemplate{}, unusable: map[string]Problem{}}
 	if _, ok := s.tapp.Spec.TemplatePool[tappv1.DefaultTemplateName]; ok {
 		s.problem(problem.Entries, ReasonInvalidSpec, "spec.templatePool[default]", "the name default belongs to spec.template, and this entry is never used; give it another name")
 	}
@@ -127,38 +123,7 @@ func (s *spec) use(name, field string) (*podTemplate, Problem) {
 }
 
 // recordOf a pod is what its template said, see template.RecordOf.
-func (t *templates) recordOf(i *instance) *template.Record {
-	if i.isForeign() {
-		if t.foreign == nil {
-			t.foreign = template.NoRecord(t.isCopy)
-		}
-		return t.foreign
-	}
-	text := i.pod.Annotations[tappv1.AnnotationTemplateKeys]
-	r, known := t.records[text]
-	if !known {
-		r = template.ReadRecord(text)
-		if t.records == nil {
-			t.records = map[string]*template.Record{}
-		}
-		t.records[text] = r
-	}
-	return r
-}
-
-// isCopy is template.IsCopy.
-func (t *templates) isCopy(image, of string) bool {
-	if image == of {
-		return true
-	}
-	pair := [2]string{image, of}
-	is, known := t.images[pair]
-	if !known {
-		is = template.IsCopy(image, of)
-		t.images[pair] = is
-	}
-	return is
-}
+func (t *templates) recordOf(i *instance) *template.Record { return t.memo.RecordOf(i.pod) }
 
 // hashes of the templates that instances use, by name.
 func (t *templates) hashes() map[string]string {

@@ -16,12 +16,6 @@ const (
 	// unforcedDelay is how long past its grace period a pod has to hang before the
 	// state of its node is looked at only to tell of it.
 	unforcedDelay = 15 * time.Second
-	// collectorTimeout is how long Kubernetes may take to remove a pod that it called
-	// failed because its node is gone: it does both at once.
-	collectorTimeout = time.Minute
-	// removalTimeout is how long the API server may take to remove a pod that has no
-	// grace period left: it does so with the request that said so.
-	removalTimeout = 15 * time.Second
 )
 
 // lostNodes is what a plan has to do with nodes.
@@ -125,24 +119,15 @@ func (s *spec) told(condition string) []string {
 	return evidence.Told(s.stored.Status.Conditions, condition)
 }
 
-// finishDeletion deletes what Kubernetes was about to remove, and did not, because it was
-// broken off in between: nobody else would where the node of the pod does not work, or
-// one of the same name is back. It says whether it does.
+// finishDeletion deletes what Kubernetes was about to remove, and did not, see
+// ending.Unfinished. It says whether it does.
 func (s *spec) finishDeletion(c *clock, i *instance) bool {
-	if i.pod.DeletionTimestamp == nil {
-		since, _ := ending.CollectedSince(i.pod)
-		return s.deleteAt(c, i, since.Add(collectorTimeout), "NodeGone", "its node was gone, and Kubernetes did not remove the pod")
-	}
-	// The API server stamps a pod, and then removes it: two writes. What the first one left
-	// behind goes with the next DELETE, without regard to the grace period of that.
-	if grace := i.pod.DeletionGracePeriodSeconds; grace != nil && *grace == 0 && len(i.pod.Finalizers) == 0 {
-		return s.deleteAt(c, i, i.pod.DeletionTimestamp.Add(removalTimeout), "RemovalUnfinished", "it has no grace period left, and the API server did not remove the pod")
-	}
-	return false
-}
-
-func (s *spec) deleteAt(c *clock, i *instance, due time.Time, reason, why string) bool {
-	if left := due.Sub(c.now); left > 0 {
+	due, reason, why := ending.Unfinished(i.pod)
+	left := due.Sub(c.now)
+	switch {
+	case reason == "":
+		return false
+	case left > 0:
 		c.waitFor(left)
 		return false
 	}
