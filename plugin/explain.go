@@ -117,8 +117,8 @@ func (o *observed) explain(i *plan.Instance) explanation {
 			}
 		}
 	}
-	if refused := o.refused(); refused != "" && slices.ContainsFunc(x.Next, func(a view.Action) bool { return a.Op == plan.OpCreate }) {
-		x.Problems = append(x.Problems, refused)
+	if o.Concerns(i) {
+		x.Problems = append(x.Problems, o.refused())
 	}
 	for _, p := range o.Plan.Problems {
 		x.Problems = append(x.Problems, p.Field+": "+p.Why)

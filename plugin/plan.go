@@ -240,6 +240,9 @@ func (v *preview) print(b *strings.Builder, p painter) {
 	for _, a := range v.First {
 		fmt.Fprintf(b, "  %s %s (%s): %s\n", a.Op, ids.Ranges(a.IDs), clean(a.Reason), clean(a.Why))
 	}
+	if v.Refused != "" {
+		fmt.Fprintf(b, "\nWhat the API server refuses:\n  %s\n", p.paint(red, clean(v.Refused)))
+	}
 	if len(v.Problems) > 0 {
 		b.WriteString("\nWhat the controller cannot do:\n")
 	}

@@ -121,13 +121,8 @@ func (o *observed) condition(kind string) *metav1.Condition {
 	return c
 }
 
-// refused is why the controller cannot create pods or claims, in the API server's words; empty: it can.
-func (o *observed) refused() string {
-	if c := o.condition(tappv1.ConditionReplicaFailure); c != nil && c.Status == metav1.ConditionTrue {
-		return c.Reason + ": " + clean(c.Message)
-	}
-	return ""
-}
+// refused is what the API server refuses the controller, in its words; empty: nothing.
+func (o *observed) refused() string { return clean(o.Refused()) }
 
 // progress of a rollout, in numbers of instances.
 type progress struct {

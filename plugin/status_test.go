@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
@@ -106,6 +107,34 @@ func TestOutcome(t *testing.T) {
 		if over != c.over || text(err) != c.err {
 			t.Errorf("%s: over %t, %v", c.name, over, err)
 		}
+	}
+}
+
+// TestRefusedUpdateIsTold: an update that is refused is told of the instance that the
+// condition names, and of those whose next action is like it. It needs no right to write.
+func TestRefusedUpdateIsTold(t *testing.T) {
+	tapp := webTApp(3, func(t *tappv1.TApp) {
+		t.Status.Conditions = []metav1.Condition{{Type: tappv1.ConditionReplicaFailure, Status: metav1.ConditionTrue, Reason: "FailedUpdate",
+			Message: "cannot drain instance 1 since 2026-03-01T12:00:00Z: pods \"web-<id>\" is forbidden: no", ObservedGeneration: 1}}
+		t.Spec.UpdateStrategy.MaxUnavailable = new(intstr.FromInt32(2))
+	})
+	was := tapp.DeepCopy()
+	was.Spec.Template.Spec.Containers[0].Image = "web:0"
+	o := observe(t, tapp, podOf(was, "default", 0), podOf(was, "default", 1), podOf(tapp, "default", 2))
+	const told = "FailedUpdate: cannot drain instance 1 since 2026-03-01T12:00:00Z: pods \"web-<id>\" is forbidden: no"
+	if v, err := newPreview(o, tapp); err != nil || v.Refused != told {
+		t.Errorf("plan shows %q, %v", v.Refused, err)
+	}
+	for id, want := range map[int]string{0: told, 1: told, 2: ""} {
+		if x := o.explain(o.Instance(id)); strings.Join(x.Problems, "; ") != want {
+			t.Errorf("instance %d: %q, want %q", id, x.Problems, want)
+		}
+	}
+	if x := o.explain(o.Instance(1)); x.Reason+": "+x.Why != "FailedUpdate: cannot drain it: pods \"web-<id>\" is forbidden: no" {
+		t.Errorf("instance 1 is held by %s: %s", x.Reason, x.Why)
+	}
+	if o = observe(t, tapp, podOf(tapp, "default", 0), podOf(tapp, "default", 1), podOf(tapp, "default", 2)); o.refused() != "" {
+		t.Errorf("of what is done %q is told", o.refused())
 	}
 }
 

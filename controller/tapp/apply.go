@@ -27,7 +27,7 @@ const (
 type applied struct {
 	write.Result
 	errs    write.Failures
-	refusal refusal
+	refused *refused
 	// forUpdate is the object's.
 	forUpdate *idSet
 	again     time.Duration // when to look again at the latest; 0: never
@@ -42,7 +42,7 @@ func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, o *object, actio
 		return out
 	}
 	w := c.newWriter(ctx, t, &o.guard)
-	out.forUpdate = &o.forUpdate
+	out.forUpdate, out.refused = &o.forUpdate, since(o.refused, now)
 	batch := write.Batch{Namespace: t.Namespace, InOrder: c.createsInOrder(ctx, t.Namespace, o, actions)}
 	for i := range actions {
 		a := &actions[i]
@@ -53,6 +53,7 @@ func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, o *object, actio
 		return ctx.Err() != nil || c.stopping.Load() || c.Clock.Now().After(deadline) || c.outdated(t)
 	}
 	out.Result = c.writes.Run(ctx, &o.concurrency, batch)
+	o.refused = out.refused.set
 	if out.Terminating {
 		o.terminating = c.Clock.Now().Add(terminatingAgain)
 	}
@@ -125,13 +126,16 @@ func (c *Controller) act(ctx context.Context, w *writer, a *plan.Action, out *ap
 	case write.Interrupted: // nothing to tell of the instance
 		errs.Add(op.verb, ctx.Err().Error(), ctx.Err(), idsOf(a)...)
 	case write.Failed:
+		part := failedPart(a, err)
+		op = c.operations[part]
 		errs.Add(op.verb, words(err, objectOf(a)), err, idsOf(a)...)
-		out.refusal.note(a, err)
+		out.refused.note(part, a, err)
 		c.recorder.failed(w.tapp, op, a, err)
 	default:
 		klog.FromContext(ctx).V(3).Info("Done", "op", a.Op, "instance", a.ID, "reason", a.Reason, "why", a.Why)
 		c.recorder.succeeded(w.tapp, op, a)
 		out.forUpdate.note(a)
+		out.refused.passed(a)
 	}
 	c.Metrics.actions.WithLabelValues(string(a.Op), a.Reason, outcome).Inc()
 	return err

@@ -57,7 +57,7 @@ func (w *writer) takeClaim(ctx context.Context, a *plan.Action, found *corev1.Pe
 	}
 	labelled, err := w.claims.Patch(ctx, a.Claim.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
-		return write.StaleOr(err)
+		return &partError{plan.OpUpdateClaim, write.StaleOr(err)}
 	}
 	w.guard.Wrote(storeClaims, labelled.ResourceVersion)
 	return fmt.Errorf("%w: claim %s exists already", write.ErrStale, labelled.Name)

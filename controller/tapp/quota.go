@@ -25,7 +25,7 @@ func (c *Controller) createsInOrder(ctx context.Context, namespace string, o *ob
 		switch {
 		case a.Op == plan.OpCreateClaim:
 			claims = append(claims, a)
-		case creates(a):
+		case a.Op == plan.OpCreate || a.Op == plan.OpReplace:
 			pods = append(pods, a)
 		}
 	}

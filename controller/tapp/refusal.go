@@ -1,64 +1,71 @@
 package tapp
 
 import (
-	"slices"
+	"errors"
+	"maps"
 	"sync"
-
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"time"
 
 	"tkestack.io/tapp/controller/write"
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	"tkestack.io/tapp/plan/message"
+	"tkestack.io/tapp/plan/refusal"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// reasonFailedCreate is the reason of the condition ReplicaFailure, and that of the events.
-const reasonFailedCreate = "FailedCreate"
-
-// refusal is why a pod or claim could not be created, in the API server's words: of several
-// the one of the lowest instance id, so that the status says the same from sync to sync.
-type refusal struct {
-	mu   sync.Mutex
-	id   int
-	text string // empty: none was refused
+// refused is what the API server refuses of one TApp, through the writes of a sync. It says
+// the same from sync to sync, whatever the order in which writes are made beside each other.
+type refused struct {
+	now time.Time
+	mu  sync.Mutex
+	set refusal.Set
 }
 
-// note a failure of an action. What ends for all objects at once is no refusal.
-func (r *refusal) note(a *plan.Action, err error) {
-	if !creates(*a) || write.IsTransient(err) {
+// since goes on from what was refused before. Plans keep that, so that it is copied.
+func since(before refusal.Set, now time.Time) *refused {
+	r := &refused{now: now, set: maps.Clone(before)}
+	if r.set == nil {
+		r.set = refusal.Set{}
+	}
+	return r
+}
+
+// passed: an action came through.
+func (r *refused) passed(a *plan.Action) {
+	if a.ID == "" {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if id := number(a.ID); r.text == "" || id < r.id {
-		r.id, r.text = id, words(err, objectOf(a))
-	}
+	r.set.Passed(number(a.ID), string(a.Op))
 }
 
-// creates says whether an action creates a pod or a claim of an instance.
-func creates(a plan.Action) bool {
-	return a.Op == plan.OpCreate || a.Op == plan.OpReplace || a.Op == plan.OpCreateClaim
+// note a failure of an action, or of the part of it that failed. What ends for all objects
+// at once is no refusal.
+func (r *refused) note(op plan.Op, a *plan.Action, err error) {
+	if a.ID == "" || refusal.ReasonOf(string(op)) == "" || !write.IsRefusal(err) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if op == plan.OpReplace {
+		op = plan.OpCreate // the deletion is a part of its own
+	}
+	r.set.Note(refusal.Key{ID: number(a.ID), Op: string(op)}, words(err, objectOf(a)), r.now)
 }
 
-// tellRefusal has the status tell of what the last sync could not create. After a restart
-// the stored condition stays until there is nothing left to create.
-func tellRefusal(t *tappv1.TApp, text string, now metav1.Time, p *plan.Plan) {
-	told := meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionReplicaFailure)
-	if text == "" && !told {
-		return
+// partError says that another operation failed than the action's: one that is a part of it.
+type partError struct {
+	op  plan.Op
+	err error
+}
+
+func (e *partError) Error() string { return e.err.Error() }
+func (e *partError) Unwrap() error { return e.err }
+
+// failedPart of an action: the operation that the error is about.
+func failedPart(a *plan.Action, err error) plan.Op {
+	var part *partError
+	if errors.As(err, &part) {
+		return part.op
 	}
-	c := metav1.Condition{Type: tappv1.ConditionReplicaFailure, Status: metav1.ConditionFalse, Reason: "Created",
-		Message: "no pod or claim is left to create", ObservedGeneration: t.Generation, LastTransitionTime: now}
-	left := slices.ContainsFunc(p.Actions, creates) || slices.ContainsFunc(p.Instances, func(i plan.Instance) bool { return i.Reason == plan.ReasonRoom })
-	switch {
-	case left && text != "":
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonFailedCreate, message.Bound(text)
-	case left || !told:
-		return
-	}
-	if was := meta.FindStatusCondition(p.Status.Conditions, c.Type); was == nil || was.Status != c.Status {
-		p.StatusDeferrable = false // others wait for this news
-	}
-	meta.SetStatusCondition(&p.Status.Conditions, c)
+	return a.Op
 }

@@ -55,17 +55,17 @@ func TestFreePlaceGoesToTheLowest(t *testing.T) {
 	o := &object{}
 	at := time.Unix(1_000_000, 0)
 	step := func() (created []string) {
-		in := plan.Input{TApp: app, Now: at}
+		in := plan.Input{TApp: app, Now: at, Refused: o.refused}
 		before := map[string]bool{}
 		for name, p := range pods {
 			in.Pods = append(in.Pods, p)
 			before[name] = true
 		}
 		p := plan.Compute(in)
-		tellRefusal(app, o.refused, metav1.NewTime(at), &p)
+		o.refused = p.Refused
 		app = app.DeepCopy()
 		app.Status = p.Status
-		o.refused = c.apply(t.Context(), app, o, p.Actions).refusal.text
+		c.apply(t.Context(), app, o, p.Actions)
 		for name := range pods {
 			if !before[name] {
 				created = append(created, name)
@@ -104,7 +104,7 @@ func TestFreePlaceGoesToTheLowest(t *testing.T) {
 	if got := strings.Join(step(), " "); got != "a-3" {
 		t.Errorf("%q got the place, want a-3", got)
 	}
-	if o.refused == "" {
+	if len(o.refused) == 0 {
 		t.Error("a-9 was not tried after it")
 	}
 }

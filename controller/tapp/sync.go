@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -18,6 +17,7 @@ import (
 	"tkestack.io/tapp/controller/status"
 	"tkestack.io/tapp/controller/write"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/refusal"
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/process/parallel"
 )
@@ -37,8 +37,8 @@ type object struct {
 	data map[types.UID]runtime.RawExtension
 	// forUpdate has the instances whose pods this process deleted for an update.
 	forUpdate idSet
-	// refused is why the last sync could not create a pod or claim; empty: none was refused.
-	refused string
+	// refused is what the API server refuses; nil: nothing has been tried yet.
+	refused refusal.Set
 	// noQuotaUntil is until when the namespace counts as one without quotas.
 	noQuotaUntil time.Time
 	// terminating is until when nothing is created, because the namespace is being deleted.
@@ -63,7 +63,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 	began := c.Clock.Now()
 	p, err := c.compute(ctx, v, o)
 	decided := c.Clock.Now()
-	tellRefusal(v.tapp, o.refused, metav1.NewTime(decided.Truncate(time.Second)), &p)
+	o.refused = p.Refused
 
 	// An edit of the spec goes first: it holds for the version that was planned on,
 	// and the status makes another one.
@@ -78,7 +78,6 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 	defer telling.Wait() // nothing of a sync outlives it, also when it panics
 	telling.Do(func() { rest, statusErr = c.putStatus(ctx, v.tapp, o, &p) })
 	done := c.apply(ctx, v.tapp, o, append(history, p.Actions...))
-	o.refused = done.refusal.text
 	c.tellProblems(v.tapp, o, p.Problems)
 	telling.Wait()
 	if len(p.Actions) == 0 && rest == 0 && meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionReady) {
@@ -128,7 +127,7 @@ func (c *Controller) compute(ctx context.Context, v *view, o *object) (plan.Plan
 	began := time.Now()
 	o.forUpdate.followed(v.pods)
 	in := plan.Input{TApp: v.tapp, Pods: v.pods, Claims: v.claims, Revisions: v.revisions, Now: c.Clock.Now(), NodesAfter: o.nodesAfter, NoCreationUntil: o.terminating, Policy: c.Policy,
-		ForUpdate: o.forUpdate.ids}
+		ForUpdate: o.forUpdate.ids, Refused: o.refused}
 	p := plan.Compute(in)
 	c.Metrics.planDuration.Observe(time.Since(began).Seconds())
 	o.forUpdate.keep(p.Instances)

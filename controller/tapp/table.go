@@ -18,6 +18,7 @@ import (
 	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/claim"
+	"tkestack.io/tapp/plan/refusal"
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
@@ -33,18 +34,18 @@ type operation struct {
 
 func operations() map[plan.Op]operation {
 	return map[plan.Op]operation{
-		plan.OpCreate:        {create, "create", "created", "SuccessfulCreate", "FailedCreate"},
-		plan.OpReplace:       {replace, "replace", "replaced the ended pods of", "SuccessfulCreate", "FailedCreate"},
-		plan.OpCreateClaim:   {createClaim, "create the claims of", "created claims of", "SuccessfulCreate", "FailedCreate"},
-		plan.OpUpdateClaim:   {updateClaim, "update the claims of", "updated the claims of", "SuccessfulUpdate", "FailedUpdate"},
-		plan.OpDeleteClaim:   {deleteClaim, "delete the claims of", "deleted the claims of", "SuccessfulDelete", "FailedDelete"},
-		plan.OpDelete:        {deletePod, "delete the pods of", "deleted the pods of", "SuccessfulDelete", "FailedDelete"},
-		plan.OpForceDelete:   {forceDelete, "delete by force the pods of", "deleted by force the pods of", "SuccessfulDelete", "FailedDelete"},
-		plan.OpDrain:         {patchStatus, "drain", "", "", "FailedUpdate"},
-		plan.OpUpdateInPlace: {patch, "update in place", "updated in place", "SuccessfulUpdate", "FailedUpdate"},
-		plan.OpResize:        {resize, "resize", "resized", "SuccessfulUpdate", "FailedUpdate"},
-		plan.OpUndrain:       {patchStatus, "undrain", "", "", "FailedUpdate"},
-		plan.OpRelabel:       {patch, "relabel", "relabelled", "SuccessfulUpdate", "FailedUpdate"},
+		plan.OpCreate:        {create, "create", "created", "SuccessfulCreate", refusal.FailedCreate},
+		plan.OpReplace:       {replace, "replace", "replaced the ended pods of", "SuccessfulCreate", refusal.FailedCreate},
+		plan.OpCreateClaim:   {createClaim, "create the claims of", "created claims of", "SuccessfulCreate", refusal.FailedCreate},
+		plan.OpUpdateClaim:   {updateClaim, "update the claims of", "updated the claims of", "SuccessfulUpdate", refusal.FailedUpdate},
+		plan.OpDeleteClaim:   {deleteClaim, "delete the claims of", "deleted the claims of", "SuccessfulDelete", refusal.FailedDelete},
+		plan.OpDelete:        {deletePod, "delete the pods of", "deleted the pods of", "SuccessfulDelete", refusal.FailedDelete},
+		plan.OpForceDelete:   {forceDelete, "delete by force the pods of", "deleted by force the pods of", "SuccessfulDelete", refusal.FailedDelete},
+		plan.OpDrain:         {patchStatus, "drain", "", "", refusal.FailedUpdate},
+		plan.OpUpdateInPlace: {patch, "update in place", "updated in place", "SuccessfulUpdate", refusal.FailedUpdate},
+		plan.OpResize:        {resize, "resize", "resized", "SuccessfulUpdate", refusal.FailedUpdate},
+		plan.OpUndrain:       {patchStatus, "undrain", "", "", refusal.FailedUpdate},
+		plan.OpRelabel:       {patch, "relabel", "relabelled", "SuccessfulUpdate", refusal.FailedUpdate},
 		plan.OpAdopt:         {adopt, "adopt the pods of", "adopted the pods of", "SuccessfulAdopt", "FailedAdopt"},
 		plan.OpRelease:       {patch, "release the pods of", "released the pods of", "SuccessfulRelease", "FailedRelease"},
 
@@ -133,7 +134,7 @@ func (w *writer) meetPod(ctx context.Context, name string) error {
 // replace deletes a pod that ended, and creates the next one.
 func replace(ctx context.Context, w *writer, a *plan.Action) error {
 	if err := w.delete(ctx, a.Old, metav1.DeleteOptions{}, false); err != nil {
-		return err
+		return &partError{plan.OpDelete, err}
 	}
 	return create(ctx, w, a)
 }

@@ -61,6 +61,17 @@ func IsTransient(err error) bool {
 		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || apierrors.IsUnexpectedServerError(err)
 }
 
+// IsRefusal says whether an error is what the API server answers about the object that was
+// written. So is a webhook that cannot be called, although it may be back at any time.
+func IsRefusal(err error) bool { return !IsTransient(err) || isWebhookAway(err) }
+
+// isWebhookAway says whether an admission webhook could not be called, or does not answer as
+// it has to: the API server then answers 500.
+func isWebhookAway(err error) bool {
+	text := err.Error()
+	return apierrors.IsInternalError(err) && (strings.Contains(text, "failed calling webhook ") || strings.Contains(text, "admission webhook "))
+}
+
 // isTooLarge says whether an error is about the size of the one object that was written. What
 // etcd says of that, an API server passes on as a 500 without a reason, and what its own
 // client of etcd says, likewise.
@@ -112,8 +123,8 @@ const (
 	reachOne
 	// reachSome: perhaps all writes of the class; after a few in a row it is all.
 	reachSome
-	// reachClass: all writes of the class, such as a quota's, or of a namespace that
-	// is being deleted.
+	// reachClass: all writes of the class, such as a quota's, of a webhook that is away, or of
+	// a namespace that is being deleted.
 	reachClass
 	// reachAll: all writes, such as an API server that is away.
 	reachAll
@@ -125,6 +136,8 @@ func reachOf(err error) reach {
 		return reachClass // nothing more will be created there
 	case err == nil, errors.Is(err, ErrStale):
 		return reachNone
+	case isWebhookAway(err):
+		return reachClass // others may be written that it does not judge
 	case IsTransient(err):
 		return reachAll
 	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "admission webhook"):

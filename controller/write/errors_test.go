@@ -63,6 +63,35 @@ func TestIsNotServed(t *testing.T) {
 	}
 }
 
+// TestIsRefusal: what the API server answers about the object, and a webhook that is away,
+// is a refusal. An API server that is away or busy has refused nothing.
+func TestIsRefusal(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{errQuota, true},
+		{errInvalid, true},
+		{errWebhook, true},
+		{errTaken, true},
+		{errWebhookAway, true},
+		{fmt.Errorf("patching: %w", errWebhookAway), true},
+		{apierrors.NewInternalError(errors.New(`admission webhook "x" attempted to modify the object`)), true},
+		{apierrors.NewRequestEntityTooLargeError("limit is 3145728"), true},
+		{apierrors.NewInternalError(errors.New("etcd")), false},
+		{apierrors.NewInternalError(errors.New("resource quota evaluation timed out")), false},
+		{errEtcd("etcdserver: no leader"), false},
+		{apierrors.NewTooManyRequests("slow down", 1), false},
+		{apierrors.NewTimeoutError("failed calling webhook x", 1), false},
+		{errAway, false},
+		{context.DeadlineExceeded, false},
+	} {
+		if got := IsRefusal(c.err); got != c.want {
+			t.Errorf("%v: %t, want %t", c.err, got, c.want)
+		}
+	}
+}
+
 func TestReach(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -74,6 +103,7 @@ func TestReach(t *testing.T) {
 		{UnlessTerminating(errGoing), reachClass},
 		{errWebhook, reachSome},
 		{errInvalid, reachSome},
+		{errWebhookAway, reachClass},
 		{errTaken, reachOne},
 		{errAway, reachAll},
 		{fmt.Errorf("creating: %w", errAway), reachAll},

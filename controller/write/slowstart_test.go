@@ -23,8 +23,9 @@ var (
 	errAway    = &url.Error{Op: "Post", URL: "https://api", Err: errors.New("connection refused")}
 	errGoing   = &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonForbidden, Code: 403, Message: "the namespace is being terminated",
 		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}}}}
-	errTooLarge = errEtcd("etcdserver: request is too large")
-	errWebhook  = apierrors.NewForbidden(corev1.Resource("pods"), "a-1", errors.New(`admission webhook "x" denied the request`))
+	errTooLarge    = errEtcd("etcdserver: request is too large")
+	errWebhookAway = apierrors.NewInternalError(errors.New(`failed calling webhook "x": failed to call webhook: Post "https://x.ns.svc:443/": dial tcp: connection refused`))
+	errWebhook     = apierrors.NewForbidden(corev1.Resource("pods"), "a-1", errors.New(`admission webhook "x" denied the request`))
 )
 
 // TestPanicOfAWrite: it is the last write that begins, and panics where the others

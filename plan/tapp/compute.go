@@ -24,7 +24,7 @@ import (
 // reason; it never stops the rest.
 func Compute(in Input) Plan {
 	if in.TApp.Annotations[tappv1.AnnotationRestoring] != "" && in.TApp.DeletionTimestamp == nil {
-		return Plan{Status: *in.TApp.Status.DeepCopy()}
+		return Plan{Status: *in.TApp.Status.DeepCopy(), Refused: in.Refused}
 	}
 	c := &clock{now: in.Now}
 	s := readSpec(in)
@@ -52,8 +52,9 @@ func Compute(in Input) Plan {
 	}
 	lost := followTerminating(s, c, &in, all)
 	problems = slices.Concat(s.problems, problems)
+	refused := tellRefused(s, &in, all)
 
-	status := (&summary{spec: s, clock: c, instances: all, growing: growing, kept: claims.kept(), lost: lost, problems: problems}).status(h.revision)
+	status := (&summary{spec: s, clock: c, instances: all, growing: growing, kept: claims.kept(), lost: lost, problems: problems, refused: refused, untried: in.Refused == nil}).status(h.revision)
 	return Plan{
 		Actions:          actions(all),
 		History:          h.actions,
@@ -63,6 +64,7 @@ func Compute(in Input) Plan {
 		Desired:          count(all, (*instance).desired),
 		Budgets:          s.budgetsOf(count(all, (*instance).desired)),
 		Problems:         problems,
+		Refused:          refused,
 		Evidence:         evidence.Order(lost.unread.all(), s.told(tappv1.ConditionForceDeleted), in.NodesAfter),
 		NeedsRevisions:   former == nil && (h.unread || count(all, (*instance).isUnread) > 0),
 		Workloads:        slices.Sorted(claims.unread.all()),

@@ -32,7 +32,7 @@ type tally struct {
 	completed, failed           int
 	paused                      int
 	infeasible                  bool      // claims can never grow as they are to
-	held                        *instance // the first that is stuck, or else that waits
+	held                        *instance // whose refusal is told; else the first that is stuck, or that waits
 }
 
 func (m *summary) tally() tally {
@@ -72,6 +72,9 @@ func (m *summary) tally() tally {
 			t.held = i
 		}
 	}
+	if first, is := m.refused.First(); is {
+		t.held = find(m.instances, first.ID)
+	}
 	return t
 }
 
@@ -88,6 +91,7 @@ func (m *summary) conclude(s *tappv1.TAppStatus) {
 	m.concludeLost(s, settled)
 	m.concludeGrowing(s)
 	m.concludeInitImages(s)
+	m.concludeRefused(s)
 
 	late := m.isLate(s, &t, settled)
 	switch {

@@ -4,10 +4,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/ownership"
 )
 
@@ -95,7 +93,7 @@ func (s *spec) claimsUnrecorded(c *clock, i *instance) bool {
 // createMissing creates the pods of instances that are to run and have none.
 // That spends no budget.
 func createMissing(s *spec, c *clock, t *turns, claims *claims, all []*instance) {
-	unrecorded, refused := s.selectorUnrecorded(c), meta.IsStatusConditionTrue(s.stored.Status.Conditions, tappv1.ConditionReplicaFailure)
+	unrecorded, refused := s.selectorUnrecorded(c), s.createsRefused()
 	var first *instance // whose next pod needs the room that its last one leaves
 	for _, i := range all {
 		if i.state != missing {

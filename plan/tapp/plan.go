@@ -32,6 +32,7 @@ import (
 	"tkestack.io/tapp/plan/claim"
 	"tkestack.io/tapp/plan/evidence"
 	"tkestack.io/tapp/plan/problem"
+	"tkestack.io/tapp/plan/refusal"
 )
 
 // Input is all that a plan depends on.
@@ -57,6 +58,9 @@ type Input struct {
 	// update or restart, and that had no next pod since. It is a hint: after a change of
 	// leader their pods count as lost.
 	ForUpdate map[string]struct{}
+	// Refused is what the API server refused of earlier plans. Nil: nothing has been tried
+	// yet, and the stored condition tells.
+	Refused refusal.Set
 	// Nodes is evidence about the nodes that an earlier plan asked for in
 	// Plan.Evidence, by name.
 	Nodes map[string]NodeState
@@ -121,6 +125,8 @@ type Plan struct {
 	// Evidence names nodes about which the next plan needs a live read, the most important
 	// ones first.
 	Evidence []string
+	// Refused is what of Input.Refused is wanted still, for the next plan.
+	Refused refusal.Set
 	// NeedsRevisions: the next plan needs the data of the revisions, see Input.RevisionsRead.
 	NeedsRevisions bool
 	// Workloads are the names of TApps and StatefulSets about which the next plan needs a

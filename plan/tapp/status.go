@@ -10,6 +10,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/inplace"
+	"tkestack.io/tapp/plan/refusal"
 )
 
 const (
@@ -33,6 +34,8 @@ type summary struct {
 	kept      string           // tells of claims that whenScaled does not delete
 	lost      lostNodes
 	problems  []Problem
+	refused   refusal.Set
+	untried   bool // refused is what the stored status tells
 }
 
 // status says what was observed. What the plan is about to do does not count:

@@ -62,6 +62,8 @@ type Preview struct {
 	Paused bool `json:"paused,omitempty"`
 	// First are the actions of the controller's next plan.
 	First []FirstAction `json:"first"`
+	// Refused is what the API server refuses of what is done next, in its words.
+	Refused string `json:"refused,omitempty"`
 	// Problems of the spec.
 	Problems []string `json:"problems,omitempty"`
 }
@@ -84,7 +86,7 @@ func (v *Preview) ChangesSomething() bool {
 // there is none.
 func NewPreview(o *Observed, before *tappv1.TApp) (*Preview, error) {
 	v := &Preview{Namespace: o.TApp.Namespace, Name: o.TApp.Name, Created: before == nil, Paused: o.TApp.Spec.Paused,
-		Changes: []FieldChange{}, Steps: o.Steps(), Notes: o.Notes(before), First: o.firstActions(), Problems: o.Problems()}
+		Changes: []FieldChange{}, Steps: o.Steps(), Notes: o.Notes(before), First: o.firstActions(), Refused: o.Refused(), Problems: o.Problems()}
 	if before != nil {
 		changes, err := Changes("spec", before.Spec, o.TApp.Spec)
 		if err != nil {

@@ -57,13 +57,15 @@ var rooms = []room{
 	// What a budget of updates lets be unavailable, and what a spec gets wrong.
 	{name: "plan/budget", only: []string{"k8s.io/apimachinery"}},
 	{name: "plan/problem", may: []string{"plan/message"}, only: []string{}},
+	// What the API server refuses, and how it is told.
+	{name: "plan/refusal", may: []string{"plan/ids", "plan/message", "crd/tapp/v1"}, only: []string{"k8s.io/apimachinery"}},
 	// Why an instance is not available: one table.
 	{name: "plan/unready", may: []string{"plan/ending", "plan/inplace", "plan/message"}, only: []string{"k8s.io/api"}},
 	{name: "plan/evidence", only: []string{"k8s.io/apimachinery"}},
 	// Which content a pod gets that is made anew.
 	{name: "plan/kept", may: []string{"plan/ending", "plan/template", "crd/tapp/v1"}, only: []string{"k8s.io/api"}},
-	{name: "plan/tapp", may: []string{"plan/ids", "plan/revision", "plan/kept", "plan/deferral", "plan/effect", "plan/ending", "plan/unready", "plan/evidence", "plan/message", "plan/budget", "plan/problem", "plan/growth", "plan/restart", "plan/template", "plan/inplace", "plan/claim", "plan/ownership", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
-	{name: "plan/view", may: []string{"plan/budget", "plan/ids", "plan/revision", "plan/tapp", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/tapp", may: []string{"plan/ids", "plan/revision", "plan/kept", "plan/deferral", "plan/effect", "plan/ending", "plan/unready", "plan/evidence", "plan/message", "plan/budget", "plan/problem", "plan/refusal", "plan/growth", "plan/restart", "plan/template", "plan/inplace", "plan/claim", "plan/ownership", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/view", may: []string{"plan/budget", "plan/refusal", "plan/ids", "plan/revision", "plan/tapp", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/podset", may: []string{"plan/message", "plan/rollout", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference"}},
 	// Rollouts of units that know no kind.
 	{name: "plan/rollout", may: []string{"plan/message"}, only: []string{"k8s.io/apimachinery"}},
@@ -83,7 +85,7 @@ var rooms = []room{
 	{name: "controller/write", may: []string{"process/parallel"}},
 	{name: "controller/status", may: []string{"controller/write"}},
 	{name: "controller/events", may: []string{"controller/write", "process/parallel"}},
-	{name: "controller/tapp", may: []string{"plan/ids", "plan/claim", "plan/tapp", "plan/inplace", "plan/message", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/tapp/v1", "crd/client", "process/parallel"}},
+	{name: "controller/tapp", may: []string{"plan/refusal", "plan/ids", "plan/claim", "plan/tapp", "plan/inplace", "plan/message", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/tapp/v1", "crd/client", "process/parallel"}},
 	{name: "controller/revisions", may: []string{"controller/cache", "plan/podset", "crd/workload/v1beta1"}},
 	{name: "controller/release", may: []string{"plan/release", "plan/podset", "plan/manifest", "crd/workload/v1beta1", "helm"}},
 	{name: "controller/advdeployment", may: []string{"plan/advdeployment", "plan/manifest", "plan/podset", "plan/release", "controller/release", "controller/revisions", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/workload/v1beta1", "crd/client"}},

@@ -37,6 +37,7 @@ var rooms = []room{
 	{idsRoom, instanceIDs},
 	{budgetRoom, budgets},
 	{problemRoom, problems},
+	{refusalRoom, refusals},
 	{deferralRoom, deferrals},
 	{keptRoom, lossesOf},
 	{shellRoom, shell},
@@ -129,6 +130,7 @@ const (
 	idsRoom      = "plan/ids"
 	budgetRoom   = "plan/budget"
 	problemRoom  = "plan/problem"
+	refusalRoom  = "plan/refusal"
 	deferralRoom = "plan/deferral"
 	keptRoom     = "plan/kept"
 	shellRoom    = "controller/tapp"
@@ -195,6 +197,7 @@ var stages = []stage{
 	{restartRoom, restartRoom, [][]string{nil}, []string{restartRoom, templateRoom}},
 	{idsRoom, idsRoom, [][]string{nil}, []string{idsRoom}},
 	{budgetRoom, budgetRoom, [][]string{nil}, []string{budgetRoom}},
+	{refusalRoom, refusalRoom, [][]string{nil}, []string{refusalRoom}},
 	{deferralRoom, deferralRoom, [][]string{nil}, []string{deferralRoom}},
 	{keptRoom, keptRoom, [][]string{nil}, []string{keptRoom}},
 	{claimRoom, claimRoom, [][]string{nil}, []string{claimRoom}},

@@ -9,7 +9,7 @@ import (
 )
 
 // reasons as the planner's code has them: held instances, actions, conditions.
-var reasons = regexp.MustCompile(`(?:\.wait\(|Reason: |[rR]eason\w*(?:, why)? +:?= |\.set\(s, tappv1\.\w+, (?:true|false), |return (?:false, )?|waiting\(|intent\{\w+, |deleteAt\(.*, )"([A-Z][a-z]+(?:[A-Z][a-z]+)*)"`)
+var reasons = regexp.MustCompile(`(?:\.wait\(|Reason: |[rR]eason\w*(?:, why)? +:?= |	Failed\w+ += |\.set\(s, tappv1\.\w+, (?:true|false), |return (?:false, )?|waiting\(|intent\{\w+, |deleteAt\(.*, )"([A-Z][a-z]+(?:[A-Z][a-z]+)*)"`)
 
 // TestReasons: operations.md says of every reason of the planner what to do.
 func TestReasons(t *testing.T) {
@@ -18,7 +18,7 @@ func TestReasons(t *testing.T) {
 		t.Fatal(err)
 	}
 	var files []string
-	for _, room := range []string{"tapp", "inplace"} {
+	for _, room := range []string{"tapp", "inplace", "refusal"} {
 		found, err := filepath.Glob("../../plan/" + room + "/*.go")
 		if err != nil {
 			t.Fatal(err)

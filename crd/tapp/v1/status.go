@@ -73,9 +73,10 @@ const (
 	// image than their pod's spec names, which an update in place brought; the message
 	// names them. It is there only once it has been True.
 	ConditionInitImagesBehind = "InitImagesBehind"
-	// ConditionReplicaFailure is True while the API server refuses pods or claims of
-	// instances, such as for a quota; the message has its words. It is there only once it
-	// has been True.
+	// ConditionReplicaFailure is True while the API server refuses what is done for
+	// instances, such as for a quota or by a policy: to create (reason FailedCreate), to
+	// delete (FailedDelete) or to patch (FailedUpdate) a pod or a claim. The message names
+	// an instance, and has the API server's words. It is there only once it has been True.
 	ConditionReplicaFailure = "ReplicaFailure"
 )
 
@@ -165,7 +166,7 @@ type TAppStatus struct {
 
 	// conditions are Ready, Progressing and Stalled, and ForceDeleted once a pod was deleted by force,
 	// ClaimsGrowing once claims had to grow, InitImagesBehind once an init container's image was changed in place,
-	// and ReplicaFailure once a pod or claim was refused.
+	// and ReplicaFailure once something was refused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
