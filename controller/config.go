@@ -36,6 +36,8 @@ type Config struct {
 	DeletePodAfterAppFinish bool
 	// NodeLostAfter is how long a node has to be not ready to count as lost.
 	NodeLostAfter time.Duration
+	// AcceptedSchemas are digests of served schemas that are fine, whatever fields they lost.
+	AcceptedSchemas []string
 	// KubeAPIQPS and KubeAPIBurst limit the requests of the controller.
 	KubeAPIQPS   float64
 	KubeAPIBurst int

@@ -29,6 +29,7 @@ func (c *Config) Flags() []cli.Flag {
 		&cli.BoolFlag{Name: "enable-master", Usage: "look after AppSets; without --controllers, after these alone", Action: c.choose},
 		&cli.BoolFlag{Name: "enable-worker", Usage: "look after AdvDeployments; without --controllers, after these alone", Action: c.choose},
 		&cli.BoolFlag{Name: "create-crd", Usage: "apply the CustomResourceDefinitions of these kinds at the start", Destination: &c.CreateCRD, Value: c.CreateCRD},
+		&cli.GenericFlag{Name: "accept-schema", Usage: "`digests` of served schemas that lost fields which objects use, with commas between them: their loss is accepted", Value: (*process.Names)(&c.AcceptedSchemas)},
 		&cli.BoolFlag{Name: "delete-pod-after-app-finish", Usage: "keep ended pods until all instances of a TApp have ended, and then delete them; false deletes each at once", Destination: &c.DeletePodAfterAppFinish, Value: c.DeletePodAfterAppFinish},
 		&cli.DurationFlag{Name: "node-lost-after", Usage: "`duration` after which a node that is not ready counts as lost, for TApps with forceDeletePod", Destination: &c.NodeLostAfter, Value: c.NodeLostAfter},
 		&cli.Float64Flag{Name: "kube-api-qps", Usage: "`rate` of requests to the API server, per second", Destination: &c.KubeAPIQPS, Value: c.KubeAPIQPS},

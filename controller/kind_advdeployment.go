@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
@@ -27,8 +28,21 @@ func advDeploymentCRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return bases.CRDs(v1beta1.KindAdvDeployment, v1beta1.KindConfirmation, tappv1.Kind)
 }
 
+// advDeployments is the controller of AdvDeployments.
+type advDeployments struct {
+	*advdeployment.Controller
+	heldKind
+}
+
+// Run looks after AdvDeployments until ctx ends.
+func (a *advDeployments) Run(ctx, work context.Context) { a.runHeld(ctx, work, a.Controller.Run) }
+
 func newAdvDeployments(s setup) (kindController, error) {
 	c := s.config
+	held, s, err := s.newHold(v1beta1.SchemeGroupVersion.WithKind(v1beta1.KindAdvDeployment), "advdeployments", func(o metav1.Object) any { return &o.(*v1beta1.AdvDeployment).Spec })
+	if err != nil {
+		return nil, err
+	}
 	requests, err := newAdvDeploymentClients(s.api.requests)
 	if err != nil {
 		return nil, err
@@ -45,11 +59,16 @@ func newAdvDeployments(s setup) (kindController, error) {
 	if err != nil {
 		return nil, err
 	}
-	return advdeployment.New(advdeployment.Options{
+	controller, err := advdeployment.New(advdeployment.Options{
 		Clients: requests, Releases: releases, Watching: watches, Events: events,
 		Namespace: c.Namespace, Workers: c.Workers,
-		Metrics: advdeployment.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock,
+		Metrics: advdeployment.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock, Incoming: held.hold.Incoming,
 	})
+	if err != nil {
+		return nil, err
+	}
+	held.hold.Objects = controller.Objects
+	return &advDeployments{controller, held}, nil
 }
 
 // fetcher gets the archives of charts from where they are.

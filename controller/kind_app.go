@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -16,10 +17,18 @@ import (
 // apps is the controller of Apps, and what it offers to the webhooks.
 type apps struct {
 	*app.Controller
+	heldKind
 }
+
+// Run looks after Apps until ctx ends.
+func (a *apps) Run(ctx, work context.Context) { a.runHeld(ctx, work, a.Controller.Run) }
 
 func newApps(s setup) (kindController, error) {
 	c := s.config
+	held, s, err := s.newHold(appv1.GroupVersionKind(), "apps", func(o metav1.Object) any { return &o.(*appv1.App).Spec })
+	if err != nil {
+		return nil, err
+	}
 	requests, err := newAppClients(s.api.requests)
 	if err != nil {
 		return nil, err
@@ -35,12 +44,13 @@ func newApps(s setup) (kindController, error) {
 	controller, err := app.New(app.Options{
 		Clients: requests, Watching: watches, Events: events,
 		Namespace: c.Namespace, Workers: c.Workers,
-		Metrics: app.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock,
+		Metrics: app.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock, Incoming: held.hold.Incoming,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &apps{controller}, nil
+	held.hold.Objects = controller.Objects
+	return &apps{controller, held}, nil
 }
 
 func newAppClients(api *rest.Config) (c app.Clients, err error) {

@@ -34,11 +34,16 @@ func appSetCRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 // appSets is the controller of AppSets with its clusters.
 type appSets struct {
 	*appset.Controller
+	heldKind
 	clusters *clusters
 }
 
 func newAppSets(s setup) (kindController, error) {
 	c := s.config
+	held, s, err := s.newHold(v1beta1.SchemeGroupVersion.WithKind(v1beta1.KindAppSet), "appsets", func(o metav1.Object) any { return &o.(*v1beta1.AppSet).Spec })
+	if err != nil {
+		return nil, err
+	}
 	requests, err := newAppSetClients(s.api.requests)
 	if err != nil {
 		return nil, err
@@ -84,12 +89,13 @@ func newAppSets(s setup) (kindController, error) {
 		ChartHeads: heads.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(c.Charts.Namespace),
 		Clients:    requests.Clients, Watching: watches.Clients, Events: core,
 		Fleet: known, FleetID: known.ID, Namespace: c.Namespace, Tombstones: namespace, Workers: c.Workers,
-		Metrics: appset.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock,
+		Metrics: appset.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock, Incoming: held.hold.Incoming,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &appSets{controller, known}, nil
+	held.hold.Objects = controller.Objects
+	return &appSets{Controller: controller, heldKind: held, clusters: known}, nil
 }
 
 func readProviders(file string) (kubeconfig.Providers, error) {
@@ -131,7 +137,9 @@ func (a *appSets) Watch(ctx context.Context) {
 }
 
 // Run looks after AppSets until ctx ends, and tells of their clusters.
-func (a *appSets) Run(ctx, work context.Context) {
+func (a *appSets) Run(ctx, work context.Context) { a.runHeld(ctx, work, a.run) }
+
+func (a *appSets) run(ctx, work context.Context) {
 	a.clusters.leading.Store(true)
 	defer a.clusters.leading.Store(false)
 	var telling sync.WaitGroup

@@ -24,11 +24,16 @@ const maxActions = 2000
 // tapps is the controller of TApps, and what it offers to the webhooks.
 type tapps struct {
 	*tapp.Controller
+	heldKind
 	publisher policyPublisher
 }
 
 func newTApps(s setup) (kindController, error) {
 	c := s.config
+	held, s, err := s.newHold(tappv1.GroupVersionKind(), "tapps", func(o metav1.Object) any { return &o.(*tappv1.TApp).Spec })
+	if err != nil {
+		return nil, err
+	}
 	requests, err := newTAppClients(s.api.requests)
 	if err != nil {
 		return nil, err
@@ -45,14 +50,15 @@ func newTApps(s setup) (kindController, error) {
 		TApps: requests.tapps, Core: requests.core, Apps: requests.apps, Events: events,
 		Namespace: c.Namespace, Workers: c.Workers, NodesPerSync: c.NodesPerSync,
 		Policy:  tapp.Policy{DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: c.NodeLostAfter, Batch: maxActions},
-		Metrics: tapp.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock,
+		Metrics: tapp.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock, Incoming: held.hold.Incoming,
 	}
 	o.Watching.TApps, o.Watching.Core, o.Watching.Apps = watches.tapps, watches.core, watches.apps
 	controller, err := tapp.New(o)
 	if err != nil {
 		return nil, err
 	}
-	return &tapps{Controller: controller, publisher: policyPublisher{
+	held.hold.Objects = controller.Objects
+	return &tapps{Controller: controller, heldKind: held, publisher: policyPublisher{
 		core: requests.core, namespace: c.ownNamespace(), contain: s.queue.Container("policy"), policy: tappv1.PublishedPolicy{
 			DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: metav1.Duration{Duration: c.NodeLostAfter},
 		},
@@ -60,7 +66,9 @@ func newTApps(s setup) (kindController, error) {
 }
 
 // Run looks after TApps until ctx ends, and tells by which policy.
-func (t *tapps) Run(ctx, work context.Context) {
+func (t *tapps) Run(ctx, work context.Context) { t.runHeld(ctx, work, t.run) }
+
+func (t *tapps) run(ctx, work context.Context) {
 	var telling sync.WaitGroup
 	telling.Go(func() { t.publisher.publish(ctx) })
 	t.Controller.Run(ctx, work)

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
@@ -78,6 +79,9 @@ type Options struct {
 	Queue   *loop.Metrics
 	// Host names this process in events.
 	Host string
+	// Incoming is called with each of the AdvDeployments before it is cached, and with the one that it replaces;
+	// nil: nobody looks.
+	Incoming func(before, now metav1.Object)
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
 }
@@ -160,3 +164,6 @@ func (c *Controller) Run(ctx, work context.Context) {
 	c.recorder.Flush(ctx)
 	klog.FromContext(ctx).Info("Stopped working on AdvDeployments")
 }
+
+// Objects are the AdvDeployments in the cache. They are shared: copy before writing to one.
+func (c *Controller) Objects() []metav1.Object { return cache.Objects(c.deployments) }

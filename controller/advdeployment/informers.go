@@ -46,7 +46,7 @@ var resources = map[plan.Kind]schema.GroupVersionResource{
 // all of ours carry.
 func (c *Controller) makeInformers() error {
 	var err error
-	if c.deployments, err = client.NewAdvDeploymentInformer(c.Watching.AdvDeployments, c.Namespace, cache.Trim); err != nil {
+	if c.deployments, err = client.NewAdvDeploymentInformer(c.Watching.AdvDeployments, c.Namespace, cache.Witness(cache.Trim, c.Incoming, func() toolscache.Store { return c.deployments.GetStore() })); err != nil {
 		return err
 	}
 	if err := c.deployments.AddIndexers(toolscache.Indexers{byChild: indexByChild}); err != nil {

@@ -23,6 +23,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -66,6 +67,9 @@ type Options struct {
 	Queue   *loop.Metrics
 	// Host names this process in events.
 	Host string
+	// Incoming is called with each of the Apps before it is cached, and with the one that it replaces;
+	// nil: nobody looks.
+	Incoming func(before, now metav1.Object)
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
 }
@@ -145,3 +149,6 @@ func (c *Controller) Run(ctx, work context.Context) {
 func (c *Controller) Naming(kind, namespace, name string) ([]*appv1.App, error) {
 	return c.apps.GetTypedIndexer().ByTypedIndex(byChild, childKey(plan.Kind(kind), namespace, name))
 }
+
+// Objects are the Apps in the cache. They are shared: copy before writing to one.
+func (c *Controller) Objects() []metav1.Object { return cache.Objects(c.apps) }

@@ -34,7 +34,7 @@ func storeOf(kind plan.Kind) string { return string(kind) }
 // that all of ours carry.
 func (c *Controller) makeInformers() error {
 	var err error
-	if c.apps, err = client.NewAppInformer(c.Watching.Apps, c.Namespace, cache.Trim); err != nil {
+	if c.apps, err = client.NewAppInformer(c.Watching.Apps, c.Namespace, cache.Witness(cache.Trim, c.Incoming, func() toolscache.Store { return c.apps.GetStore() })); err != nil {
 		return err
 	}
 	if err := c.apps.AddIndexers(toolscache.Indexers{byChild: indexByChild}); err != nil {

@@ -40,6 +40,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
@@ -99,6 +100,9 @@ type Options struct {
 	Queue   *loop.Metrics
 	// Host names this process in events.
 	Host string
+	// Incoming is called with each of the AppSets before it is cached, and with the one that it replaces;
+	// nil: nobody looks.
+	Incoming func(before, now metav1.Object)
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
 }
@@ -188,3 +192,6 @@ func (c *Controller) Run(ctx, work context.Context) {
 	c.recorder.Flush(ctx)
 	klog.FromContext(ctx).Info("Stopped working on AppSets")
 }
+
+// Objects are the AppSets in the cache. They are shared: copy before writing to one.
+func (c *Controller) Objects() []metav1.Object { return cache.Objects(c.appSets) }

@@ -34,7 +34,7 @@ const (
 
 func (c *Controller) makeInformers() error {
 	var err error
-	if c.appSets, err = client.NewAppSetInformer(c.Watching.AppSets, c.Namespace, slim); err != nil {
+	if c.appSets, err = client.NewAppSetInformer(c.Watching.AppSets, c.Namespace, cache.Witness(slim, c.Incoming, func() toolscache.Store { return c.appSets.GetStore() })); err != nil {
 		return err
 	}
 	if err := c.appSets.AddIndexers(toolscache.Indexers{byCluster: indexByCluster}); err != nil {

@@ -73,6 +73,39 @@ func ByLabel(label string) toolscache.IndexFunc {
 	}
 }
 
+// Witness calls see with each object before it is cached, and with the one that the store has
+// in its place. see may be nil.
+func Witness(transform toolscache.TransformFunc, see func(before, now metav1.Object), store func() toolscache.Store) toolscache.TransformFunc {
+	if see == nil {
+		return transform
+	}
+	return func(object any) (any, error) {
+		if now, ok := object.(metav1.Object); ok {
+			if before, exists, err := store().GetByKey(toolscache.MetaObjectToName(now).String()); err == nil && exists {
+				if before, ok := before.(metav1.Object); ok {
+					see(before, now)
+				}
+			}
+		}
+		return transform(object)
+	}
+}
+
+// Objects that an informer has cached. They are shared: copy before writing to one.
+func Objects[T interface {
+	toolscache.Object
+	metav1.Object
+}](informer toolscache.TypedSharedIndexInformer[T]) []metav1.Object {
+	stored := informer.GetStore().List()
+	out := make([]metav1.Object, 0, len(stored))
+	for _, o := range stored {
+		if object, ok := o.(metav1.Object); ok {
+			out = append(out, object)
+		}
+	}
+	return out
+}
+
 // Trim drops what no shell reads from an object that is about to be cached: the
 // bookkeeping of server-side and client-side apply, often half of the bytes. One that has none
 // is not written to: what it holds may be shared by then.

@@ -80,6 +80,9 @@ type Options struct {
 	Queue   *loop.Metrics
 	// Host names this process in events.
 	Host string
+	// Incoming is called with each of the TApps before it is cached, and with the one that it replaces;
+	// nil: nobody looks.
+	Incoming func(before, now metav1.Object)
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
 }
@@ -191,3 +194,6 @@ func (c *Controller) catchUp(ctx context.Context) {
 		}},
 	)
 }
+
+// Objects are the TApps in the cache. They are shared: copy before writing to one.
+func (c *Controller) Objects() []metav1.Object { return cache.Objects(c.tapps) }

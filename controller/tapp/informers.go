@@ -38,7 +38,7 @@ const (
 // label that all of ours carry: a cluster has many times more of others.
 func (c *Controller) makeInformers() error {
 	var err error
-	if c.tapps, err = client.NewInformer(c.Watching.TApps, c.Namespace, cache.Trim); err != nil {
+	if c.tapps, err = client.NewInformer(c.Watching.TApps, c.Namespace, cache.Witness(cache.Trim, c.Incoming, func() toolscache.Store { return c.tapps.GetStore() })); err != nil {
 		return err
 	}
 	c.lister = client.NewLister(c.tapps)

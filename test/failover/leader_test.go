@@ -78,14 +78,16 @@ func TestLeaderFailover(t *testing.T) {
 
 // fleet is the replicas of a controller.
 type fleet struct {
-	rig      *rig
+	rig *rig
+	// flags of each replica, beside those that all tests need.
+	flags    []string
 	replicas []*replica
 	leader   *replica
 }
 
-func newFleet(r *rig, n int) *fleet {
+func newFleet(r *rig, n int, flags ...string) *fleet {
 	r.Helper()
-	f := &fleet{rig: r}
+	f := &fleet{rig: r, flags: append([]string{"--leader-elect-resource-namespace", r.NS, "--namespace", r.NS}, flags...)}
 	for range n {
 		f.start()
 	}
@@ -96,7 +98,7 @@ func newFleet(r *rig, n int) *fleet {
 // start one more; it has no time to become ready before the test goes on.
 func (f *fleet) start() {
 	f.rig.Helper()
-	f.replicas = append(f.replicas, f.rig.launch("controller", "--leader-elect-resource-namespace", f.rig.NS, "--namespace", f.rig.NS))
+	f.replicas = append(f.replicas, f.rig.launch("controller", f.flags...))
 }
 
 // replace one that went.

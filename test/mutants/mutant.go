@@ -43,6 +43,7 @@ var rooms = []room{
 	{shellRoom, shell},
 	{cacheRoom, caches},
 	{writeRoom, writes},
+	{schemaRoom, schemas},
 	{statusRoom, statuses},
 	{loopRoom, queue},
 	{eventsRoom, recorders},
@@ -149,6 +150,7 @@ const (
 	viewRoom     = "plan/view"
 	messageRoom  = "plan/message"
 
+	schemaRoom     = "controller/servedschema"
 	fleetRoom      = "fleet"
 	healthRoom     = "fleet/health"
 	kubeconfigRoom = "fleet/kubeconfig"
@@ -190,6 +192,7 @@ var stages = []stage{
 	{handsRoom, handsRoom, [][]string{nil}, []string{handsRoom}},
 	{pluginRoom, pluginRoom, [][]string{nil}, []string{pluginRoom, migrateRoom, viewRoom}},
 	{cacheRoom, cacheRoom, [][]string{nil}, []string{cacheRoom}},
+	{schemaRoom, schemaRoom, [][]string{nil}, []string{schemaRoom}},
 	{writeRoom, writeRoom, [][]string{nil}, []string{writeRoom}},
 	{statusRoom, statusRoom, [][]string{nil}, []string{statusRoom}},
 	{templateRoom, templateRoom, [][]string{quick, thorough}, []string{templateRoom}},

@@ -22,7 +22,8 @@ import (
 const releaseSpace = "tapp-system"
 
 // workloads are of the older version's kinds: a TApp with templates of its own, claims and
-// a killed instance; one whose change is held back; and an App.
+// a killed instance; one whose change is held back; one with a checksum, an init container, a version in its labels and a
+// soak; one whose instances are completed; and an App.
 const workloads = `
 apiVersion: apps.tkestack.io/v1
 kind: TApp
@@ -56,6 +57,33 @@ spec:
     spec:
       terminationGracePeriodSeconds: 1
       containers: [{name: held, image: "demo:v1"}]
+---
+apiVersion: apps.tkestack.io/v1
+kind: TApp
+metadata: {name: marked}
+spec:
+  replicas: 2
+  minReadySeconds: 1
+  template:
+    metadata: {labels: {app: marked, app.kubernetes.io/version: "1"}, annotations: {checksum/config: one}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      initContainers: [{name: setup, image: "demo:v1", args: [write, /plugins/list, of v1], volumeMounts: &plugins [{name: plugins, mountPath: /plugins}]}]
+      containers: [{name: main, image: "demo:v1", volumeMounts: *plugins}]
+      volumes: [{name: plugins, emptyDir: {}}]
+---
+apiVersion: apps.tkestack.io/v1
+kind: TApp
+metadata: {name: ended}
+spec:
+  replicas: 2
+  neverMigrate: true
+  template:
+    metadata: {labels: {app: ended}}
+    spec:
+      restartPolicy: OnFailure
+      terminationGracePeriodSeconds: 1
+      containers: [{name: main, image: "demo:v1", args: [write, /tmp/done, "yes"]}]
 ---
 apiVersion: appcontroller.k8s.io/v1
 kind: App
@@ -157,10 +185,25 @@ func TestSkew(t *testing.T) {
 	})
 	r.ready("web", 3)
 	r.ready("held", 2)
+	r.Eventually("the instances of ended are completed, and have no pods", func(context.Context) error {
+		got := r.Kubectl("get", "tapp", "ended", "--output=jsonpath={.status.statuses}") + r.Kubectl("get", "pods", "--selector=app=ended", "--output=name")
+		return cluster.When(got != `{"0":"Succ","1":"Succ"}`, got)
+	})
 	r.inPlace("demo:v3", "web-0", "web-3")
 	r.Kubectl("patch", "tapp", "held", "--type=merge", "--patch", `{"spec":{"paused":true}}`)
 	r.Kubectl("patch", "tapp", "held", "--type=json", "--patch", `[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "demo:v2"}]`)
 	r.ready("held", 2)
+	// The older version writes both in place: no container starts anew by them, then or later.
+	r.ready("marked", 2)
+	r.Kubectl("patch", "tapp", "marked", "--type=json", "--patch", `[{"op": "replace", "path": "/spec/template/metadata/annotations/checksum~1config", "value": "two"},
+		{"op": "replace", "path": "/spec/template/spec/initContainers/0/image", "value": "demo:v2"}]`)
+	for _, name := range []string{"marked-0", "marked-1"} {
+		r.Eventually(name+" has what was written", func(context.Context) error {
+			got := r.Kubectl("get", "pod", name, "--output=jsonpath={.spec.initContainers[0].image} {.metadata.annotations.checksum/config}")
+			return cluster.When(got != "demo:v2 two", got)
+		})
+	}
+	r.ready("marked", 2)
 	r.Kubectl("rollout", "status", "deployment/shop", "--timeout="+cluster.Patience.String())
 
 	before := r.Starts("")

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	appv1 "tkestack.io/tapp/crd/app/v1"
@@ -49,6 +50,7 @@ type checker struct {
 	Options
 	served  discovery.ServerResourcesInterface
 	leases  coordinationclient.LeasesGetter
+	configs corev1client.ConfigMapsGetter
 	objects dynamic.Interface
 	now     func() time.Time
 }
@@ -66,7 +68,11 @@ func newChecker(cfg *rest.Config, o Options) (*checker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checking the installation: %w", err)
 	}
-	return &checker{o, served, leases, objects, time.Now}, nil
+	configs, err := corev1client.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("checking the installation: %w", err)
+	}
+	return &checker{o, served, leases, configs, objects, time.Now}, nil
 }
 
 // finding of one check: what holds, or what does not.
@@ -85,7 +91,7 @@ func (c *checker) all(ctx context.Context) (out []finding) {
 		out = append(out, finding{"a TApp that cannot be is refused", c.refused(ctx)})
 	}
 	if c.LeaseName != "" {
-		out = append(out, finding{"a controller is leading", c.led(ctx)})
+		out = append(out, finding{"a controller is leading", c.led(ctx)}, finding{"no schema lost fields that objects use", c.whole(ctx)})
 	}
 	return out
 }
@@ -167,4 +173,22 @@ func (c *checker) led(ctx context.Context) error {
 		return fmt.Errorf("%s held the Lease of the controllers, and has not renewed it for %s", *holder, silent.Round(time.Second))
 	}
 	return nil
+}
+
+// whole says whether the leader holds a kind, because its served schema lost fields.
+func (c *checker) whole(ctx context.Context) error {
+	told, err := c.configs.ConfigMaps(c.LeaseNamespace).Get(ctx, tappv1.SchemasConfigMap, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil // no leader has recorded anything
+	}
+	if err != nil {
+		return fmt.Errorf("reading what the leader knows of schemas: %w", err)
+	}
+	var errs []error
+	for _, kind := range c.Kinds {
+		if message := told.Data[kinds[kind].GroupResource().String()+".held"]; message != "" {
+			errs = append(errs, errors.New(message))
+		}
+	}
+	return errors.Join(errs...)
 }

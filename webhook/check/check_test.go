@@ -7,9 +7,11 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/process"
 )
 
@@ -51,7 +53,7 @@ func TestLed(t *testing.T) {
 		"never had": {&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b"}}, "nobody holds the Lease of the controllers"},
 		"none":      {&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "c"}}, `reading the Lease of the controllers: leases.coordination.k8s.io "b" not found`},
 	} {
-		checked := &checker{Options{LeaseNamespace: "a", LeaseName: "b"}, nil, fake.NewClientset(c.lease).CoordinationV1(), nil, func() time.Time { return now }}
+		checked := &checker{Options{LeaseNamespace: "a", LeaseName: "b"}, nil, fake.NewClientset(c.lease).CoordinationV1(), nil, nil, func() time.Time { return now }}
 		got := ""
 		if err := checked.led(t.Context()); err != nil {
 			got = err.Error()
@@ -77,3 +79,27 @@ func TestUnanswered(t *testing.T) {
 type errorOf string
 
 func (e errorOf) Error() string { return string(e) }
+
+// TestWhole: a kind that is held fails the check, with what the leader says of it.
+func TestWhole(t *testing.T) {
+	for what, c := range map[string]struct {
+		name string
+		data map[string]string
+		want string
+	}{
+		"nothing recorded":  {"other", nil, ""},
+		"whole":             {tappv1.SchemasConfigMap, nil, ""},
+		"held":              {tappv1.SchemasConfigMap, map[string]string{"tapps.apps.tkestack.io.held": "nothing is done"}, "nothing is done"},
+		"of a kind not run": {tappv1.SchemasConfigMap, map[string]string{"appsets.workload.dmall.com.held": "nothing is done"}, ""},
+	} {
+		told := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: c.name}, Data: c.data}
+		checked := &checker{Options{LeaseNamespace: "a", Kinds: []string{"tapp"}}, nil, nil, fake.NewClientset(told).CoreV1(), nil, nil}
+		got := ""
+		if err := checked.whole(t.Context()); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", what, got, c.want)
+		}
+	}
+}

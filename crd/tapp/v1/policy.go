@@ -9,6 +9,11 @@ const (
 	PolicyKey = "policy.json"
 )
 
+// SchemasConfigMap is the ConfigMap in the controller's namespace that has, by resource and group,
+// what leaders knew of the served schemas. Its data has a message for each kind that is held:
+// nothing is done for it, because its served schema lost fields that objects use.
+const SchemasConfigMap = "tapp-schemas"
+
 // PublishedPolicy is what the operator of the controller decided for all TApps, as the
 // controller goes by it: `kubectl tapp` plans with it. The leader writes it into the
 // ConfigMap when it begins to lead. Fields may be added to it.

@@ -1,0 +1,145 @@
+package servedschema
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// checkInterval is how often the served schema is asked for, and heldInterval while the kind is held.
+	checkInterval = time.Minute
+	heldInterval  = 5 * time.Second
+	// settles is for how long after an object lost fields the schema may not show it yet: an
+	// API server publishes it later than it goes by it.
+	settles = 30 * time.Second
+	// countInterval is how often what objects use is counted anew.
+	countInterval = time.Hour
+	// maxTold bounds the fields that a message names.
+	maxTold = 10
+)
+
+// Reasons of events.
+const (
+	ReasonLost     = "SchemaLostFields"
+	ReasonComplete = "SchemaComplete"
+)
+
+// Options of a Hold.
+type Options struct {
+	// Kind that is held, and the name of its resource with the group.
+	Kind     schema.GroupVersionKind
+	Resource string
+	// REST reads the served schema.
+	REST rest.Interface
+	// ConfigMaps and Namespace are where the record is; an empty namespace keeps none.
+	ConfigMaps corev1client.ConfigMapsGetter
+	Namespace  string
+	// FieldManager of the record.
+	FieldManager string
+	// Accepted are digests of schemas that are fine, whatever they lost.
+	Accepted []string
+	// Objects are those of the kind in the cache; specs returns the spec of one.
+	Objects func() []metav1.Object
+	SpecOf  func(metav1.Object) any
+	// Tell is called with an event when the kind begins to be held, and when that ends.
+	Tell  func(reason, message string)
+	Clock clock.WithTicker
+}
+
+// Hold of one kind.
+type Hold struct {
+	Options
+	records records
+
+	mu sync.Mutex
+	// changed is closed when held begins or ends.
+	changed chan struct{}
+	held    *Held
+	// known are the fields that the schema has or had; nil: not asked for yet.
+	known Fields
+	// served are the fields that were read last.
+	served servedFields
+	// used are the fields that objects have or had since countedAt, as far as generations tells.
+	used        Fields
+	generations map[types.UID]int64
+	countedAt   time.Time
+	// objects that lost fields, and lostAt when the last one did.
+	objects map[types.NamespacedName]loss
+	lostAt  time.Time
+	// stored is what the record says; nil: not known.
+	stored *Record
+}
+
+// servedFields with the address of the document, in which is its hash.
+type servedFields struct {
+	url    string
+	fields Fields
+}
+
+// loss of an object: which fields, of which generation.
+type loss struct {
+	uid        types.UID
+	generation int64
+	fields     []string
+}
+
+// New makes a Hold that holds nothing.
+func New(o Options) *Hold {
+	return &Hold{
+		Options: o, records: records{core: o.ConfigMaps, namespace: o.Namespace, key: o.Resource, manager: o.FieldManager},
+		changed: make(chan struct{}), used: Fields{}, generations: map[types.UID]int64{}, objects: map[types.NamespacedName]loss{},
+	}
+}
+
+// Held says why the kind is held; nil: it is not.
+func (h *Hold) Held() *Held {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.held
+}
+
+// Incoming looks at an object as it comes in, before it is cached and before anything is
+// planned by it. before is the one in the cache.
+func (h *Hold) Incoming(before, now metav1.Object) {
+	fields := lostFields(before, now, h.SpecOf)
+	if len(fields) == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	name := types.NamespacedName{Namespace: now.GetNamespace(), Name: now.GetName()}
+	h.objects[name] = loss{uid: now.GetUID(), generation: now.GetGeneration(), fields: fields}
+	h.lostAt = h.Clock.Now()
+	if h.held == nil {
+		h.begin(fields, "", fmt.Sprintf("%s lost %s, and nobody wrote it", name, list(fields)))
+	}
+}
+
+// begin to hold. The caller has the lock.
+func (h *Hold) begin(lost []string, digest, why string) {
+	message := fmt.Sprintf("nothing is done for any %s: %s. The API server leaves out fields that objects use, and each write erases them. "+
+		"Apply the CustomResourceDefinition %s of this version of TApp", h.Kind.Kind, why, h.Resource)
+	if digest != "" {
+		message += ", or accept the loss by --accept-schema=" + digest
+	}
+	h.held = &Held{Since: sinceNow(h.Clock.Now()), Lost: lost[:min(len(lost), maxTold)], Digest: digest, Message: message}
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+func list(fields []string) string {
+	text := strings.Join(fields[:min(len(fields), maxTold)], ", ")
+	if more := len(fields) - maxTold; more > 0 {
+		text += fmt.Sprintf(" and %d more fields", more)
+	}
+	return "spec." + strings.ReplaceAll(text, ", ", ", spec.")
+}
