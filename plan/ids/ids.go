@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 )
@@ -66,4 +67,14 @@ func Parse(id string) (int, bool) {
 		return 0, false
 	}
 	return num, true
+}
+
+// InName finds the id in the name of what an instance has: <stem>-<id>. The stem of a pod
+// is its TApp's name.
+func InName(stem, name string) (int, bool) {
+	id, ok := strings.CutPrefix(name, stem+"-")
+	if !ok {
+		return 0, false
+	}
+	return Parse(id)
 }

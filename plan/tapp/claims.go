@@ -12,6 +12,7 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/claim"
 	"tkestack.io/tapp/plan/growth"
+	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/ownership"
 )
 
@@ -61,7 +62,7 @@ func readClaims(s *spec, in *Input) *claims {
 	for t := range s.tapp.Spec.VolumeClaimTemplates {
 		template := &s.tapp.Spec.VolumeClaimTemplates[t]
 		for _, c := range in.Claims {
-			id, ok := instanceOf(template.Name+"-"+s.tapp.Name, c.Name)
+			id, ok := ids.InName(template.Name+"-"+s.tapp.Name, c.Name)
 			if !ok {
 				continue
 			}

@@ -2,7 +2,6 @@ package tapp
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -164,14 +163,4 @@ func isEnded(pod *corev1.Pod) bool {
 func controls(t *tappv1.TApp, pod *corev1.Pod) bool {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	return ref != nil && ref.UID == t.UID
-}
-
-// instanceOf returns the id in a pod's name, and whether it is one of the
-// TApp's: <tapp>-<id>, the id without leading zeros.
-func instanceOf(tapp, pod string) (int, bool) {
-	id, ok := strings.CutPrefix(pod, tapp+"-")
-	if !ok {
-		return 0, false
-	}
-	return ids.Parse(id)
 }

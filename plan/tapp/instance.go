@@ -12,6 +12,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/ending"
+	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/kept"
 	"tkestack.io/tapp/plan/message"
@@ -94,11 +95,11 @@ func (i *instance) wait(reason, why string) { i.reason, i.why = reason, message.
 // observe makes an instance of every id in range, of every pod and of every
 // claim that is to go, in ascending order, and puts each in its state.
 func observe(s *spec, c *clock, in Input, claims *claims) []*instance {
-	ids := s.idsNow(in.Pods)
-	byID := make(map[int]*instance, max(len(ids), len(in.Pods)))
-	all := make([]*instance, 0, max(len(ids), len(in.Pods)))
-	pool := make([]instance, len(ids))
-	for k, id := range ids {
+	now := s.idsNow(in.Pods)
+	byID := make(map[int]*instance, max(len(now), len(in.Pods)))
+	all := make([]*instance, 0, max(len(now), len(in.Pods)))
+	pool := make([]instance, len(now))
+	for k, id := range now {
 		i := &pool[k]
 		i.id, i.name, i.inRange = id, strconv.Itoa(id), true
 		i.stopped = s.tapp.Spec.Statuses[i.name] == tappv1.InstanceKilled
@@ -107,7 +108,7 @@ func observe(s *spec, c *clock, in Input, claims *claims) []*instance {
 	}
 	sorted := true
 	for _, pod := range in.Pods {
-		id, ok := instanceOf(s.tapp.Name, pod.Name)
+		id, ok := ids.InName(s.tapp.Name, pod.Name)
 		if !ok {
 			continue // none of our making; it takes no name that we need
 		}

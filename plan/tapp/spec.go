@@ -109,7 +109,7 @@ func (s *spec) idsNow(pods []*corev1.Pod) []int {
 		}
 	}
 	for _, pod := range pods {
-		if id, ok := instanceOf(s.tapp.Name, pod.Name); ok && controls(s.tapp, pod) {
+		if id, ok := ids.InName(s.tapp.Name, pod.Name); ok && controls(s.tapp, pod) {
 			known[id] = struct{}{}
 		}
 	}

@@ -40,9 +40,9 @@ func TestIDs(t *testing.T) {
 		{"web", "other-0", 0, false},
 		{"web", "web-7bd5f-x2x4z", 0, false}, // of a Deployment
 	} {
-		num, ok := instanceOf(test.tapp, test.pod)
+		num, ok := ids.InName(test.tapp, test.pod)
 		if ok != test.ok || num != test.want {
-			t.Errorf("instanceOf(%q, %q) is %d, %t", test.tapp, test.pod, num, ok)
+			t.Errorf("ids.InName(%q, %q) is %d, %t", test.tapp, test.pod, num, ok)
 		}
 	}
 }

@@ -227,10 +227,6 @@ func (v *migration) pods(ctx context.Context) ([]*corev1.Pod, error) {
 
 // hasInstanceName reports whether a name is <stem>-<instance id>.
 func hasInstanceName(stem, name string) bool {
-	id, ok := strings.CutPrefix(name, stem+"-")
-	if !ok {
-		return false
-	}
-	_, ok = ids.Parse(id)
+	_, ok := ids.InName(stem, name)
 	return ok
 }
