@@ -50,6 +50,7 @@ func run(ctx context.Context, c controller.Config, a *webhook.Admission, served 
 	c.Checks = &process.Checks{}
 	// Flags of both.
 	a.Kinds, a.Namespace = c.Controllers, c.Namespace
+	a.DefaultTopologySpread = c.DefaultTopologySpread
 	a.Kubeconfig, a.Master, a.KubeAPIQPS, a.KubeAPIBurst = c.Kubeconfig, c.Master, c.KubeAPIQPS, c.KubeAPIBurst
 
 	replica, err := controller.New(c)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/fleet"
 	"tkestack.io/tapp/process"
@@ -38,6 +39,9 @@ type Config struct {
 	NodeLostAfter time.Duration
 	// AcceptedSchemas are digests of served schemas that are fine, whatever fields they lost.
 	AcceptedSchemas []string
+	// DefaultTopologySpread is how new pods of TApps are spread that do not say it: None or
+	// System.
+	DefaultTopologySpread string
 	// KubeAPIQPS and KubeAPIBurst limit the requests of the controller.
 	KubeAPIQPS   float64
 	KubeAPIBurst int
@@ -152,6 +156,7 @@ func Defaults() Config {
 		CreateCRD:               true,
 		DeletePodAfterAppFinish: true,
 		NodeLostAfter:           5 * time.Minute,
+		DefaultTopologySpread:   string(tappv1.SystemTopologySpread),
 		KubeAPIQPS:              2000,
 		KubeAPIBurst:            2500,
 		Workers:                 20,
@@ -195,6 +200,7 @@ func (c *Config) validate() error {
 	reject(c.KubeAPIQPS <= 0, "--kube-api-qps is %v; give a number above 0", c.KubeAPIQPS)
 	reject(c.KubeAPIBurst < 1, "--kube-api-burst is %d; give a number above 0", c.KubeAPIBurst)
 	reject(c.NodeLostAfter <= 0, "--node-lost-after is %v; give a duration above 0, such as 5m", c.NodeLostAfter)
+	reject(!tappv1.DefaultTopologySpread(c.DefaultTopologySpread).IsKnown(), "--default-topology-spread is %q; give None or System", c.DefaultTopologySpread)
 	if why := validation.IsValidLabelValue(c.Fleet.ID); len(why) > 0 {
 		errs = append(errs, fmt.Errorf("--fleet-id is %q, which is no label value: %s", c.Fleet.ID, strings.Join(why, "; ")))
 	}

@@ -15,6 +15,7 @@ import (
 	"tkestack.io/tapp/controller/tapp"
 	"tkestack.io/tapp/crd/client"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/spread"
 )
 
 // maxActions of a plan is more than is carried out before the next plan anyway, and less
@@ -49,7 +50,8 @@ func newTApps(s setup) (kindController, error) {
 	o := tapp.Options{
 		TApps: requests.tapps, Core: requests.core, Apps: requests.apps, Events: events,
 		Namespace: c.Namespace, Workers: c.Workers, NodesPerSync: c.NodesPerSync,
-		Policy:  tapp.Policy{DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: c.NodeLostAfter, Batch: maxActions},
+		Policy: tapp.Policy{DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: c.NodeLostAfter, Batch: maxActions,
+			Spread: spread.Policy{Default: tappv1.DefaultTopologySpread(c.DefaultTopologySpread)}},
 		Metrics: tapp.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock, Incoming: held.hold.Incoming,
 	}
 	o.Watching.TApps, o.Watching.Core, o.Watching.Apps = watches.tapps, watches.core, watches.apps

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"tkestack.io/tapp/certs"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/webhook/app"
 	"tkestack.io/tapp/webhook/review"
 	"tkestack.io/tapp/webhook/tapp"
@@ -37,6 +38,9 @@ type Config struct {
 	KubeAPIBurst int
 	// DryRuns is how many pods of one review are tried at a time.
 	DryRuns int
+	// DefaultTopologySpread is how new pods of TApps are spread that do not say it, as the
+	// controller has it.
+	DefaultTopologySpread string
 	// MaxReviews and MaxReviewBytes bound the reviews under way: how many, and the
 	// bytes of their bodies.
 	MaxReviews     int
@@ -85,6 +89,8 @@ func Defaults() Config {
 		KubeAPIQPS:    2000,
 		KubeAPIBurst:  2500,
 		DryRuns:       16,
+
+		DefaultTopologySpread: string(tappv1.SystemTopologySpread),
 		// The API server itself handles 200 changes at a time by default.
 		MaxReviews:     256,
 		MaxReviewBytes: 16 << 20,
@@ -111,6 +117,7 @@ func (c *Config) validate() error {
 	reject(c.KubeAPIQPS <= 0, "--kube-api-qps is %v; give a number above 0", c.KubeAPIQPS)
 	reject(c.KubeAPIBurst < 1, "--kube-api-burst is %d; give a number above 0", c.KubeAPIBurst)
 	reject(c.DryRuns < 1, "--admission-dry-runs is %d; at least 1 pod has to be tried at a time", c.DryRuns)
+	reject(!tappv1.DefaultTopologySpread(c.DefaultTopologySpread).IsKnown(), "--default-topology-spread is %q; give None or System", c.DefaultTopologySpread)
 	reject(c.MaxReviews < 1, "--admission-max-reviews is %d; give a number above 0", c.MaxReviews)
 	reject(c.MaxReviewBytes < review.MaxBytes, "--admission-max-bytes is %d; a single review may have %d", c.MaxReviewBytes, review.MaxBytes)
 	reject(c.ShutdownDelay < 0, "--admission-shutdown-delay is %v; give 0 or more", c.ShutdownDelay)

@@ -87,7 +87,7 @@ func namesOf(kinds []Kind) []string {
 }
 
 func tappWebhooks(b Backend) ([]Webhook, error) {
-	v, err := tapp.New(tapp.Options{API: b.API, DryRuns: b.DryRuns, Reads: b.Reads.Reads, Registry: b.Registry})
+	v, err := tapp.New(tapp.Options{API: b.API, DryRuns: b.DryRuns, DefaultSpread: tappv1.DefaultTopologySpread(b.DefaultTopologySpread), Reads: b.Reads.Reads, Registry: b.Registry})
 	if err != nil {
 		return nil, err
 	}

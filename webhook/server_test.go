@@ -74,7 +74,7 @@ func newTestServer(t *testing.T, c Config) *server {
 	})
 	defaults := Defaults()
 	c.ListenAddress, c.KubeAPIQPS, c.KubeAPIBurst, c.DryRuns = defaults.ListenAddress, defaults.KubeAPIQPS, defaults.KubeAPIBurst, defaults.DryRuns
-	c.MaxReviews, c.MaxReviewBytes = defaults.MaxReviews, defaults.MaxReviewBytes
+	c.MaxReviews, c.MaxReviewBytes, c.DefaultTopologySpread = defaults.MaxReviews, defaults.MaxReviewBytes, defaults.DefaultTopologySpread
 	c.REST = &rest.Config{Host: api}
 	if c.Certificates == nil {
 		c.Certificates = &testCertificate{ready: true}
@@ -191,6 +191,7 @@ func TestConfig(t *testing.T) {
 --kube-api-qps is 0; give a number above 0
 --kube-api-burst is 0; give a number above 0
 --admission-dry-runs is 0; at least 1 pod has to be tried at a time
+--default-topology-spread is ""; give None or System
 --admission-max-reviews is 0; give a number above 0
 --admission-max-bytes is 0; a single review may have 8388608
 --admission-shutdown-delay is -1ns; give 0 or more

@@ -18,7 +18,7 @@
 //	pods/resize             patch
 //	persistentvolumeclaims  list watch create patch delete
 //	controllerrevisions     get list watch create patch delete
-//	nodes                   get
+//	nodes                   get list
 //	events                  create
 package tapp
 
@@ -124,6 +124,8 @@ type Controller struct {
 	statuses *status.Writer
 	// claimsLabelled is true from when a search for claims without their label found all.
 	claimsLabelled bool
+	// zones: every node has one, as it was read last.
+	zones atomic.Bool
 }
 
 // New makes a controller whose caches are empty until Watch is called.
@@ -152,6 +154,7 @@ func (c *Controller) Run(ctx, work context.Context) {
 	if !c.awaitCaches(ctx) || !c.discover(ctx) {
 		return
 	}
+	zonesAfter := c.readZones(ctx)
 	c.objects.Clear()
 	c.stopping.Store(false)
 	c.working.Store(true)
@@ -163,6 +166,7 @@ func (c *Controller) Run(ctx, work context.Context) {
 	var beside sync.WaitGroup
 	beside.Go(func() { c.recorder.Run(told) })
 	beside.Go(func() { c.labelClaims(ctx) })
+	beside.Go(func() { c.followZones(ctx, zonesAfter) })
 	c.loop.Run(ctx, work)
 	tell()
 	beside.Wait()

@@ -126,7 +126,7 @@ func (c *Controller) snapshot(ctx context.Context, t *tappv1.TApp, o *object) (*
 func (c *Controller) compute(ctx context.Context, v *view, o *object) (plan.Plan, error) {
 	began := time.Now()
 	o.forUpdate.followed(v.pods)
-	in := plan.Input{TApp: v.tapp, Pods: v.pods, Claims: v.claims, Revisions: v.revisions, Now: c.Clock.Now(), NodesAfter: o.nodesAfter, NoCreationUntil: o.terminating, Policy: c.Policy,
+	in := plan.Input{TApp: v.tapp, Pods: v.pods, Claims: v.claims, Revisions: v.revisions, Now: c.Clock.Now(), NodesAfter: o.nodesAfter, NoCreationUntil: o.terminating, Policy: c.policy(),
 		ForUpdate: o.forUpdate.ids, Refused: o.refused}
 	p := plan.Compute(in)
 	c.Metrics.planDuration.Observe(time.Since(began).Seconds())

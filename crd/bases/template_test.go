@@ -39,6 +39,7 @@ func full(t testing.TB, seed int64) map[string]any {
 		func(f *metav1.FieldsV1, _ randfill.Continue) { f.SetRawString(`{}`) },
 		func(s *tappv1.InstanceStatus, _ randfill.Continue) { *s = tappv1.InstanceKilled },
 		func(p *tappv1.InPlaceUpdatePolicy, _ randfill.Continue) { *p = tappv1.InPlaceOnly },
+		func(s *tappv1.DefaultTopologySpread, _ randfill.Continue) { *s = tappv1.SystemTopologySpread },
 		func(p *tappv1.InitImagesPolicy, _ randfill.Continue) { *p = tappv1.InitImagesNextStart },
 		func(p *tappv1.PersistentVolumeClaimRetentionPolicyType, _ randfill.Continue) {
 			*p = tappv1.DeletePersistentVolumeClaim

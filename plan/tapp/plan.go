@@ -33,6 +33,7 @@ import (
 	"tkestack.io/tapp/plan/evidence"
 	"tkestack.io/tapp/plan/problem"
 	"tkestack.io/tapp/plan/refusal"
+	"tkestack.io/tapp/plan/spread"
 )
 
 // Input is all that a plan depends on.
@@ -88,6 +89,8 @@ type Policy struct {
 	NodeLostAfter time.Duration
 	// Resize is true where the cluster has the subresource resize of pods (KEP-1287).
 	Resize bool
+	// Spread says by which constraints new pods are spread.
+	Spread spread.Policy
 	// Batch caps the creates and updates of one template in one plan; the other instances
 	// have their turn with the next plans. It bounds what a plan of many thousand
 	// instances holds, and how long it takes to carry out. 0: no cap.

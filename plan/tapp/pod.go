@@ -12,6 +12,7 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/claim"
 	"tkestack.io/tapp/plan/inplace"
+	"tkestack.io/tapp/plan/spread"
 	"tkestack.io/tapp/plan/template"
 )
 
@@ -59,6 +60,7 @@ func (s *spec) podFrom(i *instance, t *podTemplate) *corev1.Pod {
 func (s *spec) newPod(i *instance, failures int) *corev1.Pod {
 	t := s.nextTemplate(i)
 	pod := s.podFrom(i, t)
+	spread.Add(&pod.Spec, s.spread)
 	if t != i.template {
 		setAnnotation(pod, tappv1.AnnotationKept, t.Hashes.Template)
 	}

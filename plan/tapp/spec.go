@@ -49,6 +49,8 @@ type spec struct {
 	templates
 	budgets
 	restarts *restart.Judge
+	// spread has the constraints of new pods.
+	spread []corev1.TopologySpreadConstraint
 	// openGate is the second write of every create.
 	openGate []byte
 	foresees bool // for a preview, to which orphans are adopted already
@@ -63,6 +65,7 @@ func readSpec(in Input) *spec {
 	s.readTemplates()
 	s.readBudgets()
 	s.restarts = restart.NewJudge(&s.tapp.Spec.UpdateStrategy)
+	s.spread = in.Policy.Spread.Constraints(&s.tapp.Spec)
 	s.checkIDs()
 	return s
 }

@@ -64,7 +64,9 @@ var rooms = []room{
 	{name: "plan/evidence", only: []string{"k8s.io/apimachinery"}},
 	// Which content a pod gets that is made anew.
 	{name: "plan/kept", may: []string{"plan/ending", "plan/template", "crd/tapp/v1"}, only: []string{"k8s.io/api"}},
-	{name: "plan/tapp", may: []string{"plan/ids", "plan/revision", "plan/kept", "plan/deferral", "plan/effect", "plan/ending", "plan/unready", "plan/evidence", "plan/message", "plan/budget", "plan/problem", "plan/refusal", "plan/growth", "plan/restart", "plan/template", "plan/inplace", "plan/claim", "plan/ownership", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	// How new pods are spread over nodes and zones.
+	{name: "plan/spread", may: []string{"crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/tapp", may: []string{"plan/ids", "plan/spread", "plan/revision", "plan/kept", "plan/deferral", "plan/effect", "plan/ending", "plan/unready", "plan/evidence", "plan/message", "plan/budget", "plan/problem", "plan/refusal", "plan/growth", "plan/restart", "plan/template", "plan/inplace", "plan/claim", "plan/ownership", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/view", may: []string{"plan/budget", "plan/refusal", "plan/ids", "plan/revision", "plan/tapp", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/podset", may: []string{"plan/message", "plan/rollout", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference"}},
 	// Rollouts of units that know no kind.
@@ -111,7 +113,7 @@ var rooms = []room{
 	{name: "webhook/check", may: []string{"crd/...", "process"}},
 	{name: "webhook/review"},
 	{name: "webhook/rule", only: []string{"k8s.io/apimachinery"}},
-	{name: "webhook/tapp", may: []string{"plan/budget", "plan/ids", "plan/restart", "plan/tapp", "plan/view", "plan/template", "crd/tapp/v1", "crd/client", "webhook/review", "webhook/rule", "process/parallel", "plan/claim"}},
+	{name: "webhook/tapp", may: []string{"plan/budget", "plan/ids", "plan/spread", "plan/restart", "plan/tapp", "plan/view", "plan/template", "crd/tapp/v1", "crd/client", "webhook/review", "webhook/rule", "process/parallel", "plan/claim"}},
 	{name: "webhook/advdeployment", may: []string{"helm/archive", "plan/message", "plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/confirmation", may: []string{"crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/appset", may: []string{"helm/archive", "plan/foresight", "plan/message", "plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},

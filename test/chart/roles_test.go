@@ -90,7 +90,7 @@ func TestSplitRights(t *testing.T) {
 	for _, b := range every[*rbacv1.RoleBinding](all) {
 		bound(b.RoleRef.Kind, b.RoleRef.Name, b.Subjects)
 	}
-	want := []string{"[mutatingwebhookconfigurations validatingwebhookconfigurations] [tapp] [list watch patch]", "[pods] [] [create]", "[pods] [] [list]",
+	want := []string{"[mutatingwebhookconfigurations validatingwebhookconfigurations] [tapp] [list watch patch]", "[nodes] [] [list]", "[pods] [] [create]", "[pods] [] [list]",
 		"[secrets] [] [create]", "[secrets] [tapp-own-ca] [list watch update]", "[tapps] [] [list]"}
 	slices.Sort(granted["reviewer"])
 	if !slices.Equal(granted["reviewer"], want) {

@@ -29,6 +29,7 @@ func TestBadValues(t *testing.T) {
 		{`controller: {workers: 0}`, `at '/controller/workers': minimum: got 0, want 1`},
 		{`controller: {nodeLostAfter: 300}`, `at '/controller/nodeLostAfter': got number, want string`},
 		{`controller: {nodeLostAfter: 5 minutes}`, `at '/controller/nodeLostAfter': '5 minutes' does not match pattern`},
+		{`controller: {defaultTopologySpread: List}`, `at '/controller/defaultTopologySpread': value must be one of 'None', 'System'`},
 		{`webhook: {failurePolicy: Warn}`, `at '/webhook/failurePolicy': value must be one of 'Fail', 'Ignore'`},
 		{`webhook: {timeoutSeconds: 60}`, `at '/webhook/timeoutSeconds': maximum: got 60, want 30`},
 		{`webhook: {port: 70000}`, `at '/webhook/port': maximum: got 70,000, want 65,535`},

@@ -13,6 +13,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/ids"
+	"tkestack.io/tapp/plan/spread"
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/process/parallel"
 	"tkestack.io/tapp/webhook/rule"
@@ -32,6 +33,7 @@ const rulePods = "Pods"
 //	                        may have room again when the pods are created
 type dryRunner struct {
 	pods        corev1client.PodsGetter
+	spreads     func(context.Context) spread.Policy
 	concurrency int
 	turns       *turns
 	results     *prometheus.CounterVec
@@ -88,6 +90,7 @@ func (d dryRunner) try(ctx context.Context, t *tappv1.TApp, v *verdict) {
 		v.err = errors.New("the template cannot be hashed")
 		return
 	}
+	spread.Add(&pod.Spec, d.spreads(ctx).Constraints(&t.Spec))
 	var heard warnings
 	_, v.err = d.pods.Pods(t.Namespace).Create(context.WithValue(ctx, warningsKey{}, &heard), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if apierrors.IsAlreadyExists(v.err) {

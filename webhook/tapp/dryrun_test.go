@@ -86,7 +86,7 @@ func TestTriedPods(t *testing.T) {
 			var tried atomic.Int32
 			trial(t, c.from, c.to, func(_ context.Context, pod *corev1.Pod) error {
 				tried.Add(1)
-				if len(pod.OwnerReferences) > 0 || pod.Labels[tappv1.LabelInstanceID] == "" || len(pod.Spec.ReadinessGates) != 1 {
+				if len(pod.OwnerReferences) > 0 || pod.Labels[tappv1.LabelInstanceID] == "" || len(pod.Spec.ReadinessGates) != 1 || len(pod.Spec.TopologySpreadConstraints) != 2 {
 					t.Errorf("it tries %+v", pod)
 				}
 				if c.name == "created" && pod.Name != "web-11" {

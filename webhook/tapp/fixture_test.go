@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/spread"
 	"tkestack.io/tapp/webhook/review"
 	"tkestack.io/tapp/webhook/rule"
 )
@@ -157,7 +158,9 @@ func (f fakePods) Create(ctx context.Context, pod *corev1.Pod, o metav1.CreateOp
 // newTestValidator makes one whose cluster takes every pod, and has none.
 func newTestValidator() *Validator {
 	return &Validator{
-		dryRuns: dryRunner{pods: fakePods{create: func(context.Context, *corev1.Pod) error { return nil }}, concurrency: 4, turns: newTurns(), results: newDryRunResults(prometheus.NewRegistry())},
+		dryRuns: dryRunner{pods: fakePods{create: func(context.Context, *corev1.Pod) error { return nil }}, spreads: func(context.Context) spread.Policy {
+			return spread.Policy{Default: tappv1.SystemTopologySpread, Zones: true}
+		}, concurrency: 4, turns: newTurns(), results: newDryRunResults(prometheus.NewRegistry())},
 		reads: Reads{
 			Resize: func(context.Context) bool { return true },
 			Pods:   func(context.Context, *tappv1.TApp) ([]*corev1.Pod, error) { return nil, nil },

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -23,6 +25,8 @@ type Reads struct {
 	TApps func(ctx context.Context, namespace string) ([]*tappv1.TApp, error)
 	// Resize says whether pods of this cluster can be resized.
 	Resize func(context.Context) bool
+	// Zones says whether every node of this cluster has a zone.
+	Zones func(context.Context) bool
 }
 
 // fromCache makes the API server answer from its cache: a preview need not be newer
@@ -45,6 +49,43 @@ func liveResize(core rest.Interface) func(context.Context) bool {
 			known = &has
 		}
 		return *known
+	}
+}
+
+// zonesEvery is how often it is asked whether nodes have zones.
+const zonesEvery = 10 * time.Minute
+
+// liveZones asks the API server, and again when the answer is ten minutes old. Who comes
+// while it is asked, or while it does not answer, gets the last answer: at first no. So
+// does who may not know.
+func liveZones(core rest.Interface, now func() time.Time) func(context.Context) bool {
+	var mu sync.Mutex
+	var zones bool
+	var next time.Time
+	take := func() (known, ask bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if ask = !now().Before(next); ask {
+			next = now().Add(zonesEvery)
+		}
+		return zones, ask
+	}
+	put := func(answer bool, err error) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil || apierrors.IsForbidden(err) {
+			zones = answer
+		} else {
+			next = time.Time{}
+		}
+		return zones
+	}
+	return func(ctx context.Context) bool {
+		known, ask := take()
+		if !ask {
+			return known
+		}
+		return put(client.EveryNodeHasZone(ctx, core))
 	}
 }
 

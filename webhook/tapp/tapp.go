@@ -12,7 +12,9 @@
 package tapp
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -20,6 +22,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"tkestack.io/tapp/crd/client"
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/spread"
 )
 
 // Options of New.
@@ -28,6 +32,8 @@ type Options struct {
 	API *rest.Config
 	// DryRuns is how many pods of one review are tried at a time.
 	DryRuns int
+	// DefaultSpread is how the pods of TApps are spread that do not say it.
+	DefaultSpread tappv1.DefaultTopologySpread
 	// Reads from caches. Those that are nil are made live.
 	Reads Reads
 	// Registry takes the metric of the dry runs.
@@ -55,7 +61,13 @@ func New(o Options) (*Validator, error) {
 	if o.Reads.Resize == nil {
 		o.Reads.Resize = liveResize(core.RESTClient())
 	}
-	return &Validator{dryRuns: dryRunner{pods: core, concurrency: o.DryRuns, turns: newTurns(), results: newDryRunResults(o.Registry)}, reads: o.Reads}, nil
+	if o.Reads.Zones == nil {
+		o.Reads.Zones = liveZones(core.RESTClient(), time.Now)
+	}
+	spreads := func(ctx context.Context) spread.Policy {
+		return spread.Policy{Default: o.DefaultSpread, Zones: o.Reads.Zones(ctx)}
+	}
+	return &Validator{dryRuns: dryRunner{pods: core, spreads: spreads, concurrency: o.DryRuns, turns: newTurns(), results: newDryRunResults(o.Registry)}, reads: o.Reads}, nil
 }
 
 // newDryRunResults registers the metric of the dry runs.

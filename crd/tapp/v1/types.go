@@ -162,6 +162,17 @@ type TAppSpec struct {
 	// +optional
 	ServiceName string `json:"serviceName,omitempty"`
 
+	// defaultTopologySpread is None or System: how new pods are spread over nodes and
+	// zones whose template has no topologySpreadConstraints. System: as kube-scheduler
+	// spreads those of a StatefulSet by default, by constraints in the pod for
+	// kubernetes.io/hostname (maxSkew 3) and, while every node has that label,
+	// topology.kubernetes.io/zone (maxSkew 5), with ScheduleAnyway. Pods whose template
+	// gives nodeName or another schedulerName get none. A change holds for pods made from
+	// then on, and restarts nothing. Absent means as the operator of TApp decided
+	// (--default-topology-spread), which is System unless he chose None.
+	// +optional
+	DefaultTopologySpread DefaultTopologySpread `json:"defaultTopologySpread,omitempty"`
+
 	// forceDeletePod lets the controller delete a terminating pod by force when
 	// there is evidence that its node is lost. Two pods of one instance may then
 	// run at once if the node is still alive.
@@ -178,6 +189,24 @@ type TAppSpec struct {
 	// templates, defaultTemplateName nor updateStrategy.template names.
 	// +optional
 	AutoDeleteUnusedTemplate bool `json:"autoDeleteUnusedTemplate,omitempty"`
+}
+
+// DefaultTopologySpread says how pods are spread whose template does not say it.
+//
+// +kubebuilder:validation:Enum=None;System
+type DefaultTopologySpread string
+
+const (
+	// NoTopologySpread leaves it to kube-scheduler, which spreads pods of a Service only.
+	NoTopologySpread DefaultTopologySpread = "None"
+	// SystemTopologySpread gives new pods the constraints that kube-scheduler has for those
+	// of a StatefulSet.
+	SystemTopologySpread DefaultTopologySpread = "System"
+)
+
+// IsKnown says whether it is one of the constants.
+func (s DefaultTopologySpread) IsKnown() bool {
+	return s == NoTopologySpread || s == SystemTopologySpread
 }
 
 // Ordinals are the ids of the instances, as in a StatefulSet (KEP-3335).
