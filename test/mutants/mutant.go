@@ -34,6 +34,7 @@ var rooms = []room{
 	{restartRoom, restarts},
 	{planRoom, planner},
 	{claimRoom, claims},
+	{spreadRoom, spreads},
 	{idsRoom, instanceIDs},
 	{budgetRoom, budgets},
 	{problemRoom, problems},
@@ -48,6 +49,7 @@ var rooms = []room{
 	{loopRoom, queue},
 	{eventsRoom, recorders},
 	{hookRoom, admission},
+	{clientRoom, answers},
 	{reviewRoom, reviews},
 	{ruleRoom, findings},
 	{typesRoom, types},
@@ -128,6 +130,8 @@ const (
 	restartRoom  = "plan/restart"
 	planRoom     = "plan/tapp"
 	claimRoom    = "plan/claim"
+	spreadRoom   = "plan/spread"
+	clientRoom   = "crd/client"
 	idsRoom      = "plan/ids"
 	budgetRoom   = "plan/budget"
 	problemRoom  = "plan/problem"
@@ -204,6 +208,8 @@ var stages = []stage{
 	{deferralRoom, deferralRoom, [][]string{nil}, []string{deferralRoom}},
 	{keptRoom, keptRoom, [][]string{nil}, []string{keptRoom}},
 	{claimRoom, claimRoom, [][]string{nil}, []string{claimRoom}},
+	{spreadRoom, spreadRoom, [][]string{nil}, []string{spreadRoom}},
+	{clientRoom, clientRoom, [][]string{nil}, []string{clientRoom}},
 	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, problemRoom, claimRoom, inPlaceRoom, restartRoom, templateRoom, typesRoom}},
 	{shellRoom, shellRoom, [][]string{nil}, []string{shellRoom, cacheRoom, writeRoom, statusRoom, planRoom, claimRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{reviewRoom, reviewRoom, [][]string{nil}, []string{reviewRoom}},

@@ -2,6 +2,10 @@ package main
 
 // planner are the mutants of plan/tapp: what is decided.
 var planner = []mutant{
+	{"spread-left-out", "pod.go", "new pods have no constraints",
+		"	spread.Add(&pod.Spec, s.spread)\n", ""},
+	{"spread-compared", "pod.go", "running pods are compared with pods that have the constraints",
+		"	if pod.Labels == nil {\n", "	spread.Add(&pod.Spec, s.spread)\n	if pod.Labels == nil {\n"},
 	{"restarts-in-place", "intent.go", "changes that only a new pod would notice are made in place",
 		"s.restarts.Asks(s.recordOf(i), i.template.Spec); reason != \"\" {", "s.restarts.Asks(s.recordOf(i), i.template.Spec); reason == \"?\" {"},
 	{"mix-untold", "conditions.go", "the status does not tell which instances run a mix",

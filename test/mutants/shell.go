@@ -2,6 +2,14 @@ package main
 
 // shell are the mutants of controller/tapp: how it is carried out.
 var shell = []mutant{
+	{"zones-forbidden-stay", "zones.go", "who may no more read nodes goes by what they were",
+		"err == nil || apierrors.IsForbidden(err)", "err == nil"},
+	{"zones-unknown-are-none", "zones.go", "an API server that is away makes zones go",
+		"	case ctx.Err() == nil:\n", "	case ctx.Err() == nil:\n		c.zones.Store(false)\n"},
+	{"zones-untold", "zones.go", "the planner does not learn of zones",
+		"	p.Spread.Zones = c.zones.Load()\n", ""},
+	{"zones-asked-on-and-on", "zones.go", "nodes are asked for zones each minute",
+		"		return zonesEvery\n", "		return zonesAgain\n"},
 	{"places-by-luck", "apply.go", "creations that a quota may refuse are made beside each other",
 		", InOrder: c.createsInOrder(ctx, t.Namespace, o, actions)", ""},
 	{"quota-met-unseen", "quota.go", "a quota that all creations together exceed counts as roomy",
@@ -213,6 +221,12 @@ var recorders = []mutant{
 
 // admission are the mutants of webhook/tapp.
 var admission = []mutant{
+	{"tried-unspread", "dryrun.go", "pods are tried without the constraints that they will have",
+		"	spread.Add(&pod.Spec, d.spreads(ctx).Constraints(&t.Spec))\n", ""},
+	{"zones-asked-by-each", "reads.go", "each review asks for zones",
+		"			next = now().Add(zonesEvery)\n", ""},
+	{"zones-given-up", "reads.go", "an API server that does not answer once is not asked again for ten minutes",
+		"			next = time.Time{}\n", "			_ = next\n"},
 	{"nodes-take-nothing", "size.go", "the nodes of neverMigrate are taken to need no room",
 		"	if t.Spec.NeverMigrate {\n		longest", "	if t.Spec.NeverMigrate && id < 0 {\n		longest"},
 	{"spec-takes-nothing", "size.go", "the spec is taken to need no room",
