@@ -29,7 +29,7 @@ var answers = []mutant{
 	{"zones-of-no-node", "capability.go", "a cluster without nodes has zones",
 		"return anyNode(ctx, core, corev1.LabelTopologyZone)", "return true, nil"},
 	{"zones-of-some", "capability.go", "that some nodes have zones is enough",
-		"if err != nil || without {", "if err != nil {"},
+		"if err != nil || without {", "if err != nil && !without {"},
 	{"zones-all-nodes", "capability.go", "all nodes of the cluster are read",
 		"LabelSelector: selector, Limit: 1}", "LabelSelector: selector}"},
 	{"zones-whole-nodes", "capability.go", "nodes are read whole",
