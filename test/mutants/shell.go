@@ -3,7 +3,7 @@ package main
 // shell are the mutants of controller/tapp: how it is carried out.
 var shell = []mutant{
 	{"zones-forbidden-stay", "zones.go", "who may no more read nodes goes by what they were",
-		"err == nil || apierrors.IsForbidden(err)", "err == nil"},
+		"err == nil || apierrors.IsForbidden(err)", "err == nil || apierrors.IsForbidden(err) && zones"},
 	{"zones-unknown-are-none", "zones.go", "an API server that is away makes zones go",
 		"	case ctx.Err() == nil:\n", "	case ctx.Err() == nil:\n		c.zones.Store(false)\n"},
 	{"zones-untold", "zones.go", "the planner does not learn of zones",

@@ -17,7 +17,7 @@ var spreads = []mutant{
 	{"spread-over-own", "spread.go", "constraints of the template are replaced",
 		"len(pod.TopologySpreadConstraints) == 0 && ", ""},
 	{"spread-of-another-scheduler", "spread.go", "another scheduler has to know the constraints",
-		" && ours {", " {"},
+		" && ours {", " && (ours || pod.SchedulerName != \"\") {"},
 	{"spread-on-one-node", "spread.go", "a pod that names its node has constraints",
 		" && pod.NodeName == \"\"", ""},
 }
