@@ -22,10 +22,10 @@ const noQuotaLasts = 10 * time.Second
 func (c *Controller) createsInOrder(ctx context.Context, namespace string, o *object, actions []plan.Action) bool {
 	var pods, claims []plan.Action
 	for _, a := range actions {
-		switch {
-		case a.Op == plan.OpCreateClaim:
+		switch a.Op {
+		case plan.OpCreateClaim:
 			claims = append(claims, a)
-		case a.Op == plan.OpCreate || a.Op == plan.OpReplace:
+		case plan.OpCreate, plan.OpReplace:
 			pods = append(pods, a)
 		}
 	}

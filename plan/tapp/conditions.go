@@ -68,14 +68,22 @@ func (m *summary) tally() tally {
 		if i.reason == reasonPaused {
 			t.paused++
 		}
-		if i.reason != "" && (t.held == nil || isWaiting(t.held) && !isWaiting(i)) {
-			t.held = i
+	}
+	t.held = m.firstHeld()
+	return t
+}
+
+// firstHeld is the instance whose refusal is told; else the first that is stuck, or that waits.
+func (m *summary) firstHeld() (held *instance) {
+	if first, is := m.refused.First(); is {
+		return find(m.instances, first.ID)
+	}
+	for _, i := range m.instances {
+		if i.reason != "" && (held == nil || isWaiting(held) && !isWaiting(i)) {
+			held = i
 		}
 	}
-	if first, is := m.refused.First(); is {
-		t.held = find(m.instances, first.ID)
-	}
-	return t
+	return held
 }
 
 // conclude sets the conditions and the time of the last progress.
