@@ -50,7 +50,7 @@ func newTApps(s setup) (kindController, error) {
 	o := tapp.Options{
 		TApps: requests.tapps, Core: requests.core, Apps: requests.apps, Events: events,
 		Namespace: c.Namespace, Workers: c.Workers, NodesPerSync: c.NodesPerSync,
-		Policy: tapp.Policy{DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: c.NodeLostAfter, Batch: maxActions,
+		Policy: tapp.Policy{Try: true, DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: c.NodeLostAfter, Batch: maxActions,
 			Spread: spread.Policy{Default: tappv1.DefaultTopologySpread(c.DefaultTopologySpread)}},
 		Metrics: tapp.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock, Incoming: held.hold.Incoming,
 	}

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/effect"
 	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/inplace"
 	plan "tkestack.io/tapp/plan/tapp"
@@ -113,7 +114,7 @@ func (o *observed) explain(i *plan.Instance) explanation {
 	for _, c := range plan.Preview(o.Input) {
 		for _, id := range c.IDs {
 			if id == i.Num {
-				x.Rollout = plan.Change{Effect: c.Effect, IDs: []int{i.Num}, Why: c.Why}.String()
+				x.Rollout = effect.Change{Effect: c.Effect, IDs: []int{i.Num}, Why: c.Why}.String()
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/effect"
 	"tkestack.io/tapp/plugin/migrate"
 )
 
@@ -42,7 +42,7 @@ func viewOf(o *observed) *migrate.View {
 	}
 	v := &migrate.View{TApp: o.TApp, Pods: o.Input.Pods, Unobserved: o.unobserved(), Outcome: o.outcome}
 	for _, step := range o.Steps() {
-		if e := step.Effect; e != plan.EffectRelabel && e != plan.EffectHold && e != plan.EffectResize {
+		if e := step.Effect; e != effect.Relabel && e != effect.Hold && e != effect.Resize {
 			v.Disruptive = append(v.Disruptive, step.Sentence())
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -30,7 +31,9 @@ type applied struct {
 	refused *refused
 	// forUpdate is the object's.
 	forUpdate *idSet
-	again     time.Duration // when to look again at the latest; 0: never
+	// reopen: an update was refused for which a gate is closed.
+	reopen atomic.Bool
+	again  time.Duration // when to look again at the latest; 0: never
 }
 
 // apply carries out the actions. It decides nothing: what an operation writes
@@ -43,6 +46,11 @@ func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, o *object, actio
 	}
 	w := c.newWriter(ctx, t, &o.guard)
 	out.forUpdate, out.refused = &o.forUpdate, since(o.refused, now)
+	w.wrote = func(a *plan.Action, err error) {
+		if o.trials.wrote(a, err, c.Clock.Now()) {
+			out.reopen.Store(true)
+		}
+	}
 	batch := write.Batch{Namespace: t.Namespace, InOrder: c.createsInOrder(ctx, t.Namespace, o, actions)}
 	for i := range actions {
 		a := &actions[i]
@@ -59,6 +67,8 @@ func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, o *object, actio
 	}
 
 	switch {
+	case out.reopen.Load(): // a gate is to open again
+		out.again = time.Millisecond
 	case out.Failed > 0: // the backoff decides
 	case out.Skipped > 0:
 		out.again = time.Millisecond

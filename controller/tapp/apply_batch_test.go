@@ -13,6 +13,7 @@ import (
 
 	"tkestack.io/tapp/controller/cache"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/trial"
 )
 
 // TestApplyCollects: 1,000 creates meet an exhausted quota: one try, one error,
@@ -160,7 +161,7 @@ func TestFinalRefusals(t *testing.T) {
 		{apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "a-1", errors.New("version")), false},
 		{apierrors.NewInternalError(errors.New("etcd")), false},
 	} {
-		if got := isFinalRefusal(c.err); got != c.final {
+		if got := trial.Judge(trial.Resize, c.err) == trial.Immutable; got != c.final {
 			t.Errorf("%v: %t", c.err, got)
 		}
 	}

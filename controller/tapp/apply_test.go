@@ -77,7 +77,7 @@ func TestWrites(t *testing.T) {
 		"resize":                          {plan.Action{Op: plan.OpResize, Pod: mine("50"), Patch: []byte(`{"a":1}`)}, answer(200, mine("60")), []string{`PATCH ` + pods + `/a-1/resize {"a":1}`}, "", "60", ""},
 		"resize beyond the node": {plan.Action{Op: plan.OpResize, Pod: mine("50"), Patch: []byte(`{"a":1}`), Refused: []byte(`{"a":2}`)}, func(_, path, _ string) (int, any) {
 			if strings.HasSuffix(path, "/resize") {
-				return apiError(403, metav1.StatusReasonForbidden, "node didn't have enough", metav1.StatusCause{Type: nodeCapacity})
+				return apiError(403, metav1.StatusReasonForbidden, "node didn't have enough", metav1.StatusCause{Type: "NodeCapacity"})
 			}
 			return 200, mine("60")
 		}, []string{`PATCH ` + pods + `/a-1/resize {"a":1}`, `PATCH ` + pods + `/a-1 {"a":2}`}, "", "60", ""},

@@ -122,6 +122,8 @@ type Controller struct {
 	objects  cache.PerObject[object]
 	writes   *write.Writer
 	statuses *status.Writer
+	// asks are questions under way, which syncs do not wait for.
+	asks sync.WaitGroup
 	// claimsLabelled is true from when a search for claims without their label found all.
 	claimsLabelled bool
 	// zones: every node has one, as it was read last.
@@ -167,7 +169,10 @@ func (c *Controller) Run(ctx, work context.Context) {
 	beside.Go(func() { c.recorder.Run(told) })
 	beside.Go(func() { c.labelClaims(ctx) })
 	beside.Go(func() { c.followZones(ctx, zonesAfter) })
-	c.loop.Run(ctx, work)
+	asking, stopAsking := context.WithCancel(work)
+	c.loop.Run(ctx, asking)
+	stopAsking()
+	c.asks.Wait()
 	tell()
 	beside.Wait()
 

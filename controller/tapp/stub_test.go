@@ -48,8 +48,12 @@ func (s *stub) RoundTrip(r *http.Request) (*http.Response, error) {
 	if token := r.URL.Query().Get("continue"); token != "" {
 		path += "?continue=" + token
 	}
+	asked := path
+	if dry := r.URL.Query().Get("dryRun"); dry != "" {
+		asked += "?dryRun=" + dry
+	}
 	s.mu.Lock()
-	s.asks = append(s.asks, strings.TrimSpace(r.Method+" "+path+" "+string(body)))
+	s.asks = append(s.asks, strings.TrimSpace(r.Method+" "+asked+" "+string(body)))
 	s.mu.Unlock()
 	code, object := s.answer(r.Method, path, string(body))
 	if code == 0 {

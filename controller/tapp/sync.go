@@ -41,6 +41,8 @@ type object struct {
 	refused refusal.Set
 	// noQuotaUntil is until when the namespace counts as one without quotas.
 	noQuotaUntil time.Time
+	// trials are what the API server said of what is to come.
+	trials trials
 	// terminating is until when nothing is created, because the namespace is being deleted.
 	terminating time.Time
 }
@@ -77,7 +79,9 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 	var telling parallel.Group
 	defer telling.Wait() // nothing of a sync outlives it, also when it panics
 	telling.Do(func() { rest, statusErr = c.putStatus(ctx, v.tapp, o, &p) })
-	done := c.apply(ctx, v.tapp, o, append(history, p.Actions...))
+	tries, actions := cutTries(p.Actions)
+	c.ask(ctx, v.tapp, o, tries)
+	done := c.apply(ctx, v.tapp, o, append(history, actions...))
 	c.tellProblems(v.tapp, o, p.Problems)
 	telling.Wait()
 	if len(p.Actions) == 0 && rest == 0 && meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionReady) {
@@ -127,7 +131,7 @@ func (c *Controller) compute(ctx context.Context, v *view, o *object) (plan.Plan
 	began := time.Now()
 	o.forUpdate.followed(v.pods)
 	in := plan.Input{TApp: v.tapp, Pods: v.pods, Claims: v.claims, Revisions: v.revisions, Now: c.Clock.Now(), NodesAfter: o.nodesAfter, NoCreationUntil: o.terminating, Policy: c.policy(),
-		ForUpdate: o.forUpdate.ids, Refused: o.refused}
+		ForUpdate: o.forUpdate.ids, Refused: o.refused, Trials: o.trials.known()}
 	p := plan.Compute(in)
 	c.Metrics.planDuration.Observe(time.Since(began).Seconds())
 	o.forUpdate.keep(p.Instances)

@@ -3,7 +3,6 @@ package tapp
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +19,7 @@ import (
 	"tkestack.io/tapp/plan/claim"
 	"tkestack.io/tapp/plan/refusal"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/trial"
 )
 
 // operation says what an Op of the planner writes, and how events tell of it.
@@ -67,6 +67,8 @@ type writer struct {
 	// mayAdopt reads the TApp live, once a sync.
 	mayAdopt func() error
 	metrics  *Metrics
+	// wrote notes how a write ended that answers a question.
+	wrote func(*plan.Action, error)
 	// us is the TApp as one of those that make claims, and workloads reads others of them.
 	us        func() claim.Workload
 	workloads func(context.Context, []string) (map[string][]claim.Workload, error)
@@ -74,7 +76,8 @@ type writer struct {
 
 func (c *Controller) newWriter(ctx context.Context, t *tappv1.TApp, g *cache.Guard) *writer {
 	return &writer{
-		us: func() claim.Workload { return plan.MakerOf(t) },
+		wrote: func(*plan.Action, error) {},
+		us:    func() claim.Workload { return plan.MakerOf(t) },
 		workloads: func(ctx context.Context, names []string) (map[string][]claim.Workload, error) {
 			return c.readWorkloads(ctx, t.Namespace, names)
 		},
@@ -93,6 +96,7 @@ func create(ctx context.Context, w *writer, a *plan.Action) error {
 	if apierrors.IsAlreadyExists(err) {
 		return w.meetPod(ctx, a.Pod.Name)
 	}
+	w.wrote(a, err)
 	if err != nil {
 		return write.UnlessTerminating(err)
 	}
@@ -174,51 +178,25 @@ func (w *writer) delete(ctx context.Context, pod *corev1.Pod, o metav1.DeleteOpt
 }
 
 func patch(ctx context.Context, w *writer, a *plan.Action) error {
-	return w.patch(ctx, a.Pod.Name, a.Patch)
+	err := w.patch(ctx, a.Pod.Name, a.Patch)
+	w.wrote(a, err)
+	return err
 }
 
 func patchStatus(ctx context.Context, w *writer, a *plan.Action) error {
 	return w.patch(ctx, a.Pod.Name, a.Status, "status")
 }
 
-// The causes that the API server gives when it refuses a resize because of the node: it
-// has not that much, or cannot resize pods (plugin/pkg/admission/podresize in
-// k8s.io/kubernetes).
-const (
-	nodeCapacity        metav1.CauseType = "NodeCapacity"
-	unsupportedPlatform metav1.CauseType = "UnsupportedPlatform"
-)
-
 // resize changes the pod's resources. When the API server refuses that for good, it is
 // noted on the pod, for the planner to see.
 func resize(ctx context.Context, w *writer, a *plan.Action) error {
 	err := w.patch(ctx, a.Pod.Name, a.Patch, "resize")
-	if !isFinalRefusal(err) {
+	w.wrote(a, err)
+	if trial.Judge(trial.Resize, err) != trial.Immutable {
 		return err
 	}
 	klog.FromContext(ctx).Info("A pod cannot be resized, and will be recreated", "pod", klog.KObj(a.Pod), "reason", write.Words(err))
 	return w.patch(ctx, a.Pod.Name, a.Refused)
-}
-
-// isFinalRefusal says whether a resize was refused for a reason that another try does not
-// change.
-//
-// | the API server says | final |
-// |---|---|
-// | Invalid: no support on the pod's node, Windows, resources of the pod as a whole, class of service | yes |
-// | Forbidden, with the cause NodeCapacity or UnsupportedPlatform | yes |
-// | Forbidden, since the node lacks a feature (the plugin NodeDeclaredFeatures) | yes |
-// | Forbidden otherwise: quotas, limits of the namespace, rights, webhooks | no: another pod would be refused as well |
-// | anything else | no |
-func isFinalRefusal(err error) bool {
-	switch {
-	case apierrors.IsInvalid(err):
-		return !write.IsOtherUID(err)
-	case apierrors.IsForbidden(err):
-		return apierrors.HasStatusCause(err, nodeCapacity) || apierrors.HasStatusCause(err, unsupportedPlatform) ||
-			strings.Contains(err.Error(), "which are not available on node")
-	}
-	return false
 }
 
 func adopt(ctx context.Context, w *writer, a *plan.Action) error {

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/effect"
 	"tkestack.io/tapp/plan/podset"
 	"tkestack.io/tapp/plan/rollout"
-	"tkestack.io/tapp/plan/tapp"
 )
 
 // stages as the planner of rollouts has them, with what becomes of their units.
@@ -63,7 +63,7 @@ func (f *foresight) removed() {
 	for i := range f.old {
 		u := &f.old[i]
 		if u.Replicas > 0 && !slices.ContainsFunc(f.units, func(other podset.Unit) bool { return keyOf(&other) == keyOf(u) }) {
-			f.out.Last = append(f.out.Last, Change{u.Cluster, u.PodSet.Name, tapp.EffectScaleDown, int(u.Replicas), idsOf(u).text(), f.whyRemoved(u)})
+			f.out.Last = append(f.out.Last, Change{u.Cluster, u.PodSet.Name, effect.ScaleDown, int(u.Replicas), idsOf(u).text(), f.whyRemoved(u)})
 		}
 	}
 }

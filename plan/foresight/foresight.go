@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/effect"
 	"tkestack.io/tapp/plan/podset"
 	"tkestack.io/tapp/plan/rollout"
-	"tkestack.io/tapp/plan/tapp"
 )
 
 // Preview of a change.
@@ -52,14 +52,14 @@ type Stage struct {
 
 // EffectUpgrade is that the release of a chart is upgraded. What becomes of its instances, the
 // chart says.
-const EffectUpgrade tapp.Effect = "Upgrade"
+const EffectUpgrade effect.Effect = "Upgrade"
 
 // Change is what becomes of some instances of one podSet in one cluster.
 type Change struct {
-	Cluster   string      `json:"cluster"`
-	PodSet    string      `json:"podSet"`
-	Effect    tapp.Effect `json:"effect"`
-	Instances int         `json:"instances"`
+	Cluster   string        `json:"cluster"`
+	PodSet    string        `json:"podSet"`
+	Effect    effect.Effect `json:"effect"`
+	Instances int           `json:"instances"`
 	// IDs of the instances, where they have some.
 	IDs string `json:"ids,omitempty"`
 	Why string `json:"why"`

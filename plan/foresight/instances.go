@@ -13,6 +13,7 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/advdeployment"
+	"tkestack.io/tapp/plan/effect"
 	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/podset"
 	"tkestack.io/tapp/plan/rollout"
@@ -72,10 +73,10 @@ func (f *foresight) scaling() {
 		gone, _ := had.without(is)
 		come, _ := is.without(had)
 		if len(gone) > 0 {
-			f.out.AtOnce = append(f.out.AtOnce, Change{u.Cluster, u.PodSet.Name, tapp.EffectScaleDown, len(gone), had.textOf(gone), whyScaled(had, is)})
+			f.out.AtOnce = append(f.out.AtOnce, Change{u.Cluster, u.PodSet.Name, effect.ScaleDown, len(gone), had.textOf(gone), whyScaled(had, is)})
 		}
 		if len(come) > 0 {
-			f.out.AtOnce = append(f.out.AtOnce, Change{u.Cluster, u.PodSet.Name, tapp.EffectCreate, len(come), is.textOf(come), whyScaled(had, is) + f.whenLetGo(u, come)})
+			f.out.AtOnce = append(f.out.AtOnce, Change{u.Cluster, u.PodSet.Name, effect.Create, len(come), is.textOf(come), whyScaled(had, is) + f.whenLetGo(u, come)})
 		}
 	}
 }
@@ -109,7 +110,7 @@ func (f *foresight) joining(d *rollout.Decision) {
 			if f.stable[keyOf(u)].Hash != u.Hash {
 				why = "the cluster is new, and begins with the stable content"
 			}
-			f.out.AtOnce = append(f.out.AtOnce, Change{u.Cluster, u.PodSet.Name, tapp.EffectCreate, int(u.Replicas), idsOf(u).text(), why + f.whenLetGo(u, idsOf(u).All())})
+			f.out.AtOnce = append(f.out.AtOnce, Change{u.Cluster, u.PodSet.Name, effect.Create, int(u.Replicas), idsOf(u).text(), why + f.whenLetGo(u, idsOf(u).All())})
 		}
 	}
 }
@@ -131,7 +132,7 @@ func (f *foresight) content(u *podset.Unit, v *rollout.Verdict) []Change {
 		if u.Replicas == 0 {
 			return nil
 		}
-		return []Change{{u.Cluster, u.PodSet.Name, tapp.EffectCreate, int(u.Replicas), is.text(), "the podSet is new"}}
+		return []Change{{u.Cluster, u.PodSet.Name, effect.Create, int(u.Replicas), is.text(), "the podSet is new"}}
 	}
 	changed := is.All()
 	if !joins && u.Content.DeployType != v1beta1.DeployInPlaceSet && v.Content == u.Hash {
@@ -151,7 +152,7 @@ func (f *foresight) content(u *podset.Unit, v *rollout.Verdict) []Change {
 		return nil
 	case u.Content.DeployType != v1beta1.DeployInPlaceSet:
 		why := strings.TrimPrefix(change.Why, `template "default" changed: `)
-		c.Effect, c.Why = tapp.EffectRecreate, fmt.Sprintf("%s; a %s makes new pods", why, kinds[u.Content.DeployType])
+		c.Effect, c.Why = effect.Recreate, fmt.Sprintf("%s; a %s makes new pods", why, kinds[u.Content.DeployType])
 	default:
 		c.Effect, c.Why = change.Effect, change.Why
 	}
@@ -214,15 +215,15 @@ func manifestsOf(a *v1beta1.AppSet, units []podset.Unit) map[string]tappManifest
 
 // instanceOf tells what becomes of one instance; false: nothing. The pods of a unit have one
 // template, so that what holds for one holds for all.
-func instanceOf(was, is tappManifest, id int) (tapp.Change, bool) {
+func instanceOf(was, is tappManifest, id int) (effect.Change, bool) {
 	if was == nil || is == nil {
-		return tapp.Change{}, false
+		return effect.Change{}, false
 	}
 	one := is.DeepCopy()
 	one.Spec.Replicas, one.Spec.Ordinals = new(int32(1)), &tappv1.Ordinals{Start: int32(id)}
 	pod := tapp.PodOf(was, tappv1.DefaultTemplateName, id)
 	if pod == nil {
-		return tapp.Change{}, false
+		return effect.Change{}, false
 	}
 	pod.UID, pod.CreationTimestamp = "pod", metav1.NewTime(time.Unix(0, 0))
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(one, tappv1.GroupVersionKind())}
@@ -233,5 +234,5 @@ func instanceOf(was, is tappManifest, id int) (tapp.Change, bool) {
 	for _, c := range tapp.Preview(tapp.Input{TApp: one, Pods: []*corev1.Pod{pod}}) {
 		return c, true
 	}
-	return tapp.Change{}, false
+	return effect.Change{}, false
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"tkestack.io/tapp/plan/effect"
 	"tkestack.io/tapp/plan/rollout"
-	"tkestack.io/tapp/plan/tapp"
 )
 
 // Lines tell a preview in few sentences: one for each stage, with instances of which the same
@@ -66,7 +66,7 @@ func (s *Stage) Tail() string {
 // together, in the order in which they come first.
 func Told(changes []Change) (out []string) {
 	type key struct {
-		effect tapp.Effect
+		effect effect.Effect
 		why    string
 	}
 	var order []key
@@ -85,7 +85,7 @@ func Told(changes []Change) (out []string) {
 }
 
 // Words for an effect on a number of instances, such as "2 instances are recreated".
-func Words(e tapp.Effect, n int) string {
+func Words(e effect.Effect, n int) string {
 	if e != EffectUpgrade {
 		return e.Words(n)
 	}

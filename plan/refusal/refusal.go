@@ -27,6 +27,13 @@ const (
 	FailedUpdate = "FailedUpdate"
 )
 
+// What is refused in a dry run, by the names that the planner has for it: it is not tried in
+// earnest, and told for as long as plans find it so.
+const (
+	TryUpdate = "TryUpdate"
+	TryCreate = "TryCreate"
+)
+
 // operation that is done for an instance, by the name that the planner has for it.
 type operation struct {
 	name, reason string
@@ -52,6 +59,8 @@ var operations = []operation{
 	{"Relabel", FailedUpdate, "relabel", "relabel it", nil},
 	{"UpdateClaim", FailedUpdate, "update a claim of", "update a claim of it", nil},
 	{"Adopt", FailedUpdate, "adopt the pod of", "adopt its pod", nil},
+	{TryUpdate, FailedUpdate, "begin the update in place of", "begin its update in place", nil},
+	{TryCreate, FailedCreate, "begin the recreation of", "begin its recreation", nil},
 	{"Release", FailedUpdate, "release the pod of", "release its pod", nil},
 }
 

@@ -56,3 +56,14 @@ func Adopt(t *tappv1.TApp, r *appsv1.ControllerRevision, number int64) []byte {
 	raw, _ := json.Marshal(patch) // strings and numbers always marshal
 	return raw
 }
+
+// IsRecorded says whether the stored status names the revision of this very spec, and nothing
+// is left to record: hashing all templates for every plan would be most of what it costs. Own
+// are the TApp's, the newest last.
+func IsRecorded(t *tappv1.TApp, name string, own []*appsv1.ControllerRevision) bool {
+	if name == "" || t.Status.ObservedGeneration != t.Generation || len(own) == 0 {
+		return false
+	}
+	newest := own[len(own)-1]
+	return newest.Name == name && metav1.GetControllerOfNoCopy(newest) != nil
+}

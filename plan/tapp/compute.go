@@ -43,7 +43,7 @@ func Compute(in Input) Plan {
 		followEnds(s, c, claims, all)
 		growing = followClaims(s, c, claims, all)
 		createMissing(s, c, t, claims, all)
-		problems = heldProblems(rollOut(s, c, t, all))
+		problems = heldProblems(rollOut(s, c, t, s.newBench(&in, all), all))
 		h = keepHistory(s, c, former, own, all)
 		h.actions = append(h.actions, pruneTemplates(s)...)
 	} else {
@@ -53,7 +53,7 @@ func Compute(in Input) Plan {
 	problems = slices.Concat(s.problems, problems)
 	refused := tellRefused(s, &in, all)
 
-	status := (&summary{spec: s, clock: c, instances: all, growing: growing, kept: claims.kept(), lost: lost, problems: problems, refused: refused, untried: in.Refused == nil}).status(h.revision)
+	status := (&summary{spec: s, clock: c, instances: all, growing: growing, kept: claims.kept(), lost: lost, problems: problems, refused: refused, untried: in.Refused == nil && len(s.triedInVain) == 0}).status(h.revision)
 	return Plan{
 		Actions:          actions(all),
 		History:          h.actions,

@@ -14,6 +14,7 @@ import (
 	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/message"
 	"tkestack.io/tapp/plan/problem"
+	"tkestack.io/tapp/plan/tally"
 )
 
 // isWaiting says whether an instance only waits for others, or for the user: it is
@@ -22,51 +23,45 @@ func isWaiting(i *instance) bool {
 	return i.reason == reasonBudget || i.reason == reasonTurn || i.reason == ReasonRoom || i.reason == reasonPaused || i.reason == reasonNotFinished
 }
 
-// tally of the instances, for the conditions.
-type tally struct {
-	desired, available, updated int
-	left                        int // pods that are to go, or going
-	claims                      int // instances whose claims are to go
-	owners                      int // claims that do not follow whenDeleted yet
-	restarts                    int // requested, and not begun
-	completed, failed           int
-	paused                      int
-	infeasible                  bool      // claims can never grow as they are to
-	held                        *instance // whose refusal is told; else the first that is stuck, or that waits
+// counted are the instances, for the conditions.
+type counted struct {
+	tally.Tally
+	infeasible bool      // claims can never grow as they are to
+	held       *instance // whose refusal is told; else the first that is stuck, or that waits
 }
 
-func (m *summary) tally() tally {
-	var t tally
+func (m *summary) count() counted {
+	var t counted
 	for _, i := range m.instances {
 		if i.desired() {
-			t.desired++
+			t.Desired++
 			if i.available {
-				t.available++
+				t.Available++
 			}
 			if i.updated {
-				t.updated++
+				t.Updated++
 			}
 			if i.state == alive && isRestartRequested(i.pod) {
-				t.restarts++
+				t.Restarts++
 			}
 		} else if i.claimsLeft {
-			t.claims++
+			t.Claims++
 		} else if i.pod != nil && i.state != foreign && !i.completed {
-			t.left++
+			t.Left++
 		}
 		if i.completed {
-			t.completed++
+			t.Completed++
 		}
 		if i.status == tappv1.InstanceFailed {
-			t.failed++
+			t.Failed++
 		}
 		for a := range i.actions {
 			if i.actions[a].Reason == reasonRetention {
-				t.owners++
+				t.Owners++
 			}
 		}
 		if i.reason == reasonPaused {
-			t.paused++
+			t.Paused++
 		}
 	}
 	t.held = m.firstHeld()
@@ -88,12 +83,12 @@ func (m *summary) firstHeld() (held *instance) {
 
 // conclude sets the conditions and the time of the last progress.
 func (m *summary) conclude(s *tappv1.TAppStatus) {
-	t := m.tally()
-	rolledOut := t.available == t.desired && t.updated == t.desired
+	t := m.count()
+	rolledOut := t.Available == t.Desired && t.Updated == t.Desired
 	if rolledOut {
 		s.CurrentRevision = s.UpdateRevision
 	}
-	settled := rolledOut && t.left == 0 && t.claims == 0 && t.owners == 0 && t.restarts == 0 && len(m.growing) == 0
+	settled := rolledOut && t.Left == 0 && t.Claims == 0 && t.Owners == 0 && t.Restarts == 0 && len(m.growing) == 0
 	progress := m.progress(&t)
 	m.concludeReady(s, &t, settled, progress)
 	m.concludeLost(s, settled)
@@ -107,7 +102,7 @@ func (m *summary) conclude(s *tappv1.TAppStatus) {
 		m.set(s, tappv1.ConditionProgressing, false, "Settled", "nothing is left to do"+m.kept)
 	case late:
 		m.set(s, tappv1.ConditionProgressing, false, reasonDeadline, progress)
-	case t.paused > 0 && t.available == t.desired && t.left == 0:
+	case t.Paused > 0 && t.Available == t.Desired && t.Left == 0:
 		m.set(s, tappv1.ConditionProgressing, false, reasonPaused, progress)
 	default:
 		m.set(s, tappv1.ConditionProgressing, true, "Progressing", progress)
@@ -118,7 +113,7 @@ func (m *summary) conclude(s *tappv1.TAppStatus) {
 
 // concludeStalled sets the condition Stalled. Its reason is the first that holds, and its
 // message tells of lost nodes whatever the reason is.
-func (m *summary) concludeStalled(s *tappv1.TAppStatus, t *tally, late bool, progress string) {
+func (m *summary) concludeStalled(s *tappv1.TAppStatus, t *counted, late bool, progress string) {
 	var reason string
 	var why []string
 	switch {
@@ -146,47 +141,21 @@ func (m *summary) concludeStalled(s *tappv1.TAppStatus, t *tally, late bool, pro
 }
 
 // concludeReady sets the condition Ready.
-func (m *summary) concludeReady(s *tappv1.TAppStatus, t *tally, settled bool, progress string) {
-	completed := fmt.Sprintf("%d of %d available, %d completed", t.available, t.desired+t.completed, t.completed)
-	switch {
-	case settled && t.failed > 0:
-		m.set(s, tappv1.ConditionReady, false, "InstancesFailed", fmt.Sprintf("%s: %d instances failed, and stay as they ended", completed, t.failed))
-	case settled && t.completed > 0:
-		m.set(s, tappv1.ConditionReady, true, "Available", completed)
-	case settled:
-		m.set(s, tappv1.ConditionReady, true, "Available", fmt.Sprintf("all %d instances are available and follow their template", t.desired))
-	default:
-		m.set(s, tappv1.ConditionReady, false, "NotAvailable", progress)
-	}
+func (m *summary) concludeReady(s *tappv1.TAppStatus, t *counted, settled bool, progress string) {
+	is, reason, text := t.Ready(settled, progress)
+	m.set(s, tappv1.ConditionReady, is, reason, text)
 }
 
 // progress tells in a sentence how far the instances are.
-func (m *summary) progress(t *tally) string {
-	progress := fmt.Sprintf("%d of %d instances are available, %d follow their template", t.available, t.desired, t.updated)
-	if t.completed > 0 {
-		progress += fmt.Sprintf(", %d completed", t.completed)
-	}
-	if t.left > 0 {
-		progress += fmt.Sprintf("; pods that are to go: %d", t.left)
-	}
-	if t.claims > 0 {
-		progress += fmt.Sprintf("; instances whose claims are to go: %d", t.claims)
-	}
-	if t.owners > 0 {
-		progress += fmt.Sprintf("; claims that are to follow persistentVolumeClaimRetentionPolicy.whenDeleted: %d", t.owners)
-	}
-	if t.restarts > 0 {
-		progress += fmt.Sprintf("; restarts that are to come: %d", t.restarts)
-	}
+func (m *summary) progress(t *counted) string {
+	var growing, held string
 	if len(m.growing) > 0 {
-		var why string
-		why, t.infeasible = whyGrowing(m.growing)
-		progress += "; " + why
+		growing, t.infeasible = whyGrowing(m.growing)
 	}
 	if t.held != nil {
-		progress += fmt.Sprintf("; instance %s: %s", t.held.name, t.held.why)
+		held = fmt.Sprintf("instance %s: %s", t.held.name, t.held.why)
 	}
-	return progress
+	return t.Progress(growing, held)
 }
 
 // alsoStuck tells what the instances wait for that are stuck beside the first one:
@@ -204,8 +173,8 @@ func (m *summary) alsoStuck(first *instance) string {
 // isLate says whether nothing came closer to the spec for
 // progressDeadlineSeconds, and keeps the time of the last progress: a new spec,
 // a count that grew, or the moment at which a settled TApp was disturbed.
-func (m *summary) isLate(s *tappv1.TAppStatus, t *tally, settled bool) bool {
-	if settled || m.tapp.Spec.Paused && t.paused > 0 {
+func (m *summary) isLate(s *tappv1.TAppStatus, t *counted, settled bool) bool {
+	if settled || m.tapp.Spec.Paused && t.Paused > 0 {
 		return false
 	}
 	old := &m.stored.Status
@@ -213,7 +182,7 @@ func (m *summary) isLate(s *tappv1.TAppStatus, t *tally, settled bool) bool {
 	atWork := progressing != nil && (progressing.Status == metav1.ConditionTrue || progressing.Reason == reasonDeadline)
 	if !atWork || s.LastProgressTime == nil || old.ObservedGeneration != s.ObservedGeneration ||
 		s.UpdatedReplicas > old.UpdatedReplicas || s.AvailableReplicas > old.AvailableReplicas || s.ReadyReplicas > old.ReadyReplicas ||
-		t.left > 0 && s.Replicas < old.Replicas {
+		t.Left > 0 && s.Replicas < old.Replicas {
 		now := metav1.NewTime(m.clock.now.Truncate(time.Second))
 		s.LastProgressTime = &now
 	}

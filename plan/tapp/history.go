@@ -28,22 +28,11 @@ func keepHistory(s *spec, c *clock, former *kept.Templates, own []*appsv1.Contro
 	if s.frozen != "" {
 		return h
 	}
-	if !s.isVersionRecorded(h.revision, own) {
+	if !revision.IsRecorded(s.stored, h.revision, own) {
 		h.record(s, c, own)
 	}
 	h.forget(s, former, own, all)
 	return h
-}
-
-// isVersionRecorded says whether the stored status names the revision of this very spec,
-// and nothing is left to record: hashing all templates for every plan would be
-// most of what it costs.
-func (s *spec) isVersionRecorded(revision string, own []*appsv1.ControllerRevision) bool {
-	if revision == "" || s.stored.Status.ObservedGeneration != s.tapp.Generation || len(own) == 0 {
-		return false
-	}
-	newest := own[len(own)-1]
-	return newest.Name == revision && metav1.GetControllerOfNoCopy(newest) != nil
 }
 
 func (h *history) record(s *spec, c *clock, own []*appsv1.ControllerRevision) {

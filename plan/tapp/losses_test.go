@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/effect"
 	"tkestack.io/tapp/plan/template"
 )
 
@@ -224,7 +225,7 @@ func TestPreviewTellsContent(t *testing.T) {
 	s.had(t, "v0", "3")
 	var got []string
 	for _, change := range Preview(s.input(t)) {
-		if change.Effect == EffectCreate {
+		if change.Effect == effect.Create {
 			got = append(got, strings.NewReplacer(s.hash(t, "v0"), "<v0>", s.hash(t, "v1"), "<v1>").Replace(change.String()))
 		}
 	}

@@ -34,6 +34,7 @@ import (
 	"tkestack.io/tapp/plan/problem"
 	"tkestack.io/tapp/plan/refusal"
 	"tkestack.io/tapp/plan/spread"
+	"tkestack.io/tapp/plan/trial"
 )
 
 // Input is all that a plan depends on.
@@ -70,6 +71,8 @@ type Input struct {
 	// NodesAfter is the last one of the nodes that were read most recently: the plan asks
 	// for those that follow.
 	NodesAfter string
+	// Trials are what the API server answered to actions Try of earlier plans, and to writes.
+	Trials trial.Answers
 	// NoCreationUntil: nothing is created before, since the API server said that the
 	// namespace is being deleted. The zero value bounds nothing.
 	NoCreationUntil time.Time
@@ -91,6 +94,9 @@ type Policy struct {
 	Resize bool
 	// Spread says by which constraints new pods are spread.
 	Spread spread.Policy
+	// Try: nothing that serves is interrupted for what the API server does not take: earlier
+	// plans ask (OpTry).
+	Try bool
 	// Batch caps the creates and updates of one template in one plan; the other instances
 	// have their turn with the next plans. It bounds what a plan of many thousand
 	// instances holds, and how long it takes to carry out. 0: no cap.
@@ -171,6 +177,9 @@ const (
 	OpResize Op = "Resize"
 	// OpUndrain lets a pod into its Services: a patch of its status.
 	OpUndrain Op = "Undrain"
+	// OpTry asks what the API server says of a patch, or of the creation of a pod where there
+	// is none: a dry run.
+	OpTry Op = "Try"
 	// OpRelabel changes only metadata of a pod: a patch.
 	OpRelabel Op = "Relabel"
 	// OpAdopt makes the TApp the controller of a pod: a patch. The shell first
@@ -217,6 +226,8 @@ type Action struct {
 	// disruption that spends no budget because the pod was not available holds for the
 	// observed version only. Patches have that in them.
 	ResourceVersion string
+	// Question that Try asks, and that other actions answer, too.
+	Question trial.Question
 	// ForUpdate: Delete makes room for the update or the restart of the instance.
 	ForUpdate bool
 	// Reason in CamelCase: the reason of events and the label of metrics.

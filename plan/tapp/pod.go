@@ -14,6 +14,7 @@ import (
 	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/spread"
 	"tkestack.io/tapp/plan/template"
+	"tkestack.io/tapp/plan/trial"
 )
 
 // podFor returns the pod that the instance's template makes, which a running one is
@@ -77,7 +78,7 @@ func (s *spec) newPod(i *instance, failures int) *corev1.Pod {
 // Ready before its gate is open, so that the gate opens with the same action.
 func (s *spec) birth(c *clock, i *instance, op Op, failures int, reason, why string) Action {
 	because, told := i.contentTold()
-	a := Action{Op: op, Pod: s.newPod(i, failures), Reason: cmp.Or(because, reason), Why: why + told}
+	a := Action{Op: op, Pod: s.newPod(i, failures), Reason: cmp.Or(because, reason), Why: why + told, Question: trial.Question{Kind: trial.Create, Key: s.nextTemplate(i).Hashes.Template}}
 	if inplace.HasGate(a.Pod) {
 		if s.openGate == nil {
 			s.openGate = inplace.GatePatch(inplace.Target{}, true, "PodCreated", "no in-place update is under way", c.now)

@@ -11,33 +11,13 @@ import (
 	"tkestack.io/tapp/plan/template"
 )
 
-// What a preview is made of, see plan/effect.
-type (
-	// Effect is that of plan/effect.
-	Effect = effect.Effect
-	// Change is that of plan/effect.
-	Change = effect.Change
-)
-
-// The effects.
-const (
-	EffectUpdateInPlace = effect.UpdateInPlace
-	EffectRecreate      = effect.Recreate
-	EffectResize        = effect.Resize
-	EffectRelabel       = effect.Relabel
-	EffectKill          = effect.Kill
-	EffectScaleDown     = effect.ScaleDown
-	EffectCreate        = effect.Create
-	EffectHold          = effect.Hold
-)
-
 // Preview tells what the rollout of a TApp does as a whole, where Compute tells
 // its next step: budgets, pauses, delays and grace periods decide when something
 // happens, not whether. Both carry out the same decision, intentOf. Only Input.TApp,
 // Input.Pods and Input.Policy are looked at. Pods that are terminating, and completed
 // instances, are left out. The changes come in the order of the effects, then of their
 // first instance.
-func Preview(in Input) []Change {
+func Preview(in Input) []effect.Change {
 	in.Claims = nil
 	s := readSpec(in)
 	s.foresees = true
@@ -45,11 +25,11 @@ func Preview(in Input) []Change {
 		return nil
 	}
 	type key struct {
-		effect Effect
+		effect effect.Effect
 		why    string
 	}
 	index := map[key]int{}
-	var out []Change
+	var out []effect.Change
 	all := observe(s, &clock{now: in.Now}, in, readClaims(s, &in))
 	followLosses(s, &in, nil, all)
 	for _, i := range all {
@@ -57,7 +37,7 @@ func Preview(in Input) []Change {
 		switch k.effect {
 		case "":
 			continue
-		case EffectResize: // what follows, of which the action under way may be the first step
+		case effect.Resize: // what follows, of which the action under way may be the first step
 			k.why = strings.Join(s.resizeOf(i).Changes, ", ")
 		default:
 			k.why = s.why(i)
@@ -66,7 +46,7 @@ func Preview(in Input) []Change {
 		if !ok {
 			at = len(out)
 			index[k] = at
-			out = append(out, Change{Effect: k.effect, Why: k.why})
+			out = append(out, effect.Change{Effect: k.effect, Why: k.why})
 		}
 		out[at].IDs = append(out[at].IDs, i.id)
 	}
@@ -75,27 +55,27 @@ func Preview(in Input) []Change {
 }
 
 // effectOf the intent of an instance; empty: nothing becomes of it.
-func (s *spec) effectOf(i *instance) Effect {
+func (s *spec) effectOf(i *instance) effect.Effect {
 	switch s.intentOf(i).kind {
 	case create:
-		return EffectCreate
+		return effect.Create
 	case scaleDown:
-		return EffectScaleDown
+		return effect.ScaleDown
 	case stop:
-		return EffectKill
+		return effect.Kill
 	case replace, recreate:
-		return EffectRecreate
+		return effect.Recreate
 	case relabel:
 		if len(s.resourcesOf(i)) > 0 && !i.updated {
-			return EffectResize
+			return effect.Resize
 		}
-		return EffectRelabel
+		return effect.Relabel
 	case updateInPlace, resizeAndRestart:
-		return EffectUpdateInPlace
+		return effect.UpdateInPlace
 	case resize:
-		return EffectResize
+		return effect.Resize
 	case hold:
-		return EffectHold
+		return effect.Hold
 	}
 	return ""
 }

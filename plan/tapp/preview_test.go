@@ -36,7 +36,7 @@ func TestPreviewComesTrue(t *testing.T) {
 			}
 		})
 		in, _ := c.plan()
-		ahead := map[string]Effect{}
+		ahead := map[string]effect.Effect{}
 		for _, change := range Preview(in) {
 			for _, id := range change.IDs {
 				ahead[strconv.Itoa(id)] = change.Effect
@@ -58,7 +58,7 @@ func TestPreviewComesTrue(t *testing.T) {
 func TestPreviewSaysWhatComputeSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawInput(t)
-		ahead := map[string]Change{}
+		ahead := map[string]effect.Change{}
 		for _, change := range Preview(in) {
 			for _, id := range change.IDs {
 				ahead[strconv.Itoa(id)] = change
@@ -76,7 +76,7 @@ func TestPreviewSaysWhatComputeSays(t *testing.T) {
 		}
 		for _, i := range p.Instances {
 			c, ok := ahead[i.ID]
-			if i.Reason == ReasonInPlaceOnly && (c.Effect != EffectHold || c.Why != i.Why) {
+			if i.Reason == ReasonInPlaceOnly && (c.Effect != effect.Hold || c.Why != i.Why) {
 				t.Fatalf("instance %s waits: %s, and the preview says %+v", i.ID, i.Why, c)
 			}
 			// A pod waits for the status to record its node, or its claims.
@@ -104,40 +104,40 @@ func TestPreviewOfOrphans(t *testing.T) {
 
 // TestPreviewOfEveryEffect: what is drawn for the test above has every effect.
 func TestPreviewOfEveryEffect(t *testing.T) {
-	inputs, seen := rapid.Custom(drawInput), map[Effect]bool{}
+	inputs, seen := rapid.Custom(drawInput), map[effect.Effect]bool{}
 	for seed := range 500 {
 		for _, change := range Preview(inputs.Example(seed)) {
 			seen[change.Effect] = true
 		}
 	}
 	for _, e := range effect.All() {
-		if !seen[e] && e != EffectResize { // that is resize_test's
+		if !seen[e] && e != effect.Resize { // that is resize_test's
 			t.Errorf("no preview has %s", e)
 		}
 	}
 }
 
 // effectsOf an action, of which the preview tells one; nil: it tells of none.
-func effectsOf(a Action) []Effect {
+func effectsOf(a Action) []effect.Effect {
 	switch {
 	case a.Op == OpCreate:
-		return []Effect{EffectCreate}
+		return []effect.Effect{effect.Create}
 	case a.Op == OpReplace:
-		return []Effect{EffectRecreate}
+		return []effect.Effect{effect.Recreate}
 	case a.Op == OpDrain, a.Op == OpUpdateInPlace:
-		return []Effect{EffectUpdateInPlace}
+		return []effect.Effect{effect.UpdateInPlace}
 	case a.Op == OpResize:
-		return []Effect{EffectResize, EffectUpdateInPlace}
+		return []effect.Effect{effect.Resize, effect.UpdateInPlace}
 	case a.Op == OpRelabel && a.Reason == "HashAdopted":
 		return nil // it changes nothing but what we know of the pod
 	case a.Op == OpRelabel:
-		return []Effect{EffectRelabel, EffectResize}
+		return []effect.Effect{effect.Relabel, effect.Resize}
 	case a.Op == OpDelete && a.Reason == "ScaledDown":
-		return []Effect{EffectScaleDown}
+		return []effect.Effect{effect.ScaleDown}
 	case a.Op == OpDelete && a.Reason == "Killed":
-		return []Effect{EffectKill}
+		return []effect.Effect{effect.Kill}
 	case a.Op == OpDelete && a.Reason != "Finished" && a.Reason != "NodeGone" && a.Reason != "RemovalUnfinished":
-		return []Effect{EffectRecreate}
+		return []effect.Effect{effect.Recreate}
 	}
 	return nil
 }
@@ -166,18 +166,18 @@ func drawHarmless(t *rapid.T) func(*tappv1.TAppSpec) {
 }
 
 // family of effects that pods cannot be told apart by.
-func family(e Effect) Effect {
+func family(e effect.Effect) effect.Effect {
 	switch e {
-	case EffectKill, EffectScaleDown:
-		return EffectKill
-	case EffectHold:
+	case effect.Kill, effect.ScaleDown:
+		return effect.Kill
+	case effect.Hold:
 		return ""
 	}
 	return e
 }
 
 // became tells what happened to a pod.
-func became(before, after *corev1.Pod) Effect {
+func became(before, after *corev1.Pod) effect.Effect {
 	images := func(p *corev1.Pod) (out []string) {
 		for _, c := range p.Spec.Containers {
 			out = append(out, c.Image)
@@ -188,15 +188,15 @@ func became(before, after *corev1.Pod) Effect {
 	case before == nil && after == nil:
 		return ""
 	case before == nil:
-		return EffectCreate
+		return effect.Create
 	case after == nil:
-		return EffectKill
+		return effect.Kill
 	case before.UID != after.UID:
-		return EffectRecreate
+		return effect.Recreate
 	case !slices.Equal(images(before), images(after)):
-		return EffectUpdateInPlace
+		return effect.UpdateInPlace
 	case !maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations):
-		return EffectRelabel
+		return effect.Relabel
 	}
 	return ""
 }

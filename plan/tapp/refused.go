@@ -18,12 +18,20 @@ func tellRefused(s *spec, in *Input, all []*instance) refusal.Set {
 		known = refusal.Stored(s.stored.Status.Conditions)
 	}
 	for k, r := range known {
-		if i := find(all, k.ID); i != nil && s.wants(i, refusal.ReasonOf(k.Op)) {
+		i := find(all, k.ID)
+		tried := k.Op == refusal.TryUpdate || k.Op == refusal.TryCreate
+		if i != nil && (tried && i.isTried() || !tried && s.wants(i, refusal.ReasonOf(k.Op))) {
 			out[k] = r
 		}
 	}
 	for id, k := range out.PerInstance() {
 		find(all, id).wait(refusal.ReasonOf(k.Op), k.Why(out[k]))
+	}
+	for k, words := range s.triedInVain { // who waits for that says it already
+		if was, told := known[k]; told {
+			out[k] = was
+		}
+		out.Note(k, words, in.Now)
 	}
 	return out
 }
@@ -35,6 +43,11 @@ func find(all []*instance, id int) *instance {
 		return nil
 	}
 	return all[at]
+}
+
+// isTried says whether the API server is asked again, for the instance or one that is alike.
+func (i *instance) isTried() bool {
+	return i.reason == reasonTurn || slices.ContainsFunc(i.actions, func(a Action) bool { return a.Op == OpTry })
 }
 
 // wants says whether something is to be done for the instance that a reason of refusals is

@@ -8,6 +8,7 @@ import (
 
 	"tkestack.io/tapp/plan/budget"
 	"tkestack.io/tapp/plan/inplace"
+	"tkestack.io/tapp/plan/trial"
 	"tkestack.io/tapp/plan/unready"
 )
 
@@ -16,8 +17,8 @@ import (
 // see budget.Round. One that does not serve neither waits nor spends, so that a good template
 // gets through however broken the last one was. It returns the ids that the policy
 // InPlaceOnly holds.
-func rollOut(s *spec, c *clock, t *turns, all []*instance) (held []int) {
-	r := rollout{spec: s, clock: c, turns: t}
+func rollOut(s *spec, c *clock, t *turns, b *trial.Bench, all []*instance) (held []int) {
+	r := rollout{spec: s, clock: c, turns: t, bench: b, all: all}
 	desired := count(all, (*instance).desired)
 	now := countServing(all)
 	budgets := s.budgetsOf(desired)
@@ -42,6 +43,8 @@ type rollout struct {
 	*spec
 	clock *clock
 	turns *turns
+	bench *trial.Bench // nil: nothing is tried
+	all   []*instance
 	held  []int
 }
 
@@ -89,7 +92,7 @@ func (r *rollout) spend(i *instance, n *intent, b *budget.Round) {
 		if i.updating && !i.isDrained() { // a pod that was made as it was, and has no open gate yet
 			r.awaitUpdate(i, true)
 		}
-	case r.turns.mayBegin(i):
+	case r.turns.mayBegin(i) && r.admits(i, n):
 		if disrupts {
 			b.Counts = b.Without(i.weight())
 		}
@@ -133,12 +136,17 @@ func (r *rollout) updateInPlace(i *instance, version string) {
 	if r.drain(i, version, reason, why) {
 		return
 	}
-	patch, err := inplace.Update{Pod: i.pod, Want: r.wantedPod(i, resources), Hashes: i.template.Hashes, Now: r.clock.now, ResourceVersion: version}.Patch()
+	patch, err := r.patchOf(i, version)
 	if err != nil {
 		i.wait("UpdateFailed", err.Error())
 		return
 	}
-	i.act(Action{Op: OpUpdateInPlace, Pod: i.pod, Patch: patch, Reason: reason, Why: why})
+	i.act(Action{Op: OpUpdateInPlace, Pod: i.pod, Patch: patch, Reason: reason, Why: why, Question: r.bench.Of(trial.Update, i.pod, i.template.Hashes.Template)})
+}
+
+// patchOf is the patch that updates the instance's pod in place.
+func (r *rollout) patchOf(i *instance, version string) ([]byte, error) {
+	return inplace.Update{Pod: i.pod, Want: r.wantedPod(i, r.resourcesOf(i)), Hashes: i.template.Hashes, Now: r.clock.now, ResourceVersion: version}.Patch()
 }
 
 // resize changes the pod's resources. Where a container is restarted for it, the
@@ -150,7 +158,11 @@ func (r *rollout) resize(i *instance, version string) {
 	}
 	to := r.resizeOf(i)
 	patch, refused := to.Patch(i.template.Hashes.Template)
-	i.act(Action{Op: OpResize, Pod: i.pod, Patch: patch, Refused: refused, Reason: reasonResources, Why: why})
+	a := Action{Op: OpResize, Pod: i.pod, Patch: patch, Refused: refused, Reason: reasonResources, Why: why}
+	if r.intentOf(i).kind == resizeAndRestart {
+		a.Question = r.bench.Of(trial.Resize, i.pod, i.template.Hashes.Template)
+	}
+	i.act(a)
 }
 
 // drain takes the pod out of its Services, if it has a gate, and says whether the

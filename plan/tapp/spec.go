@@ -13,6 +13,7 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/problem"
+	"tkestack.io/tapp/plan/refusal"
 	"tkestack.io/tapp/plan/restart"
 )
 
@@ -51,6 +52,8 @@ type spec struct {
 	restarts *restart.Judge
 	// spread has the constraints of new pods.
 	spread []corev1.TopologySpreadConstraint
+	// triedInVain is what the API server refused in dry runs, with its words.
+	triedInVain map[refusal.Key]string
 	// openGate is the second write of every create.
 	openGate []byte
 	foresees bool // for a preview, to which orphans are adopted already
@@ -59,7 +62,7 @@ type spec struct {
 // readSpec turns the input's spec into what the steps work with, and notes its
 // problems.
 func readSpec(in Input) *spec {
-	s := &spec{tapp: defaulted(in.TApp), stored: in.TApp, policy: in.Policy, noCreationUntil: in.NoCreationUntil}
+	s := &spec{tapp: defaulted(in.TApp), stored: in.TApp, policy: in.Policy, noCreationUntil: in.NoCreationUntil, triedInVain: map[refusal.Key]string{}}
 	s.readIDs()
 	s.selector = s.readSelector()
 	s.readTemplates()

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/effect"
 	"tkestack.io/tapp/plan/spread"
 )
 
@@ -89,7 +90,7 @@ func TestSpreadIsNoChange(t *testing.T) {
 						}
 					}
 					for _, change := range Preview(Input{TApp: tapp, Pods: pods, Policy: Policy{Spread: is}}) {
-						if !foreign || change.Effect != EffectRelabel {
+						if !foreign || change.Effect != effect.Relabel {
 							t.Errorf("from %s to %s, asked for %q, foreign %t: %s", from, to, asks, foreign, change)
 						}
 					}
@@ -107,7 +108,7 @@ func TestSpreadOfTheTemplate(t *testing.T) {
 	tapp.Spec.Template.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{TopologyKey: corev1.LabelHostname, MaxSkew: 3,
 		WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}}
 	changes := Preview(Input{TApp: tapp, Pods: pods, Policy: Policy{Spread: policy}})
-	if len(changes) != 1 || changes[0].Effect != EffectRecreate || len(changes[0].IDs) != 2 {
+	if len(changes) != 1 || changes[0].Effect != effect.Recreate || len(changes[0].IDs) != 2 {
 		t.Errorf("got %v", changes)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/refusal"
+	"tkestack.io/tapp/plan/tally"
 )
 
 const (
@@ -65,9 +66,9 @@ func (m *summary) status(revision string) tappv1.TAppStatus {
 		if i.inRange || i.pod != nil || i.claimsLeft {
 			s.Statuses[i.name] = i.status
 		}
-		m.count(&s, i)
+		m.add(&s, i)
 	}
-	s.AppStatus = appStatus(s.Statuses)
+	s.AppStatus = tally.AppStatus(s.Statuses)
 	m.conclude(&s)
 	if len(s.Contents) > 0 && !maps.Equal(s.Contents, old.Contents) && tellsSameButContents(s, *old) {
 		s.Contents = old.Contents // they go with a status that is written anyway
@@ -84,7 +85,7 @@ func tellsSameButContents(a, b tappv1.TAppStatus) bool {
 	return equality.Semantic.DeepEqual(&a, &b)
 }
 
-func (m *summary) count(s *tappv1.TAppStatus, i *instance) {
+func (m *summary) add(s *tappv1.TAppStatus, i *instance) {
 	if i.completed {
 		s.CompletedReplicas++
 	}
@@ -146,25 +147,6 @@ func (m *summary) statusOf(i *instance) tappv1.InstanceStatus {
 		return tappv1.InstancePending
 	}
 	return tappv1.InstanceUnknown
-}
-
-func appStatus(statuses map[string]tappv1.InstanceStatus) tappv1.AppStatus {
-	counts := map[tappv1.InstanceStatus]int{}
-	for _, s := range statuses {
-		counts[s]++
-	}
-	failed, succ, killed := counts[tappv1.InstanceFailed], counts[tappv1.InstanceSucc], counts[tappv1.InstanceKilled]
-	switch {
-	case len(statuses) == 0:
-		return tappv1.AppPending
-	case failed+succ+killed < len(statuses):
-		return tappv1.AppRunning
-	case failed > 0:
-		return tappv1.AppFailed
-	case succ > 0:
-		return tappv1.AppSucc
-	}
-	return tappv1.AppKilled
 }
 
 // nodes is where the instances of a TApp with neverMigrate have run: the first

@@ -10,6 +10,7 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/ending"
 	"tkestack.io/tapp/plan/ids"
+	"tkestack.io/tapp/plan/tally"
 )
 
 func TestIDs(t *testing.T) {
@@ -152,7 +153,7 @@ func TestAppStatus(t *testing.T) {
 		for i, s := range test.in {
 			statuses[string(rune('0'+i))] = s
 		}
-		if got := appStatus(statuses); got != test.want {
+		if got := tally.AppStatus(statuses); got != test.want {
 			t.Errorf("%v: %s, want %s", test.in, got, test.want)
 		}
 	}

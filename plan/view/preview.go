@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/effect"
 	"tkestack.io/tapp/plan/ids"
 	plan "tkestack.io/tapp/plan/tapp"
 )
@@ -33,9 +34,9 @@ var phases = []Phase{AtOnce, Forced, Rolling, Held}
 
 // Step of a rollout: the same effect on several instances, in ascending order of ids.
 type Step struct {
-	Phase  Phase       `json:"phase"`
-	Effect plan.Effect `json:"effect"`
-	IDs    []int       `json:"ids"`
+	Phase  Phase         `json:"phase"`
+	Effect effect.Effect `json:"effect"`
+	IDs    []int         `json:"ids"`
 	// AtMost is how many of them at a time; 0: all at once, or none.
 	AtMost int `json:"atMost,omitempty"`
 	// Budget is AtMost in words, such as 3 (30% of 10).
@@ -148,11 +149,11 @@ func (o *Observed) Steps() []Step {
 	return steps
 }
 
-func (o *Observed) phaseOf(e plan.Effect, id int) Phase {
+func (o *Observed) phaseOf(e effect.Effect, id int) Phase {
 	switch e {
-	case plan.EffectHold:
+	case effect.Hold:
 		return Held
-	case plan.EffectUpdateInPlace, plan.EffectRecreate:
+	case effect.UpdateInPlace, effect.Recreate:
 		if i := o.Instance(id); i != nil && i.Forced {
 			return Forced
 		}
@@ -189,7 +190,7 @@ func (o *Observed) firstActions() []FirstAction {
 
 // Sentence is that of admission's preview, and then when the step takes place.
 func (s *Step) Sentence() string {
-	text := plan.Change{Effect: s.Effect, IDs: s.IDs, Why: s.Why}.String()
+	text := effect.Change{Effect: s.Effect, IDs: s.IDs, Why: s.Why}.String()
 	switch s.Phase {
 	case Forced, Rolling:
 		if len(s.NotServing) == len(s.IDs) {

@@ -29,6 +29,8 @@ type Request struct {
 	Subresource string
 	Namespace   string
 	Name        string
+	// DryRun: the request only asked what it would come to.
+	DryRun bool
 	// Code is the HTTP status of the answer.
 	Code int
 	// Received is when the request arrived, Answered when the answer had been sent.
@@ -38,6 +40,9 @@ type Request struct {
 
 // IsWrite says whether the request was made to change something.
 func (r Request) IsWrite() bool {
+	if r.DryRun {
+		return false
+	}
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":
 		return true
@@ -50,14 +55,19 @@ func (r Request) String() string {
 	if r.Subresource != "" {
 		resource += "/" + r.Subresource
 	}
+	verb := r.Verb
+	if r.DryRun {
+		verb = "dry-run " + verb
+	}
 	return fmt.Sprintf("%s %s %s %s/%s: %d (%s)",
-		r.Received.Format("15:04:05.000"), r.Verb, resource, r.Namespace, r.Name, r.Code, r.UserAgent)
+		r.Received.Format("15:04:05.000"), verb, resource, r.Namespace, r.Name, r.Code, r.UserAgent)
 }
 
 // Filter selects requests; an empty field selects all.
 type Filter struct {
 	// Agent is how the user agent begins.
-	Agent     string
+	Agent string
+	// Verbs of what is no dry run.
 	Verbs     []string
 	Resource  string
 	Namespace string
@@ -74,7 +84,7 @@ func (f Filter) Match(r Request) bool {
 	if f.Resource != "" && (f.Resource != r.Resource || f.Subresource != "*" && f.Subresource != r.Subresource) {
 		return false
 	}
-	return len(f.Verbs) == 0 || slices.Contains(f.Verbs, r.Verb)
+	return len(f.Verbs) == 0 || slices.Contains(f.Verbs, r.Verb) && !r.DryRun
 }
 
 // Select returns the requests that all filters select.
@@ -210,6 +220,7 @@ func (l *Log) rotated() (string, error) {
 type event struct {
 	Stage     string `json:"stage"`
 	Verb      string `json:"verb"`
+	URI       string `json:"requestURI"`
 	UserAgent string `json:"userAgent"`
 	User      struct {
 		Username string `json:"username"`
@@ -245,7 +256,8 @@ func Parse(r io.Reader) ([]Request, error) {
 					Verb: e.Verb, User: e.User.Username, UserAgent: e.UserAgent,
 					Group: e.ObjectRef.Group, Resource: e.ObjectRef.Resource, Subresource: e.ObjectRef.Subresource,
 					Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name,
-					Code: e.ResponseStatus.Code, Received: e.Received, Answered: e.At,
+					DryRun: strings.Contains(e.URI, "dryRun="),
+					Code:   e.ResponseStatus.Code, Received: e.Received, Answered: e.At,
 				})
 			}
 		}

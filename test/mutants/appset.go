@@ -132,7 +132,7 @@ var previews = []mutant{
 	{"gates-untold", "changes.go", "the preview does not tell of gates",
 		"Confirm: stage.Confirm && k != last,", "Confirm: stage.Confirm && k > last,"},
 	{"recreated-told-in-place", "instances.go", "the preview tells of pods that are recreated as if they were updated in place",
-		"c.Effect, c.Why = change.Effect, change.Why\n", "c.Effect, c.Why = tapp.EffectUpdateInPlace, change.Why\n"},
+		"c.Effect, c.Why = change.Effect, change.Why\n", "c.Effect, c.Why = effect.UpdateInPlace, change.Why\n"},
 	{"clusters-turned-round", "changes.go", "the preview tells of the clusters of a stage in the wrong order",
 		"				out.Clusters = append(out.Clusters, name)\n", "				out.Clusters = append([]string{name}, out.Clusters...)\n"},
 	{"added-instances-untold", "instances.go", "the preview tells of instances that are added to a podSet as if they never changed",

@@ -33,7 +33,7 @@ var simulations = []simulated{
 	{inPlaceRoom, "old-kubelets", mutant{"sim-generation-awaited", "progress.go", "an update waits for a kubelet to tell of its generation that never does",
 		"if reportsGeneration(pod) && pod.Status.ObservedGeneration < pod.Generation {\n		return Progress{", "if pod.Status.ObservedGeneration < pod.Generation {\n		return Progress{"}},
 	{shellRoom, "resizes", mutant{"sim-refused-for-ever", "table.go", "a resize that the API server never allows is tried again and again",
-		"		return !write.IsOtherUID(err)\n", "		return false\n"}},
+		"trial.Judge(trial.Resize, err) != trial.Immutable {", "trial.Judge(trial.Resize, err) != \"?\" {"}},
 	{inPlaceRoom, "resources", mutant{"sim-resources-set-back", "resize.go", "a resize sets back the resources that admission gave another container",
 		"case !r.follows.Has(field) || to == nil", "case to == nil"}},
 	{templateRoom, "resources", mutant{"sim-unsigned-trusted", "match_admission.go", "resources of a pod of another program are taken for admission's, though nobody says so",

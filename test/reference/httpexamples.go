@@ -9,6 +9,7 @@ import (
 
 	apiv1 "tkestack.io/tapp/api/v1"
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/effect"
 	"tkestack.io/tapp/plan/foresight"
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/plan/view"
@@ -38,7 +39,7 @@ func httpExamples() map[string]httpExample {
 		States: map[string]int{"Running": 3}, Templates: []apiv1.Template{{Name: "default", Images: []string{"web=web:2"}, Instances: 3}}, CurrentRevision: "web-6f1c", UpdateRevision: "web-9b20"}
 	web.Attention = []apiv1.Attention{{Severity: apiv1.SeverityPaused, Reason: "Paused", Message: "spec.paused holds updates that are left to do", Since: ptr.To(at(5)), Command: "kubectl tapp resume web -n shop"}}
 	waiting := []apiv1.Waiting{{Instances: "1-2", Count: 2, Reason: "Paused", Why: "spec.paused is true"}}
-	step := view.Step{Phase: view.Rolling, Effect: plan.EffectUpdateInPlace, IDs: []int{1, 2}, AtMost: 1, Budget: "1", Why: "image of web from web:1 to web:2"}
+	step := view.Step{Phase: view.Rolling, Effect: effect.UpdateInPlace, IDs: []int{1, 2}, AtMost: 1, Budget: "1", Why: "image of web from web:1 to web:2"}
 	hello := apiv1.App{Summary: summary("hello", apiv1.StateReady), Image: "hello:1", Deployment: "hello", Service: "hello", Replicas: 2, Ready: 2}
 	rollout := &v1beta1.RolloutStatus{ID: "9b20a6c1f0-2", Revision: "9b20a6c1f0", Stable: "6f1c77d0aa", Stage: "canary",
 		Stages: []v1beta1.StageStatus{{Name: "canary", State: "Waiting", PodSets: 1, Done: 1, Started: ptr.To(at(1)), Finished: ptr.To(at(4)), Token: "4be1"}, {Name: "rest", State: "Pending", PodSets: 3}}}
@@ -90,7 +91,7 @@ func httpExamples() map[string]httpExample {
 		"listAppSetRevisions": {name: "store", answer: apiv1.List[apiv1.AppSetRevision]{Items: []apiv1.AppSetRevision{{Revision: view.Revision{Revision: 2, Name: "store-9b20a6c1f0", Created: at(1), Update: true, Change: imageChange.String()},
 			Content: "9b20a6c1f0", Versions: "v9", Changes: []view.FieldChange{imageChange}}}, Total: 1}},
 		"previewAppSet": {answer: apiv1.AppSetPreview{Namespace: "shop", Name: "store", Changes: []view.FieldChange{imageChange}, State: "Staged",
-			Stages:    []foresight.Stage{{Name: "canary", Clusters: []string{"gz"}, Concurrent: 1, Changes: []foresight.Change{{Cluster: "gz", PodSet: "store-gz01-canary", Effect: plan.EffectUpdateInPlace, Instances: 1, IDs: "0", Why: "image of store from store:v8 to store:v9"}}, Confirm: true}},
+			Stages:    []foresight.Stage{{Name: "canary", Clusters: []string{"gz"}, Concurrent: 1, Changes: []foresight.Change{{Cluster: "gz", PodSet: "store-gz01-canary", Effect: effect.UpdateInPlace, Instances: 1, IDs: "0", Why: "image of store from store:v8 to store:v9"}}, Confirm: true}},
 			Sentences: []string{"stage canary (gz): 1 instance is updated in place: image of store from store:v8 to store:v9; then it waits for a confirmation"}}},
 		"listClusters":        {answer: apiv1.List[apiv1.Cluster]{Items: []apiv1.Cluster{cluster}, Total: 1}},
 		"getCluster":          {name: "gz", answer: cluster},

@@ -41,9 +41,9 @@ func (b *belief) goesOn(step int, issued time.Time) bool {
 }
 
 // appOf a request: the key of the TApp whose sync made it; empty for requests of no TApp,
-// and for lists, which do not say whose they are (see join).
+// and for lists, which do not say whose they are (see join), and dry runs, which syncs do not wait for.
 func (w *world) appOf(r *request) string {
-	if r.Verb == "list" {
+	if r.Verb == "list" || r.IsDry() {
 		return ""
 	}
 	key := r.Key()

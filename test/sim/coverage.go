@@ -34,6 +34,9 @@ func (c Coverage) Add(other Coverage) {
 // and what it is about tell.
 func site(s *apiserver.Store, r *request) string {
 	what := r.Resource
+	if r.IsDry() {
+		return "try " + r.Verb + " " + what
+	}
 	if r.Sub != "" {
 		what += "/" + r.Sub
 	}

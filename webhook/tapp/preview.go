@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"tkestack.io/tapp/plan/effect"
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/plan/view"
 	"tkestack.io/tapp/webhook/rule"
@@ -30,7 +31,7 @@ func (v *Validator) preview(ctx context.Context, c candidate, w *rule.Warnings) 
 	}
 	for _, step := range plan.Preview(in) {
 		texts = append(texts, step.String())
-		updates = updates || step.Effect == plan.EffectUpdateInPlace || step.Effect == plan.EffectRecreate || step.Effect == plan.EffectResize || step.Effect == plan.EffectRelabel
+		updates = updates || step.Effect == effect.UpdateInPlace || step.Effect == effect.Recreate || step.Effect == effect.Resize || step.Effect == effect.Relabel
 	}
 	if view.UsesOtherTemplates(&c.now.Spec) {
 		texts = append(texts, view.Observe(in).Notes(c.was)...)

@@ -273,7 +273,7 @@ const (
 	// InPlaceIfPossible changes a pod in place when only images, labels and
 	// annotations of its template changed, and recreates it otherwise. It also
 	// recreates for annotations of restartOn, and for images of init containers (see
-	// initImages).
+	// initImages), and where admission changes the pod in what a running one cannot change.
 	InPlaceIfPossible InPlaceUpdatePolicy = "InPlaceIfPossible"
 	// InPlaceOnly never recreates a pod for an update: an instance whose template
 	// changed in more than images, labels and annotations waits, and the
@@ -299,7 +299,8 @@ const (
 // InPlaceUpdateStrategy says when and how a pod is changed in place.
 type InPlaceUpdateStrategy struct {
 	// policy is InPlaceIfPossible, InPlaceOnly or ReCreate. Absent means
-	// InPlaceIfPossible.
+	// InPlaceIfPossible, which also recreates a pod whose update in place the API
+	// server refuses because admission changes a field that is immutable.
 	// +optional
 	Policy InPlaceUpdatePolicy `json:"policy,omitempty"`
 

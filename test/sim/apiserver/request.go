@@ -40,6 +40,9 @@ type Answer struct {
 // IsWrite says whether the request may change anything.
 func (r *Request) IsWrite() bool { return r.Verb != "get" && r.Verb != "list" && r.Verb != "watch" }
 
+// IsDry says whether the request only asks what a write would come to.
+func (r *Request) IsDry() bool { return r.Query.Get("dryRun") == metav1.DryRunAll }
+
 // Key of the object that the request is about.
 func (r *Request) Key() string { return KeyOf(r.Namespace, r.Name) }
 
@@ -55,6 +58,9 @@ func (r *Request) String() string {
 	}
 	if r.Sub != "" {
 		out += "/" + r.Sub
+	}
+	if r.IsDry() {
+		out = "dry run: " + out
 	}
 	if r.Verb == "patch" {
 		out += " " + string(r.Body)

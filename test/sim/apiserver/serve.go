@@ -26,6 +26,8 @@ func (s *Server) Serve(r *Request, lag int64, who Actor) *Answer {
 		return Refusal(s.notFound(r.Resource, r.Name))
 	}
 	media := mediaOf(k, r.Accept)
+	s.dry = r.IsDry()
+	defer func() { s.dry = false }()
 	switch r.Verb {
 	case "get":
 		o := s.Get(r.Resource, r.Key())

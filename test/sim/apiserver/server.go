@@ -37,6 +37,8 @@ type Server struct {
 	NeedsNamespaces bool
 	// BreaksOff says that a pod is stamped, and not removed.
 	BreaksOff bool
+	// dry: what is written is judged and answered, and not stored.
+	dry bool
 }
 
 // New makes an API server without objects.
@@ -102,6 +104,9 @@ func (s *Server) create(resource string, o Object, who Actor, own func(old, now 
 	}
 	if s.Get(resource, Key(o)) != nil {
 		return nil, apierrors.NewAlreadyExists(s.GroupResource(resource), o.GetName())
+	}
+	if s.dry {
+		return o, nil
 	}
 	o.SetUID(s.NewUID())
 	o.SetCreationTimestamp(s.Second())
@@ -186,6 +191,9 @@ func (s *Server) update(resource, key, sub string, who Actor, edit func(Object) 
 		if err := own(old, now); err != nil {
 			return nil, err
 		}
+	}
+	if s.dry {
+		return now, nil
 	}
 	if now.GetDeletionTimestamp() != nil && len(now.GetFinalizers()) == 0 && ended(now) {
 		s.commit(resource, old, nil, who)

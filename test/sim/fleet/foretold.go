@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/effect"
 	"tkestack.io/tapp/plan/foresight"
 	"tkestack.io/tapp/plan/podset"
 	"tkestack.io/tapp/plan/rollout"
-	"tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/test/sim/apiserver"
 )
 
@@ -101,7 +101,7 @@ type place struct{ cluster, podSet string }
 // fate is what becomes of instances of a podSet.
 type fate struct {
 	place
-	effect tapp.Effect
+	effect effect.Effect
 }
 
 // foresee has a user look at the preview of an edit, as `kubectl tapp fleet plan` tells it.
@@ -142,7 +142,7 @@ func (w *world) foresee(before, after *v1beta1.AppSet) {
 }
 
 // happens is told what becomes of instances of a podSet.
-func (w *world) happens(c *cluster, part object, s *set, effect tapp.Effect, n int) {
+func (w *world) happens(c *cluster, part object, s *set, effect effect.Effect, n int) {
 	f := w.foreseen[apiserver.Key(part)]
 	if f == nil || n == 0 {
 		return

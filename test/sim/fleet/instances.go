@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/effect"
 	"tkestack.io/tapp/plan/podset"
-	"tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/test/sim/apiserver"
 )
 
@@ -183,7 +183,7 @@ func (w *world) act(c *cluster, p *v1beta1.AdvDeployment, s *set) func() {
 		return one.id < s.follows.start || one.id >= s.follows.start+s.follows.replicas
 	}); i >= 0 {
 		return func() {
-			w.happens(c, p, s, tapp.EffectScaleDown, 1)
+			w.happens(c, p, s, effect.ScaleDown, 1)
 			s.instances = slices.Delete(s.instances, i, i+1)
 		}
 	}
@@ -198,7 +198,7 @@ func (w *world) act(c *cluster, p *v1beta1.AdvDeployment, s *set) func() {
 				made.content, made.image, made.shape = old.content, old.image, old.shape
 			}
 			s.instances = append(s.instances, made)
-			w.happens(c, p, s, tapp.EffectCreate, 1)
+			w.happens(c, p, s, effect.Create, 1)
 			w.twice(c, p, s, id)
 		}
 	}

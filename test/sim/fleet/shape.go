@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/effect"
 	"tkestack.io/tapp/plan/podset"
-	"tkestack.io/tapp/plan/tapp"
 )
 
 // shape is what of a pod decides what becomes of it when its template changes: of what runs
@@ -37,14 +37,14 @@ func shapeOf(u *podset.Unit) shape {
 }
 
 // to another shape: what becomes of the pod; empty: nothing.
-func (s shape) to(other shape) tapp.Effect {
+func (s shape) to(other shape) effect.Effect {
 	switch {
 	case s == other:
 		return ""
 	case s.kind != v1beta1.DeployInPlaceSet || s.kind != other.kind || s.frame != other.frame:
-		return tapp.EffectRecreate
+		return effect.Recreate
 	case s.images != other.images:
-		return tapp.EffectUpdateInPlace
+		return effect.UpdateInPlace
 	}
-	return tapp.EffectRelabel
+	return effect.Relabel
 }

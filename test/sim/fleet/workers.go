@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
+	"tkestack.io/tapp/plan/effect"
 	"tkestack.io/tapp/plan/podset"
-	"tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/test/sim/apiserver"
 )
 
@@ -51,7 +51,7 @@ func (w *world) carryOut(c *cluster, p *v1beta1.AdvDeployment) func() {
 	case p.DeletionTimestamp != nil && len(has.podSets) > 0:
 		return func() {
 			s := has.podSets[apiserver.SortedKeys(has.podSets)[0]]
-			w.happens(c, p, s, tapp.EffectScaleDown, len(s.instances))
+			w.happens(c, p, s, effect.ScaleDown, len(s.instances))
 			delete(has.podSets, s.name)
 		}
 	case p.DeletionTimestamp != nil && ours:
@@ -69,7 +69,7 @@ func (w *world) carryOut(c *cluster, p *v1beta1.AdvDeployment) func() {
 	}
 	if s := has.leftOver(); s != nil {
 		return func() {
-			w.happens(c, p, s, tapp.EffectScaleDown, len(s.instances))
+			w.happens(c, p, s, effect.ScaleDown, len(s.instances))
 			delete(has.podSets, s.name)
 		}
 	}
