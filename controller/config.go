@@ -42,6 +42,9 @@ type Config struct {
 	// DefaultTopologySpread is how new pods of TApps are spread that do not say it: None or
 	// System.
 	DefaultTopologySpread string
+	// SchemaInterval is how often the served schemas of the kinds are compared with what they were; 0: never, and
+	// nothing is held by what they lose.
+	SchemaInterval time.Duration
 	// KubeAPIQPS and KubeAPIBurst limit the requests of the controller.
 	KubeAPIQPS   float64
 	KubeAPIBurst int
@@ -161,6 +164,7 @@ func Defaults() Config {
 		KubeAPIBurst:            2500,
 		Workers:                 20,
 		NodesPerSync:            200,
+		SchemaInterval:          time.Minute,
 		MetricsAddress:          ":8080",
 		Charts:                  ChartConfig{Account: "tapp-release", Namespace: v1beta1.DefaultChartNamespace},
 		Grace:                   20 * time.Second,

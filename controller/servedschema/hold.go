@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	// checkInterval is how often the served schema is asked for, and heldInterval while the kind is held.
-	checkInterval = time.Minute
-	heldInterval  = 5 * time.Second
+	// heldInterval is how often the served schema is asked for while the kind is held.
+	heldInterval = 5 * time.Second
 	// settles is for how long after an object lost fields the schema may not show it yet: an
 	// API server publishes it later than it goes by it.
 	settles = 30 * time.Second
@@ -45,6 +44,8 @@ type Options struct {
 	Namespace  string
 	// FieldManager of the record.
 	FieldManager string
+	// Interval is how often the served schema is asked for; 0: nothing is held.
+	Interval time.Duration
 	// Accepted are digests of schemas that are fine, whatever they lost.
 	Accepted []string
 	// Objects are those of the kind in the cache; specs returns the spec of one.
@@ -110,6 +111,9 @@ func (h *Hold) Held() *Held {
 // Incoming looks at an object as it comes in, before it is cached and before anything is
 // planned by it. before is the one in the cache.
 func (h *Hold) Incoming(before, now metav1.Object) {
+	if h.Interval == 0 {
+		return // nobody would end it
+	}
 	fields := lostFields(before, now, h.SpecOf)
 	if len(fields) == 0 {
 		return

@@ -117,6 +117,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+const minute = time.Minute
+
 // rig is a Hold of one object at an API server.
 type rig struct {
 	*Hold
@@ -135,7 +137,7 @@ func newRig(t *testing.T, s *server, o *thing, accepted ...string) *rig {
 	r := &rig{server: s, object: o}
 	r.Hold = New(Options{
 		Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}, Resource: "things.example.com",
-		REST: core.RESTClient(), ConfigMaps: core, Namespace: "tapp-system", FieldManager: "test", Accepted: accepted,
+		REST: core.RESTClient(), ConfigMaps: core, Namespace: "tapp-system", FieldManager: "test", Interval: minute, Accepted: accepted,
 		Objects: func() []metav1.Object { return []metav1.Object{r.object} }, SpecOf: specOf,
 		Tell: func(reason, message string) { r.told = append(r.told, reason+": "+message) }, Clock: clock.RealClock{},
 	})
@@ -296,13 +298,13 @@ func TestSupervise(t *testing.T) {
 		time.Sleep(retryInterval)
 		expect("it answers", 1, 0)
 		s.down = true
-		time.Sleep(3 * checkInterval)
+		time.Sleep(3 * minute)
 		expect("it is away again", 1, 0)
 		s.down, s.schema = false, withoutOrdinals
-		time.Sleep(checkInterval)
+		time.Sleep(minute)
 		expect("a field is gone", 1, 1)
 		s.schema = complete
-		time.Sleep(3 * checkInterval)
+		time.Sleep(3 * minute)
 		expect("it is back", 2, 1)
 		writes := s.writes
 		r.comes(someThing(1, pruned))

@@ -28,7 +28,7 @@ func (h *Hold) Supervise(ctx, work context.Context, run func(ctx, work context.C
 		var working sync.WaitGroup
 		isHeld, interval := h.Held() != nil, heldInterval
 		if !isHeld {
-			interval = checkInterval
+			interval = h.Interval
 			working.Go(func() { run(running, work) })
 		}
 		h.awaitTurn(ctx, isHeld, interval)

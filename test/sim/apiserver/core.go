@@ -23,6 +23,7 @@ const (
 	Namespaces = "namespaces"
 	Secrets    = "secrets"
 	ConfigMaps = "configmaps"
+	Quotas     = "resourcequotas"
 	Leases     = "leases"
 )
 
@@ -49,6 +50,7 @@ func Core() map[string]Kind {
 		Pods: pod, Claims: claim, Events: event, Nodes: node, Namespaces: namespace,
 		Secrets:    core("Secret", func() Object { return &corev1.Secret{} }, func() runtime.Object { return &corev1.SecretList{} }),
 		ConfigMaps: core("ConfigMap", func() Object { return &corev1.ConfigMap{} }, func() runtime.Object { return &corev1.ConfigMapList{} }),
+		Quotas:     core("ResourceQuota", func() Object { return &corev1.ResourceQuota{} }, func() runtime.Object { return &corev1.ResourceQuotaList{} }),
 		Leases: {GVK: coordinationv1.SchemeGroupVersion.WithKind("Lease"), New: func() Object { return &coordinationv1.Lease{} },
 			NewList: func() runtime.Object { return &coordinationv1.LeaseList{} }},
 		Revisions: {GVK: appsv1.SchemeGroupVersion.WithKind("ControllerRevision"), New: func() Object { return &appsv1.ControllerRevision{} },

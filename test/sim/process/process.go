@@ -48,6 +48,7 @@ func Config(c clock.WithTicker, host string, transport http.RoundTripper) contro
 	out.CreateCRD = false
 	out.Election.Enabled = false
 	out.Workers = 2
+	out.SchemaInterval = 0 // no schema is served
 	out.Clock = c
 	out.REST = &rest.Config{Host: host, Transport: transport}
 	return out
