@@ -118,7 +118,7 @@ var rooms = []room{
 	{name: "webhook/review"},
 	{name: "webhook/rule", only: []string{"k8s.io/apimachinery"}},
 
-	{name: "webhook/tapp", may: []string{"plan/effect", "plan/budget", "plan/ids", "plan/spread", "plan/restart", "plan/tapp", "plan/view", "plan/template", "crd/tapp/v1", "crd/client", "webhook/review", "webhook/rule", "process/parallel", "plan/claim"}},
+	{name: "webhook/tapp", may: []string{"plan/trial", "plan/effect", "plan/budget", "plan/ids", "plan/spread", "plan/restart", "plan/tapp", "plan/view", "plan/template", "crd/tapp/v1", "crd/client", "webhook/review", "webhook/rule", "process/parallel", "plan/claim"}},
 	{name: "webhook/advdeployment", may: []string{"helm/archive", "plan/message", "plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/confirmation", may: []string{"crd/workload/v1beta1", "webhook/review", "webhook/rule"}},
 	{name: "webhook/appset", may: []string{"helm/archive", "plan/foresight", "plan/message", "plan/podset", "crd/workload/v1beta1", "webhook/review", "webhook/rule"}},

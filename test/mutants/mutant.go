@@ -37,6 +37,7 @@ var rooms = []room{
 	{spreadRoom, spreads},
 	{idsRoom, instanceIDs},
 	{budgetRoom, budgets},
+	{trialRoom, trials},
 	{problemRoom, problems},
 	{refusalRoom, refusals},
 	{deferralRoom, deferrals},
@@ -134,6 +135,7 @@ const (
 	clientRoom   = "crd/client"
 	idsRoom      = "plan/ids"
 	budgetRoom   = "plan/budget"
+	trialRoom    = "plan/trial"
 	problemRoom  = "plan/problem"
 	refusalRoom  = "plan/refusal"
 	deferralRoom = "plan/deferral"
@@ -204,13 +206,14 @@ var stages = []stage{
 	{restartRoom, restartRoom, [][]string{nil}, []string{restartRoom, templateRoom}},
 	{idsRoom, idsRoom, [][]string{nil}, []string{idsRoom}},
 	{budgetRoom, budgetRoom, [][]string{nil}, []string{budgetRoom}},
+	{trialRoom, trialRoom, [][]string{nil}, []string{trialRoom}},
 	{refusalRoom, refusalRoom, [][]string{nil}, []string{refusalRoom}},
 	{deferralRoom, deferralRoom, [][]string{nil}, []string{deferralRoom}},
 	{keptRoom, keptRoom, [][]string{nil}, []string{keptRoom}},
 	{claimRoom, claimRoom, [][]string{nil}, []string{claimRoom}},
 	{spreadRoom, spreadRoom, [][]string{nil}, []string{spreadRoom}},
 	{clientRoom, clientRoom, [][]string{nil}, []string{clientRoom}},
-	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, problemRoom, claimRoom, inPlaceRoom, restartRoom, templateRoom, typesRoom}},
+	{planRoom, planRoom, [][]string{quick, thorough}, []string{planRoom, trialRoom, problemRoom, claimRoom, inPlaceRoom, restartRoom, templateRoom, typesRoom}},
 	{shellRoom, shellRoom, [][]string{nil}, []string{shellRoom, cacheRoom, writeRoom, statusRoom, planRoom, claimRoom, inPlaceRoom, templateRoom, typesRoom}},
 	{reviewRoom, reviewRoom, [][]string{nil}, []string{reviewRoom}},
 	{ruleRoom, ruleRoom, [][]string{nil}, []string{ruleRoom}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,7 @@ import (
 	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/spread"
 	plan "tkestack.io/tapp/plan/tapp"
+	trials "tkestack.io/tapp/plan/trial"
 	"tkestack.io/tapp/process/parallel"
 	"tkestack.io/tapp/webhook/rule"
 )
@@ -28,9 +30,10 @@ const rulePods = "Pods"
 //
 //	the API server says     what becomes of the TApp
 //	created, AlreadyExists  it is admitted
-//	Invalid                 it is denied
-//	anything else           it is admitted with a warning: a quota that is used up
-//	                        may have room again when the pods are created
+//	Invalid, of a field     it is denied: that is the API server's own validation
+//	exceeded quota          it is admitted, and warned of if it asks for more than before
+//	anything else           it is admitted with a warning: a policy's 422 has no field, and
+//	                        may be lifted before the pods are created
 type dryRunner struct {
 	pods        corev1client.PodsGetter
 	spreads     func(context.Context) spread.Policy
@@ -81,7 +84,7 @@ func (d dryRunner) run(ctx context.Context, c candidate, w *rule.Warnings) []rul
 		})
 	}
 	all.Wait()
-	return d.judge(verdicts, w)
+	return d.judge(c, verdicts, w)
 }
 
 func (d dryRunner) try(ctx context.Context, t *tappv1.TApp, v *verdict) {
@@ -100,7 +103,7 @@ func (d dryRunner) try(ctx context.Context, t *tappv1.TApp, v *verdict) {
 }
 
 // judge sorts the verdicts into what denies and what warns.
-func (d dryRunner) judge(verdicts []verdict, w *rule.Warnings) []rule.Finding {
+func (d dryRunner) judge(c candidate, verdicts []verdict, w *rule.Warnings) []rule.Finding {
 	var denied []rule.Finding
 	var warned messages
 	for _, v := range verdicts {
@@ -110,7 +113,8 @@ func (d dryRunner) judge(verdicts []verdict, w *rule.Warnings) []rule.Finding {
 		result := "accepted"
 		switch status := (apierrors.APIStatus)(nil); {
 		case v.err == nil:
-		case apierrors.IsInvalid(v.err) && errors.As(v.err, &status):
+		case trials.Judge(trials.Create, v.err) == trials.NoRoom && !c.asksMore(v.template):
+		case apierrors.IsInvalid(v.err) && errors.As(v.err, &status) && namesField(status.Status()):
 			result = "invalid"
 			denied = append(denied, rewritten(v.template.path, status.Status())...)
 		case errors.Is(v.err, errUntried):
@@ -134,11 +138,24 @@ func (d dryRunner) judge(verdicts []verdict, w *rule.Warnings) []rule.Finding {
 	return denied
 }
 
+// asksMore says whether the change asks a quota for more than the pods of the template give
+// back that go. The quota is the last that the API server looks at.
+func (c candidate) asksMore(t namedTemplate) bool {
+	if c.was == nil || *c.now.Spec.Replicas > *c.was.Spec.Replicas {
+		return true
+	}
+	was := templateOf(c.was, t.name)
+	return was == nil || !trials.AsksNoMore(&t.Spec, &was.Spec)
+}
+
+// namesField says whether a cause is about a field, as those of the API server's validation
+// are. A policy that calls a pod Invalid names none.
+func namesField(status metav1.Status) bool {
+	return status.Details != nil && slices.ContainsFunc(status.Details.Causes, func(c metav1.StatusCause) bool { return c.Field != "" })
+}
+
 // rewritten causes of an invalid pod, at the fields of its template.
 func rewritten(path *field.Path, status metav1.Status) []rule.Finding {
-	if status.Details == nil || len(status.Details.Causes) == 0 {
-		return []rule.Finding{{Rule: rulePods, Field: path.String(), Type: metav1.CauseTypeFieldValueInvalid, Message: status.Message}}
-	}
 	var out []rule.Finding
 	for _, c := range status.Details.Causes {
 		at := path.String()

@@ -37,6 +37,8 @@ func TestPodVerdicts(t *testing.T) {
 		field.Invalid(field.NewPath("metadata", "labels"), "a b", "no spaces"),
 	})
 	plain := &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Message: `admission webhook "x" denied the request: no`}}
+	policy := &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Code: 422, Message: `pods "web-2" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`,
+		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Message: "no"}}}}}
 	for _, c := range []struct {
 		name              string
 		err               error
@@ -49,9 +51,8 @@ spec.template.spec.containers[0].image: Required value
 spec.template.metadata.labels: Invalid value: "a b": no spaces
 spec.templatePool[canary].spec.containers[0].image: Required value
 spec.templatePool[canary].metadata.labels: Invalid value: "a b": no spaces`, ""},
-		{"invalid without fields", plain, `
-spec.template: admission webhook "x" denied the request: no
-spec.templatePool[canary]: admission webhook "x" denied the request: no`, ""},
+		{"invalid without fields", plain, "", `spec.template, spec.templatePool[canary]: a pod of it could not be created now: admission webhook "x" denied the request: no`},
+		{"a policy's invalid", policy, "", `spec.template, spec.templatePool[canary]: a pod of it could not be created now: ` + policy.ErrStatus.Message},
 		{"forbidden", apierrors.NewForbidden(pods, "web-2", errors.New("exceeded quota")), "",
 			`spec.template, spec.templatePool[canary]: a pod of it could not be created now: pods "web-2" is forbidden: exceeded quota`},
 		{"no answer", errors.New("connection refused"), "", `spec.template, spec.templatePool[canary]: a pod of it could not be created now: connection refused`},
@@ -62,6 +63,30 @@ spec.templatePool[canary]: admission webhook "x" denied the request: no`, ""},
 			wantFindings(t, refused, c.refused)
 			wantLines(t, warnings, c.warnings)
 		})
+	}
+}
+
+// TestQuotaIsToldWhereMoreIsAsked: an image that changes asks a full quota for nothing.
+func TestQuotaIsToldWhereMoreIsAsked(t *testing.T) {
+	full := apierrors.NewForbidden(corev1.Resource("pods"), "web-2", errors.New("exceeded quota: q, requested: cpu=1, used: cpu=4, limited: cpu=4"))
+	pool := func(container string) string {
+		return "templatePool: {canary: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, " + container + "}]}}}"
+	}
+	for name, c := range map[string]struct {
+		from, to string
+		told     bool
+	}{
+		"an image":       {pool("image: 'web:2'"), pool("image: 'web:3'"), false},
+		"a request":      {pool("image: 'web:2'"), pool("image: 'web:2', resources: {requests: {cpu: 1}}"), true},
+		"a lower one":    {pool("image: 'web:2', resources: {requests: {cpu: 2}}"), pool("image: 'web:3', resources: {requests: {cpu: 1}}"), false},
+		"a new template": {"templatePool: {}", pool("image: 'web:2'"), true},
+		"more instances": {"replicas: 2\n" + pool("image: 'web:2'"), "replicas: 3\n" + pool("image: 'web:3'"), true},
+		"created":        {"", pool("image: 'web:2'"), true},
+	} {
+		_, warnings := trial(t, c.from, c.to, func(context.Context, *corev1.Pod) error { return full })
+		if (len(warnings) > 0) != c.told {
+			t.Errorf("%s: told %q", name, warnings)
+		}
 	}
 }
 
