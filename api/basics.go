@@ -38,5 +38,5 @@ func policyOf(object *corev1.ConfigMap) (plan.Policy, error) {
 	if err := json.Unmarshal([]byte(object.Data[tappv1.PolicyKey]), &p); err != nil {
 		return plan.Policy{}, fmt.Errorf("configmaps %q, key %q: %w", object.Name, tappv1.PolicyKey, err)
 	}
-	return plan.Policy{DeletePodAfterAppFinish: p.DeletePodAfterAppFinish, NodeLostAfter: p.NodeLostAfter.Duration, Resize: p.Resize}, nil
+	return plan.Policy{DeletePodAfterAppFinish: p.DeletePodAfterAppFinish, NodeLostAfter: p.NodeLostAfter.Duration, Resize: p.Resize, Tracking: p.TrackingLabel}, nil
 }

@@ -45,6 +45,8 @@ type Config struct {
 	// SchemaInterval is how often the served schemas of the kinds are compared with what they were; 0: never, and
 	// nothing is held by what they lose.
 	SchemaInterval time.Duration
+	// TrackingLabel is the label by which Argo CD tracks objects; empty: nobody does.
+	TrackingLabel string
 	// KubeAPIQPS and KubeAPIBurst limit the requests of the controller.
 	KubeAPIQPS   float64
 	KubeAPIBurst int
@@ -160,6 +162,7 @@ func Defaults() Config {
 		DeletePodAfterAppFinish: true,
 		NodeLostAfter:           5 * time.Minute,
 		DefaultTopologySpread:   string(tappv1.SystemTopologySpread),
+		TrackingLabel:           tappv1.DefaultTrackingLabel,
 		KubeAPIQPS:              2000,
 		KubeAPIBurst:            2500,
 		Workers:                 20,
@@ -204,6 +207,9 @@ func (c *Config) validate() error {
 	reject(c.KubeAPIQPS <= 0, "--kube-api-qps is %v; give a number above 0", c.KubeAPIQPS)
 	reject(c.KubeAPIBurst < 1, "--kube-api-burst is %d; give a number above 0", c.KubeAPIBurst)
 	reject(c.NodeLostAfter <= 0, "--node-lost-after is %v; give a duration above 0, such as 5m", c.NodeLostAfter)
+	if why := validation.IsQualifiedName(c.TrackingLabel); c.TrackingLabel != "" && len(why) > 0 {
+		errs = append(errs, fmt.Errorf("--argocd-instance-label is %q, which is no label: %s", c.TrackingLabel, strings.Join(why, "; ")))
+	}
 	reject(!tappv1.DefaultTopologySpread(c.DefaultTopologySpread).IsKnown(), "--default-topology-spread is %q; give None or System", c.DefaultTopologySpread)
 	if why := validation.IsValidLabelValue(c.Fleet.ID); len(why) > 0 {
 		errs = append(errs, fmt.Errorf("--fleet-id is %q, which is no label value: %s", c.Fleet.ID, strings.Join(why, "; ")))

@@ -26,6 +26,8 @@ func TestValidate(t *testing.T) {
 		"nodes lost at once":       {func(c *Config) { c.NodeLostAfter = 0 }, "--node-lost-after"},
 		"spread somehow":           {func(c *Config) { c.DefaultTopologySpread = "List" }, `--default-topology-spread is "List"; give None or System`},
 		"spread not at all":        {func(c *Config) { c.DefaultTopologySpread = "None" }, ""},
+		"tracked by no label":      {func(c *Config) { c.TrackingLabel = "a b" }, `--argocd-instance-label is "a b", which is no label: `},
+		"not tracked":              {func(c *Config) { c.TrackingLabel = "" }, ""},
 		"renewing too late":        {func(c *Config) { c.Election.RenewDeadline = 15 * time.Second }, "--leader-elect-lease-duration (15s) must be longer"},
 		"retrying too late":        {func(c *Config) { c.Election.RetryPeriod = 9 * time.Second }, "--leader-elect-renew-deadline (10s) must be longer"},
 		"no lease":                 {func(c *Config) { c.Election.Name = "" }, "--leader-elect-resource-name"},
@@ -61,7 +63,7 @@ func TestFlags(t *testing.T) {
 		"kube-api-qps": "2000", "kube-api-burst": "2500", "worker": "20", "namespace": "",
 		"leader-elect": "true", "leader-elect-lease-duration": "15s", "leader-elect-renew-deadline": "10s",
 		"leader-elect-retry-period": "1s", "leader-elect-resource-name": "tapp-controller", "leader-elect-resource-namespace": "",
-		"node-lost-after": "5m0s", "default-topology-spread": "System", "metrics-address": ":8080", "logging-format": "text", "v": "0", "version": "false",
+		"node-lost-after": "5m0s", "default-topology-spread": "System", "argocd-instance-label": "app.kubernetes.io/instance", "metrics-address": ":8080", "logging-format": "text", "v": "0", "version": "false",
 	} {
 		if value, ok := got[name]; !ok || value != want {
 			t.Errorf("flag --%s: got %q (%v), want %q", name, value, ok, want)

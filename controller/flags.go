@@ -33,6 +33,7 @@ func (c *Config) Flags() []cli.Flag {
 		&cli.BoolFlag{Name: "delete-pod-after-app-finish", Usage: "keep ended pods until all instances of a TApp have ended, and then delete them; false deletes each at once", Destination: &c.DeletePodAfterAppFinish, Value: c.DeletePodAfterAppFinish},
 		&cli.DurationFlag{Name: "node-lost-after", Usage: "`duration` after which a node that is not ready counts as lost, for TApps with forceDeletePod", Destination: &c.NodeLostAfter, Value: c.NodeLostAfter},
 		&cli.StringFlag{Name: "default-topology-spread", Usage: "`None or System`: whether new pods of TApps without defaultTopologySpread are spread over nodes and zones as those of a StatefulSet are", Destination: &c.DefaultTopologySpread, Value: c.DefaultTopologySpread},
+		&cli.StringFlag{Name: "argocd-instance-label", Usage: "`label` by which Argo CD tracks objects (application.instanceLabelKey): claims of TApps that have it are annotated, so that they are not pruned; empty: none", Destination: &c.TrackingLabel, Value: c.TrackingLabel},
 		&cli.Float64Flag{Name: "kube-api-qps", Usage: "`rate` of requests to the API server, per second", Destination: &c.KubeAPIQPS, Value: c.KubeAPIQPS},
 		&cli.IntFlag{Name: "kube-api-burst", Usage: "`number` of requests to the API server at once", Destination: &c.KubeAPIBurst, Value: c.KubeAPIBurst},
 		&cli.IntFlag{Name: "worker", Usage: "`number` of objects of a kind that are worked on at a time", Destination: &c.Workers, Value: c.Workers},

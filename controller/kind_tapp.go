@@ -51,7 +51,7 @@ func newTApps(s setup) (kindController, error) {
 		TApps: requests.tapps, Core: requests.core, Apps: requests.apps, Events: events,
 		Namespace: c.Namespace, Workers: c.Workers, NodesPerSync: c.NodesPerSync,
 		Policy: tapp.Policy{Try: true, DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: c.NodeLostAfter, Batch: maxActions,
-			Spread: spread.Policy{Default: tappv1.DefaultTopologySpread(c.DefaultTopologySpread)}},
+			Spread: spread.Policy{Default: tappv1.DefaultTopologySpread(c.DefaultTopologySpread)}, Tracking: c.TrackingLabel},
 		Metrics: tapp.NewMetrics(c.Registry), Queue: s.queue, Host: s.host, Clock: c.Clock, Incoming: held.hold.Incoming,
 	}
 	o.Watching.TApps, o.Watching.Core, o.Watching.Apps = watches.tapps, watches.core, watches.apps
@@ -62,7 +62,7 @@ func newTApps(s setup) (kindController, error) {
 	held.hold.Objects = controller.Objects
 	return &tapps{Controller: controller, heldKind: held, publisher: policyPublisher{
 		core: requests.core, namespace: c.ownNamespace(), contain: s.queue.Container("policy"), policy: tappv1.PublishedPolicy{
-			DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: metav1.Duration{Duration: c.NodeLostAfter},
+			DeletePodAfterAppFinish: c.DeletePodAfterAppFinish, NodeLostAfter: metav1.Duration{Duration: c.NodeLostAfter}, TrackingLabel: c.TrackingLabel,
 		},
 	}}, nil
 }

@@ -91,13 +91,13 @@ func TestPolicy(t *testing.T) {
 func TestPolicyIsTheFlags(t *testing.T) {
 	c := Defaults()
 	c.Controllers, c.REST = Kinds(), &rest.Config{Host: "http://api"}
-	c.DeletePodAfterAppFinish, c.NodeLostAfter, c.Election.Namespace = false, time.Hour, "ns"
+	c.DeletePodAfterAppFinish, c.NodeLostAfter, c.TrackingLabel, c.Election.Namespace = false, time.Hour, "example.com/app", "ns"
 	replica, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tapps, ok := Find[*tapps](replica)
-	want := tappv1.PublishedPolicy{NodeLostAfter: metav1.Duration{Duration: time.Hour}}
+	want := tappv1.PublishedPolicy{NodeLostAfter: metav1.Duration{Duration: time.Hour}, TrackingLabel: "example.com/app"}
 	if !ok || tapps.publisher.policy != want || tapps.publisher.namespace != "ns" {
 		t.Errorf("publishes %+v in %q, want %+v in ns", tapps.publisher.policy, tapps.publisher.namespace, want)
 	}

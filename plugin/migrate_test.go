@@ -29,6 +29,22 @@ func serveSet(t *testing.T, set *appsv1.StatefulSet, more map[string]any, edits 
 	serve(t, objects)
 }
 
+// trackedClaims are of an Application of Argo CD: one that is labelled already, one that it is told to
+// leave, and one that is not.
+func trackedClaims() *corev1.PersistentVolumeClaimList {
+	tracked := func(name string, labels, annotations map[string]string) corev1.PersistentVolumeClaim {
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[tappv1.DefaultTrackingLabel] = "shop"
+		return corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations}}
+	}
+	return &corev1.PersistentVolumeClaimList{Items: []corev1.PersistentVolumeClaim{
+		tracked("data-web-0", map[string]string{tappv1.LabelInstanceID: "0"}, nil), tracked("data-web-7", nil, nil), tracked("logs-web-0", nil, nil),
+		tracked("data-web-1", nil, map[string]string{"argocd.argoproj.io/sync-options": "Prune=false,Delete=false", "argocd.argoproj.io/compare-options": "IgnoreExtraneous"}),
+	}}
+}
+
 // TestMigrate: what --dry-run says, of sets that can be migrated and of others.
 func TestMigrate(t *testing.T) {
 	withClaims := func(s *appsv1.StatefulSet) {
@@ -41,6 +57,10 @@ func TestMigrate(t *testing.T) {
 	behind := &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(3))}
 	foreign := webTApp(2)
 	foreign.SetGroupVersionKind(tappv1.GroupVersionKind())
+	mounts := func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-" + p.Name}}}}
+	}
 	for _, c := range []struct {
 		name     string
 		set      *appsv1.StatefulSet
@@ -59,12 +79,27 @@ func TestMigrate(t *testing.T) {
 		{name: "labelled already, claims, in order", set: gen.RolledOut(withClaims, func(s *appsv1.StatefulSet) { s.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement }),
 			pod: func(p *corev1.Pod) {
 				p.Labels[tappv1.LabelInstanceID] = strings.TrimPrefix(p.Name, "web-")
-				p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
-					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-" + p.Name}}}}
+				mounts(p)
 			},
 			err: "Warning: spec.podManagementPolicy is OrderedReady: a TApp creates and deletes instances in parallel\n",
 			out: `1/5  StatefulSet web is rolled out, and its 2 pods would not restart
 2/5  would label 0 pods and 2 claims
+3/5  would make TApp web
+4/5  would delete StatefulSet web without its pods
+5/5  TApp web would adopt 2 pods
+`},
+		{name: "claims of an Application", set: gen.RolledOut(withClaims), more: map[string]any{claimsPath: trackedClaims()}, pod: mounts,
+			out: `1/5  StatefulSet web is rolled out, and its 2 pods would not restart
+2/5  would label 2 pods and 3 claims, and annotate 2 claims for Argo CD, which would prune what a StatefulSet leaves
+3/5  would make TApp web
+4/5  would delete StatefulSet web without its pods
+5/5  TApp web would adopt 2 pods
+`},
+		{name: "claims that go with it", set: gen.RolledOut(withClaims, func(s *appsv1.StatefulSet) {
+			s.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType}
+		}), more: map[string]any{claimsPath: trackedClaims()}, pod: mounts,
+			out: `1/5  StatefulSet web is rolled out, and its 2 pods would not restart
+2/5  would label 2 pods and 2 claims
 3/5  would make TApp web
 4/5  would delete StatefulSet web without its pods
 5/5  TApp web would adopt 2 pods

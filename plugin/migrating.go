@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,9 @@ func newMigrate(e *environment) *cobra.Command {
 				return nil, err
 			}
 			return &migrate.Cluster{Namespace: s.namespace, TApps: s.tapps, Core: s.core, Apps: s.apps,
+				Tracking: func(ctx context.Context, t *tappv1.TApp) string {
+					return cmp.Or(s.policy(ctx, &t.Spec).Tracking, tappv1.DefaultTrackingLabel)
+				},
 				Compute: func(ctx context.Context, t *tappv1.TApp, pods []*corev1.Pod) (*migrate.View, error) {
 					o, err := s.compute(ctx, t, pods)
 					return viewOf(o), err

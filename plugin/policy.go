@@ -53,7 +53,7 @@ func (s *session) readPolicy(ctx context.Context) policy {
 		}
 	}
 	return policy{
-		Policy:  plan.Policy{DeletePodAfterAppFinish: true, NodeLostAfter: 5 * time.Minute},
+		Policy:  plan.Policy{DeletePodAfterAppFinish: true, NodeLostAfter: 5 * time.Minute, Tracking: tappv1.DefaultTrackingLabel},
 		unknown: fmt.Errorf("cannot read the controller's policy in namespace %s: %w", s.controllerNamespace, err),
 	}
 }
@@ -68,7 +68,7 @@ func policyOf(object *corev1.ConfigMap) (plan.Policy, error) {
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		return plan.Policy{}, fmt.Errorf("configmaps %q, key %q: %w", object.Name, tappv1.PolicyKey, err)
 	}
-	return plan.Policy{DeletePodAfterAppFinish: p.DeletePodAfterAppFinish, NodeLostAfter: p.NodeLostAfter.Duration, Resize: p.Resize}, nil
+	return plan.Policy{DeletePodAfterAppFinish: p.DeletePodAfterAppFinish, NodeLostAfter: p.NodeLostAfter.Duration, Resize: p.Resize, Tracking: p.TrackingLabel}, nil
 }
 
 // hasResize asks the cluster, once, whether pods can be resized.

@@ -80,7 +80,7 @@ func (c *Controller) labelClaim(ctx context.Context, claim *corev1.PersistentVol
 		if _, canonical := ids.Parse(id); !ok || !canonical {
 			continue
 		}
-		us := plan.MakerOf(t)
+		us := plan.MakerOf(t, c.Policy)
 		verdict := us.Judge(claim, id, nil)
 		if verdict.Why != "" { // its mark has another name
 			return false, nil

@@ -77,7 +77,7 @@ type writer struct {
 func (c *Controller) newWriter(ctx context.Context, t *tappv1.TApp, g *cache.Guard) *writer {
 	return &writer{
 		wrote: func(*plan.Action, error) {},
-		us:    func() claim.Workload { return plan.MakerOf(t) },
+		us:    func() claim.Workload { return plan.MakerOf(t, c.Policy) },
 		workloads: func(ctx context.Context, names []string) (map[string][]claim.Workload, error) {
 			return c.readWorkloads(ctx, t.Namespace, names)
 		},

@@ -22,7 +22,7 @@ func (c *Controller) readWorkloads(ctx context.Context, namespace string, names 
 	for _, name := range names {
 		known := []claim.Workload{}
 		if t, err := c.lister.TApps(namespace).Get(name); err == nil {
-			known = append(known, plan.MakerOf(t))
+			known = append(known, plan.MakerOf(t, c.Policy))
 		}
 		s, err := c.Apps.StatefulSets(namespace).Get(ctx, name, metav1.GetOptions{})
 		switch {

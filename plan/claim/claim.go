@@ -43,6 +43,9 @@ type Workload struct {
 	Selector labels.Selector
 	// Labels that its claims get, beside those of the claim template and the instance.
 	Labels map[string]string
+	// Tracking is the label by which Argo CD tracks objects, see Spare; empty: nobody does, or
+	// the claims have an owner.
+	Tracking string
 }
 
 // OfTApp is what is to be known of a TApp, which has its defaults.

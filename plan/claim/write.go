@@ -37,6 +37,7 @@ func (w *Workload) Take(c *corev1.PersistentVolumeClaim, id string, v Verdict) (
 		marks[tappv1.AnnotationClaimFound] = "true"
 		why = "the claim was there before the TApp, without its labels: it is used, and no retention policy deletes it while it has the annotation " + tappv1.AnnotationClaimFound
 	}
+	maps.Copy(marks, w.Spare(c, v))
 	m := map[string]any{"uid": c.UID, "annotations": marks}
 	if c.ResourceVersion != "" {
 		m["resourceVersion"] = c.ResourceVersion

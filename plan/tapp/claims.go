@@ -2,6 +2,7 @@ package tapp
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,7 @@ const ReasonClaimUnlabelled = "ClaimUnlabelled"
 const (
 	reasonNameTaken        = "NameTaken"
 	reasonClaimTerminating = "ClaimTerminating"
+	reasonClaimTracked     = "ClaimTracked"
 	reasonClaimUnclear     = "ClaimUnclear"
 	reasonClaimUnmarked    = "ClaimUnmarked"
 	reasonRetention        = "RetentionPolicyChanged"
@@ -48,7 +50,18 @@ type instanceClaim struct {
 }
 
 // MakerOf is the TApp as one of the workloads that make claims.
-func MakerOf(t *tappv1.TApp) claim.Workload { return claim.OfTApp(defaulted(t)) }
+func MakerOf(t *tappv1.TApp, p Policy) claim.Workload {
+	s := &spec{tapp: defaulted(t), policy: p}
+	return s.maker()
+}
+
+func (s *spec) maker() claim.Workload {
+	w := claim.OfTApp(s.tapp)
+	if !s.ownsClaims() {
+		w.Tracking = s.policy.Tracking
+	}
+	return w
+}
 
 // readClaims finds the instances' claims, in a fixed order, and tells whose each is.
 // Another's are not the TApp's to change.
@@ -57,7 +70,7 @@ func readClaims(s *spec, in *Input) *claims {
 	if len(s.tapp.Spec.VolumeClaimTemplates) == 0 {
 		return l
 	}
-	l.us, l.byName = claim.OfTApp(s.tapp), make(map[string]*instanceClaim, len(in.Claims))
+	l.us, l.byName = s.maker(), make(map[string]*instanceClaim, len(in.Claims))
 	pool := make([]instanceClaim, 0, len(in.Claims)) // no claim comes from two templates
 	for t := range s.tapp.Spec.VolumeClaimTemplates {
 		template := &s.tapp.Spec.VolumeClaimTemplates[t]
@@ -128,6 +141,7 @@ func (l *claims) newClaim(t *corev1.PersistentVolumeClaim, name string, i *insta
 	if l.ownsClaims() {
 		c.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(l.tapp, tappv1.GroupVersionKind())}
 	}
+	maps.Copy(c.Annotations, l.us.Spare(c, claim.Verdict{Use: claim.Ours}))
 	return c
 }
 
@@ -150,7 +164,7 @@ func (l *claims) withoutPods(byID map[int]*instance) []*instance {
 			i = &instance{id: c.id, name: strconv.Itoa(c.id)}
 		}
 		left := c.goes() && l.areLeft(i)
-		if !left && !l.owesOwner(c) {
+		if !left && !l.owesOwner(c) && l.us.Spare(c.PersistentVolumeClaim, c.Verdict) == nil {
 			continue
 		}
 		i.claimsLeft = i.claimsLeft || left
@@ -225,9 +239,13 @@ func followClaims(s *spec, now *clock, l *claims, all []*instance) (growing []*i
 	return growing
 }
 
-// mark marks a claim that an instance uses, and one that is to go: nothing goes unmarked.
+// mark marks a claim that an instance uses, and one that is to go: nothing goes unmarked. Of
+// all others Argo CD is told to leave them.
 func (l *claims) mark(i *instance, c *instanceClaim) {
 	if c.Marked || c.Use != claim.Ours || !i.inRange && !(i.claimsLeft && c.goes()) {
+		if patch, why := l.us.SparePatch(c.PersistentVolumeClaim, c.Verdict); patch != nil {
+			i.act(Action{Op: OpUpdateClaim, Claim: c.PersistentVolumeClaim, Patch: patch, Reason: reasonClaimTracked, Why: why})
+		}
 		return
 	}
 	patch, why := l.us.Take(c.PersistentVolumeClaim, i.name, c.Verdict)

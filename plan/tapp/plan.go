@@ -97,6 +97,8 @@ type Policy struct {
 	// Try: nothing that serves is interrupted for what the API server does not take: earlier
 	// plans ask (OpTry).
 	Try bool
+	// Tracking is the label by which Argo CD tracks objects; empty: nobody does.
+	Tracking string
 	// Batch caps the creates and updates of one template in one plan; the other instances
 	// have their turn with the next plans. It bounds what a plan of many thousand
 	// instances holds, and how long it takes to carry out. 0: no cap.

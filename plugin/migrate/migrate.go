@@ -155,7 +155,7 @@ func (v *migration) preview(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.say(2, "would label %s and %s", count(len(pods), "pod"), count(len(claims), "claim"))
+	v.say(2, "would label %s and %s%s", count(len(pods), "pod"), count(len(claims), "claim"), v.tellSpared(ctx, "annotate", claims))
 	if v.made {
 		v.say(3, "TApp %s is there already", v.tapp.Name)
 	} else {

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"slices"
 	"testing"
@@ -193,5 +194,30 @@ func TestManifestForGit(t *testing.T) {
 	}
 	if !tapp.Spec.Paused || tapp.Annotations[AnnotationUID] != "set" {
 		t.Error("the TApp itself was changed")
+	}
+}
+
+// TestTakingOver: a claim gets label and annotations in one write, for the version that was looked at,
+// also where its StatefulSet owns it until then.
+func TestTakingOver(t *testing.T) {
+	set := gen.RolledOut(func(s *appsv1.StatefulSet) {
+		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
+	})
+	v := &migration{set: set, s: &Cluster{Tracking: func(context.Context, *tappv1.TApp) string { return "example.com/app" }}}
+	c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-web-1", UID: "u", ResourceVersion: "7", Labels: map[string]string{"app": "web"},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "Pod", Name: "web-1"}}}}
+	const plain = `{"metadata":{"labels":{"tapp_instance_key":"1"},"uid":"u"}}`
+	if got := string(v.takingOver(t.Context(), c)); got != plain {
+		t.Errorf("not tracked: %s", got)
+	}
+	c.Labels["example.com/app"] = "shop"
+	const tracked = `{"metadata":{"annotations":{"argocd.argoproj.io/compare-options":"IgnoreExtraneous","argocd.argoproj.io/sync-options":"Prune=false,Delete=false"},` +
+		`"labels":{"tapp_instance_key":"1"},"resourceVersion":"7","uid":"u"}}`
+	if got := string(v.takingOver(t.Context(), c)); got != tracked {
+		t.Errorf("tracked: %s", got)
+	}
+	set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType}
+	if got := string(v.takingOver(t.Context(), c)); got != plain {
+		t.Errorf("the TApp's: %s", got)
 	}
 }

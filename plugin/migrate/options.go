@@ -50,6 +50,8 @@ type Cluster struct {
 	TApps     client.Interface
 	Core      corev1client.CoreV1Interface
 	Apps      appsv1client.AppsV1Interface
+	// Tracking is the label by which Argo CD tracks objects, as the controller has it.
+	Tracking func(context.Context, *tappv1.TApp) string
 	// Compute says what the controller would do to a TApp with these pods, and Follow calls
 	// done whenever that changes, until it is true.
 	Compute func(context.Context, *tappv1.TApp, []*corev1.Pod) (*View, error)

@@ -2,12 +2,14 @@ package migrate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,13 +18,15 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/claim"
 	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/view"
 	"tkestack.io/tapp/plugin/timeout"
 )
 
 // unlabelled returns the pods and claims without the label of their instance, by which
-// the TApp finds them. Claims of ids that the set has no more are among them.
+// the TApp finds them. Claims of ids that the set has no more are among them, and those that
+// Argo CD would take for strays once the set is gone.
 func (v *migration) unlabelled(ctx context.Context) (pods []*corev1.Pod, claims []*corev1.PersistentVolumeClaim, err error) {
 	all, err := v.pods(ctx)
 	if err != nil {
@@ -41,9 +45,9 @@ func (v *migration) unlabelled(ctx context.Context) (pods []*corev1.Pod, claims 
 		return nil, nil, fmt.Errorf("listing claims: %w", err)
 	}
 	for i := range list.Items {
-		claim := &list.Items[i]
-		if id := v.instanceOfClaim(claim.Name); id != "" && claim.Labels[tappv1.LabelInstanceID] != id {
-			claims = append(claims, claim)
+		c := &list.Items[i]
+		if id := v.instanceOfClaim(c.Name); id != "" && (c.Labels[tappv1.LabelInstanceID] != id || v.spares(ctx, c) != nil) {
+			claims = append(claims, c)
 		}
 	}
 	return pods, claims, nil
@@ -73,14 +77,51 @@ func (v *migration) label(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, claim := range claims {
-		patch := labelling(claim, v.instanceOfClaim(claim.Name))
-		if _, err := v.s.Core.PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, patch, v.patching()); err != nil {
+	for _, c := range claims {
+		patch := v.takingOver(ctx, c)
+		if _, err := v.s.Core.PersistentVolumeClaims(c.Namespace).Patch(ctx, c.Name, types.MergePatchType, patch, v.patching()); err != nil {
 			return err
 		}
 	}
-	v.say(2, "labelled %s and %s", count(len(pods), "pod"), count(len(claims), "claim"))
+	v.say(2, "labelled %s and %s%s", count(len(pods), "pod"), count(len(claims), "claim"), v.tellSpared(ctx, "annotated", claims))
 	return nil
+}
+
+// spares are the annotations by which Argo CD leaves a claim alone that is to lose its
+// StatefulSet; nil: it has them, or needs none.
+func (v *migration) spares(ctx context.Context, c *corev1.PersistentVolumeClaim) map[string]string {
+	if p := v.set.Spec.PersistentVolumeClaimRetentionPolicy; p != nil && p.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
+		return nil // the TApp is its owner then
+	}
+	bare := *c
+	bare.OwnerReferences = nil
+	w := claim.OfStatefulSet(v.set)
+	w.Tracking = v.s.Tracking(ctx, v.tapp)
+	return w.Spare(&bare, claim.Verdict{Use: claim.Ours})
+}
+
+// tellSpared says how many claims Argo CD is told to leave.
+func (v *migration) tellSpared(ctx context.Context, done string, claims []*corev1.PersistentVolumeClaim) string {
+	n := 0
+	for _, c := range claims {
+		if v.spares(ctx, c) != nil {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and %s %s for Argo CD, which would prune what a StatefulSet leaves", done, count(n, "claim"))
+}
+
+// takingOver is the patch of a claim before its StatefulSet goes.
+func (v *migration) takingOver(ctx context.Context, c *corev1.PersistentVolumeClaim) []byte {
+	m := map[string]any{"uid": c.UID, "labels": map[string]string{tappv1.LabelInstanceID: v.instanceOfClaim(c.Name)}}
+	if spare := v.spares(ctx, c); spare != nil {
+		m["annotations"], m["resourceVersion"] = spare, c.ResourceVersion
+	}
+	patch, _ := json.Marshal(map[string]any{"metadata": m}) // strings always marshal
+	return patch
 }
 
 func labelling(object metav1.Object, id string) []byte {
@@ -211,8 +252,8 @@ func (v *migration) labelAgain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, claim := range claims {
-		_, err := v.s.Core.PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, labelling(claim, v.instanceOfClaim(claim.Name)), v.patching())
+	for _, c := range claims {
+		_, err := v.s.Core.PersistentVolumeClaims(c.Namespace).Patch(ctx, c.Name, types.MergePatchType, v.takingOver(ctx, c), v.patching())
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return err
 		}

@@ -2,6 +2,20 @@ package main
 
 // claims are mutants of plan/claim: whose a claim is that has the name of an instance's.
 var claims = []mutant{
+	{"stray-owned", "tracking.go", "a claim that has an owner is annotated",
+		" || len(c.OwnerReferences) > 0", ""},
+	{"stray-found", "tracking.go", "a claim that somebody made by hand is annotated",
+		" || v.Found", ""},
+	{"stray-untracked", "tracking.go", "a claim without the label of an Application is annotated",
+		"!tracked || w.Tracking == \"\"", "w.Tracking == \"\" || tracked && w.Name == \"\""},
+	{"stray-options-lost", "tracking.go", "other options of the template are lost",
+		"strings.TrimRight(has, \", \")+\",\"+option", "\",\"+option"},
+	{"stray-own-value-loses", "tracking.go", "a claim that is to be pruned is not",
+		"return has == key && hasValue == valued", "return strings.TrimSpace(item) == option && has == key && hasValue == valued"},
+	{"stray-differs", "tracking.go", "the Application is OutOfSync for ever",
+		"	lacks(argoCompare, \"IgnoreExtraneous\")\n", ""},
+	{"stray-marked-apart", "write.go", "marking a claim takes two writes",
+		"	maps.Copy(marks, w.Spare(c, v))\n", ""},
 	{"claim-of-namesake-mounted", "claim.go", "a claim of another controller is used",
 		"if owner != nil && owner.UID != w.UID {", "if owner != nil && owner.UID == \"\" {"},
 	{"claim-mark-ignored", "claim.go", "a claim that is marked as another's is used",

@@ -2,6 +2,14 @@ package main
 
 // planner are the mutants of plan/tapp: what is decided.
 var planner = []mutant{
+	{"stray-made", "claims.go", "new claims are strays for Argo CD",
+		"	maps.Copy(c.Annotations, l.us.Spare(c, claim.Verdict{Use: claim.Ours}))\n", ""},
+	{"stray-marked", "claims.go", "claims that were marked before stay strays",
+		"patch != nil {\n			i.act(", "patch != nil && c.Found {\n			i.act("},
+	{"stray-scaled-off", "claims.go", "claims of instances that were scaled down stay strays",
+		" && l.us.Spare(c.PersistentVolumeClaim, c.Verdict) == nil {", " {"},
+	{"stray-of-the-owner", "claims.go", "claims that are to have an owner are annotated",
+		"	if !s.ownsClaims() {\n		w.Tracking", "	if s.policy.Tracking != \"\" {\n		w.Tracking"},
 	{"spread-left-out", "pod.go", "new pods have no constraints",
 		"	spread.Add(&pod.Spec, s.spread)\n", ""},
 	{"spread-compared", "pod.go", "running pods are compared with pods that have the constraints",

@@ -29,6 +29,12 @@ var kubectl = []mutant{
 
 // migrations are the mutants of plugin/migrate.
 var migrations = []mutant{
+	{"migration-leaves-strays", "steps.go", "claims lose their StatefulSet, and Argo CD prunes them",
+		" || v.spares(ctx, c) != nil)", ")"},
+	{"migration-annotates-what-goes", "steps.go", "claims that are to go with the TApp are annotated",
+		"p != nil && p.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType", "p != nil && p.WhenDeleted == \"?\""},
+	{"migration-strays-unwritten", "steps.go", "the annotations are told of, and not written",
+		"m[\"annotations\"], m[\"resourceVersion\"] = spare, c.ResourceVersion", "m[\"resourceVersion\"] = c.ResourceVersion"},
 	{"anything-comes-back", "convert.go", "the way back of migrate creates whatever the annotation holds",
 		"|| set.Name != t.Name || set.Namespace != t.Namespace {", "{"},
 	{"plugin-migrates-foreign-pods", "check.go", "a pod that is not the StatefulSet's is no obstacle",

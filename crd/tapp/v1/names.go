@@ -68,6 +68,10 @@ const (
 	// annotation hands the claim over.
 	AnnotationClaimFound = "tkestack.io/claim-found"
 
+	// DefaultTrackingLabel is the label by which Argo CD tracks the objects of an Application,
+	// unless argocd-cm names another one (application.instanceLabelKey).
+	DefaultTrackingLabel = "app.kubernetes.io/instance"
+
 	// AnnotationRestoring is the annotation of a TApp that is being restored from a backup:
 	// nothing is done for it and its status is not written until the annotation is gone,
 	// since its claims, its history and its status are not complete.

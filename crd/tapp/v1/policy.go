@@ -26,4 +26,6 @@ type PublishedPolicy struct {
 	NodeLostAfter metav1.Duration `json:"nodeLostAfter"`
 	// Resize is true where the cluster has the subresource resize of pods.
 	Resize bool `json:"resize"`
+	// TrackingLabel is --argocd-instance-label.
+	TrackingLabel string `json:"trackingLabel,omitempty"`
 }
