@@ -27,7 +27,7 @@ REPORT   = go run ./test/report -count '$(or $(COUNT),dist/count)' -failures '$(
 # How many bytes the program may have on any platform, so that nothing large is linked unnoticed.
 LARGEST = 60000000
 # Every module of this repository.
-MODULES  = . devcluster tools test/chart
+MODULES  = . devcluster tools test/chart test/argocd
 PACKAGES = ./...
 
 # One way to compile for all that is made here, the programs of the cluster and the image among it: each other way compiles
@@ -108,6 +108,7 @@ lint: need-go ## Run the linters, which encode the conventions of CONTRIBUTING.m
 	@$(TOOL) golangci-lint run ./...
 	@cd devcluster && go tool -modfile=../tools/go.mod golangci-lint run --config ../.golangci.yml ./...
 	@cd test/chart && go tool -modfile=../../tools/go.mod golangci-lint run --config ../../.golangci.yml ./...
+	@cd test/argocd && go tool -modfile=../../tools/go.mod golangci-lint run --config ../../.golangci.yml ./...
 
 .PHONY: fmt
 fmt: need-go ## Format the code.
@@ -124,6 +125,7 @@ vet: need-go ## Run go vet.
 	@go vet -tags cluster ./...
 	@cd devcluster && go vet ./...
 	@cd test/chart && go vet ./...
+	@cd test/argocd && go vet ./...
 
 .PHONY: unit
 # Tests of memory: of how much a plan allocates, and of what a child process may have.
@@ -157,6 +159,11 @@ devcluster-test: need-go ## Run the unit tests of the other modules: the cluster
 chart-test: need-go ## Test the Helm chart, and the health check for Argo CD, without a cluster.
 	@mkdir -p dist
 	@(cd test/chart && go test -json ./...) | $(REPORT)
+
+.PHONY: argocd-test
+argocd-test: need-go ## Ask Argo CD's own code what becomes of claims, without a cluster.
+	@mkdir -p dist
+	@(cd test/argocd && go test -json ./...) | $(REPORT)
 
 # Which simulation, of the controller of TApps, of Apps (app), of the fleet or of Helm releases (release); how many runs it makes, and from which seed
 # on; SEED replays a single one, step by step.

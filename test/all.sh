@@ -51,7 +51,7 @@ lane 1 page-test install-test pair-test nodes-test app-nodes-test &
 lanes+=" $!"
 # These need no cluster, and with cold caches minutes of one processor, which the
 # others leave them: those wait for nodes and leaders to be given up.
-{ renice -n 19 $BASHPID >/dev/null && GOMAXPROCS=1 GOFLAGS="${GOFLAGS:-} -p=1" lane 4 lint chart-test devcluster-test; } &
+{ renice -n 19 $BASHPID >/dev/null && GOMAXPROCS=1 GOFLAGS="${GOFLAGS:-} -p=1" lane 4 lint chart-test devcluster-test argocd-test; } &
 lanes+=" $!"
 # The seven API servers of fleets leave no processor for a third lane: clusters would be lost.
 lane 2 fleet-test || code=1
