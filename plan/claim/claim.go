@@ -53,6 +53,16 @@ func OfTApp(t *tappv1.TApp) Workload {
 	return workload(tappv1.Kind, &t.ObjectMeta, t.Spec.VolumeClaimTemplates, t.Spec.Selector)
 }
 
+// Maker is OfTApp of one whose claims Argo CD tracks by a label, see Spare. Those that go with the
+// TApp have it as their owner.
+func Maker(t *tappv1.TApp, tracking string) Workload {
+	w := OfTApp(t)
+	if t.Spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted != tappv1.DeletePersistentVolumeClaim {
+		w.Tracking = tracking
+	}
+	return w
+}
+
 // OfStatefulSet is what is to be known of a StatefulSet.
 func OfStatefulSet(s *appsv1.StatefulSet) Workload {
 	return workload("StatefulSet", &s.ObjectMeta, s.Spec.VolumeClaimTemplates, s.Spec.Selector)

@@ -100,3 +100,22 @@ func whyInfeasible(c *corev1.PersistentVolumeClaim) string {
 	}
 	return "its storage says that the size is infeasible"
 }
+
+// Claim that is to grow, with its template.
+type Claim struct {
+	*corev1.PersistentVolumeClaim
+	Template *corev1.PersistentVolumeClaim
+}
+
+// Why tells of the claim that tells most, of at least one that has not grown yet; infeasible
+// is true when it never will by itself.
+func Why(growing []Claim) (why string, infeasible bool) {
+	why = Progress(growing[0].Template, growing[0].PersistentVolumeClaim)
+	for _, c := range growing {
+		if never := Infeasible(c.Template, c.PersistentVolumeClaim); never != "" {
+			why, infeasible = never, true
+			break
+		}
+	}
+	return fmt.Sprintf("claims that are to grow: %d, %s", len(growing), why), infeasible
+}

@@ -50,18 +50,7 @@ type instanceClaim struct {
 }
 
 // MakerOf is the TApp as one of the workloads that make claims.
-func MakerOf(t *tappv1.TApp, p Policy) claim.Workload {
-	s := &spec{tapp: defaulted(t), policy: p}
-	return s.maker()
-}
-
-func (s *spec) maker() claim.Workload {
-	w := claim.OfTApp(s.tapp)
-	if !s.ownsClaims() {
-		w.Tracking = s.policy.Tracking
-	}
-	return w
-}
+func MakerOf(t *tappv1.TApp, p Policy) claim.Workload { return claim.Maker(defaulted(t), p.Tracking) }
 
 // readClaims finds the instances' claims, in a fixed order, and tells whose each is.
 // Another's are not the TApp's to change.
@@ -70,7 +59,7 @@ func readClaims(s *spec, in *Input) *claims {
 	if len(s.tapp.Spec.VolumeClaimTemplates) == 0 {
 		return l
 	}
-	l.us, l.byName = s.maker(), make(map[string]*instanceClaim, len(in.Claims))
+	l.us, l.byName = claim.Maker(s.tapp, s.policy.Tracking), make(map[string]*instanceClaim, len(in.Claims))
 	pool := make([]instanceClaim, 0, len(in.Claims)) // no claim comes from two templates
 	for t := range s.tapp.Spec.VolumeClaimTemplates {
 		template := &s.tapp.Spec.VolumeClaimTemplates[t]
@@ -199,7 +188,7 @@ func (s *spec) claimsFollow() bool {
 // followClaims deletes the claims of instances that a scale-down removed, marks those that
 // are used, makes the TApp the owner of those that go with it, and lets them grow with
 // their template. It returns those that have not grown yet.
-func followClaims(s *spec, now *clock, l *claims, all []*instance) (growing []*instanceClaim) {
+func followClaims(s *spec, now *clock, l *claims, all []*instance) (growing []growth.Claim) {
 	l.label(now, all)
 	byID := make(map[int]*instance, len(l.own))
 	if len(l.own) > 0 {
@@ -233,7 +222,7 @@ func followClaims(s *spec, now *clock, l *claims, all []*instance) (growing []*i
 			i.act(Action{Op: OpUpdateClaim, Claim: c.PersistentVolumeClaim, Patch: size.Patch, Reason: size.Reason, Why: size.Why})
 		}
 		if size.Growing {
-			growing = append(growing, c)
+			growing = append(growing, growth.Claim{Template: c.template, PersistentVolumeClaim: c.PersistentVolumeClaim})
 		}
 	}
 	return growing
@@ -242,14 +231,15 @@ func followClaims(s *spec, now *clock, l *claims, all []*instance) (growing []*i
 // mark marks a claim that an instance uses, and one that is to go: nothing goes unmarked. Of
 // all others Argo CD is told to leave them.
 func (l *claims) mark(i *instance, c *instanceClaim) {
-	if c.Marked || c.Use != claim.Ours || !i.inRange && !(i.claimsLeft && c.goes()) {
-		if patch, why := l.us.SparePatch(c.PersistentVolumeClaim, c.Verdict); patch != nil {
-			i.act(Action{Op: OpUpdateClaim, Claim: c.PersistentVolumeClaim, Patch: patch, Reason: reasonClaimTracked, Why: why})
-		}
-		return
+	patch, why := l.us.SparePatch(c.PersistentVolumeClaim, c.Verdict)
+	reason := reasonClaimTracked
+	if !c.Marked && c.Use == claim.Ours && (i.inRange || i.claimsLeft && c.goes()) {
+		reason = reasonClaimUnmarked
+		patch, why = l.us.Take(c.PersistentVolumeClaim, i.name, c.Verdict)
 	}
-	patch, why := l.us.Take(c.PersistentVolumeClaim, i.name, c.Verdict)
-	i.act(Action{Op: OpUpdateClaim, Claim: c.PersistentVolumeClaim, Patch: patch, Reason: reasonClaimUnmarked, Why: why})
+	if patch != nil {
+		i.act(Action{Op: OpUpdateClaim, Claim: c.PersistentVolumeClaim, Patch: patch, Reason: reason, Why: why})
+	}
 }
 
 // kept tells of the claims that stay after a scale-down although whenScaled is Delete.
@@ -330,17 +320,4 @@ func (l *claims) followOwner(i *instance, c *instanceClaim) {
 		patch = ownership.Take(l.tapp, c.UID)
 	}
 	i.act(Action{Op: OpUpdateClaim, Claim: c.PersistentVolumeClaim, Patch: patch, Reason: reasonRetention, Why: why})
-}
-
-// whyGrowing tells of the claim that tells most, of those that have not grown yet;
-// infeasible is true when it never will by itself.
-func whyGrowing(growing []*instanceClaim) (why string, infeasible bool) {
-	why = growth.Progress(growing[0].template, growing[0].PersistentVolumeClaim)
-	for _, c := range growing {
-		if never := growth.Infeasible(c.template, c.PersistentVolumeClaim); never != "" {
-			why, infeasible = never, true
-			break
-		}
-	}
-	return fmt.Sprintf("claims that are to grow: %d, %s", len(growing), why), infeasible
 }

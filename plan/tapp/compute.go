@@ -10,6 +10,7 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/deferral"
 	"tkestack.io/tapp/plan/evidence"
+	"tkestack.io/tapp/plan/growth"
 	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/kept"
 	"tkestack.io/tapp/plan/problem"
@@ -34,7 +35,7 @@ func Compute(in Input) Plan {
 
 	h := history{revision: s.tapp.Status.UpdateRevision}
 	var problems []Problem
-	var growing []*instanceClaim
+	var growing []growth.Claim
 	if s.tapp.DeletionTimestamp == nil {
 		t := &turns{clock: c, batch: in.Policy.Batch}
 		adoptAndRelease(s, all)

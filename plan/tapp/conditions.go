@@ -10,6 +10,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/evidence"
+	"tkestack.io/tapp/plan/growth"
 	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/message"
@@ -150,7 +151,7 @@ func (m *summary) concludeReady(s *tappv1.TAppStatus, t *counted, settled bool, 
 func (m *summary) progress(t *counted) string {
 	var growing, held string
 	if len(m.growing) > 0 {
-		growing, t.infeasible = whyGrowing(m.growing)
+		growing, t.infeasible = growth.Why(m.growing)
 	}
 	if t.held != nil {
 		held = fmt.Sprintf("instance %s: %s", t.held.name, t.held.why)
@@ -221,7 +222,7 @@ func (m *summary) concludeLost(s *tappv1.TAppStatus, settled bool) {
 // concludeGrowing sets the condition ClaimsGrowing.
 func (m *summary) concludeGrowing(s *tappv1.TAppStatus) {
 	if len(m.growing) > 0 {
-		why, _ := whyGrowing(m.growing)
+		why, _ := growth.Why(m.growing)
 		m.set(s, tappv1.ConditionClaimsGrowing, true, "TooSmall", why)
 	} else if meta.FindStatusCondition(s.Conditions, tappv1.ConditionClaimsGrowing) != nil {
 		m.set(s, tappv1.ConditionClaimsGrowing, false, "Grown", "every claim has the size of its template")

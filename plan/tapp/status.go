@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/growth"
 	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/refusal"
 	"tkestack.io/tapp/plan/tally"
@@ -31,8 +32,8 @@ type summary struct {
 	*spec
 	clock     *clock
 	instances []*instance
-	growing   []*instanceClaim // that have not the size of their template yet
-	kept      string           // tells of claims that whenScaled does not delete
+	growing   []growth.Claim // that have not the size of their template yet
+	kept      string         // tells of claims that whenScaled does not delete
 	lost      lostNodes
 	problems  []Problem
 	refused   refusal.Set

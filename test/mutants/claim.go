@@ -2,6 +2,8 @@ package main
 
 // claims are mutants of plan/claim: whose a claim is that has the name of an instance's.
 var claims = []mutant{
+	{"stray-of-the-owner", "claim.go", "claims that are to have an owner are annotated",
+		"WhenDeleted != tappv1.DeletePersistentVolumeClaim {", "WhenDeleted != \"?\" {"},
 	{"stray-owned", "tracking.go", "a claim that has an owner is annotated",
 		" || len(c.OwnerReferences) > 0", ""},
 	{"stray-found", "tracking.go", "a claim that somebody made by hand is annotated",
