@@ -29,8 +29,6 @@ type applied struct {
 	write.Result
 	errs    write.Failures
 	refused *refused
-	// forUpdate is the object's.
-	forUpdate *idSet
 	// reopen: an update was refused for which a gate is closed.
 	reopen atomic.Bool
 	again  time.Duration // when to look again at the latest; 0: never
@@ -44,8 +42,8 @@ func (c *Controller) apply(ctx context.Context, t *tappv1.TApp, o *object, actio
 	if len(actions) == 0 {
 		return out
 	}
-	w := c.newWriter(ctx, t, &o.guard)
-	out.forUpdate, out.refused = &o.forUpdate, since(o.refused, now)
+	w := c.newWriter(ctx, t, o)
+	out.refused = since(o.refused, now)
 	w.wrote = func(a *plan.Action, err error) {
 		if o.trials.wrote(a, err, c.Clock.Now()) {
 			out.reopen.Store(true)
@@ -144,7 +142,9 @@ func (c *Controller) act(ctx context.Context, w *writer, a *plan.Action, out *ap
 	default:
 		klog.FromContext(ctx).V(3).Info("Done", "op", a.Op, "instance", a.ID, "reason", a.Reason, "why", a.Why)
 		c.recorder.succeeded(w.tapp, op, a)
-		out.forUpdate.note(a)
+		if a.Op == plan.OpCreate || a.Op == plan.OpReplace {
+			w.forUpdate.created(a.ID)
+		}
 		out.refused.passed(a)
 	}
 	c.Metrics.actions.WithLabelValues(string(a.Op), a.Reason, outcome).Inc()

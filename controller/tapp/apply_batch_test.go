@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"tkestack.io/tapp/controller/cache"
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/plan/trial"
 )
@@ -88,8 +87,8 @@ func TestVersions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &stub{answer: func(string, string, string) (int, any) { return 200, pod }}
 			controller := s.newController(t)
-			var g cache.Guard
-			if err := controller.operations[c.action.Op].write(t.Context(), controller.newWriter(t.Context(), someTApp("a"), &g), &c.action); err != nil {
+			var o object
+			if err := controller.operations[c.action.Op].write(t.Context(), controller.newWriter(t.Context(), someTApp("a"), &o), &c.action); err != nil {
 				t.Errorf("got error %v", err)
 			}
 			if got := fmt.Sprint(s.asked()); !strings.Contains(got, c.want) {

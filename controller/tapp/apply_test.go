@@ -112,8 +112,8 @@ func TestWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &stub{answer: c.answer}
 			controller := s.newController(t)
-			var g cache.Guard
-			err := controller.operations[c.action.Op].write(t.Context(), controller.newWriter(t.Context(), t1, &g), &c.action)
+			var o object
+			err := controller.operations[c.action.Op].write(t.Context(), controller.newWriter(t.Context(), t1, &o), &c.action)
 			switch {
 			case (err == nil) != (c.err == ""), err != nil && !strings.Contains(err.Error(), c.err):
 				t.Errorf("got error %v, want %q", err, c.err)
@@ -125,7 +125,7 @@ func TestWrites(t *testing.T) {
 			}) {
 				t.Errorf("asked\n%s\nwant\n%s", strings.Join(asks, "\n"), strings.Join(c.asks, "\n"))
 			}
-			if wrote := g.Written(); wrote[storePods] != c.mark || wrote[storeClaims] != c.claim {
+			if wrote := o.guard.Written(); wrote[storePods] != c.mark || wrote[storeClaims] != c.claim {
 				t.Errorf("marks %v, want %q and %q", wrote, c.mark, c.claim)
 			}
 		})
@@ -158,12 +158,12 @@ func TestDeletionsAreNoted(t *testing.T) {
 				return 200, pod
 			}}
 			controller := s.newController(t)
-			var g cache.Guard
-			if err := controller.operations[c.action.Op].write(t.Context(), controller.newWriter(t.Context(), someTApp("a"), &g), &c.action); (err != nil) != (c.code == 409) {
+			var o object
+			if err := controller.operations[c.action.Op].write(t.Context(), controller.newWriter(t.Context(), someTApp("a"), &o), &c.action); (err != nil) != (c.code == 409) {
 				t.Errorf("got error %v", err)
 			}
-			if !slices.Equal(g.Pending(), c.want) {
-				t.Errorf("noted %+v, want %+v", g.Pending(), c.want)
+			if !slices.Equal(o.guard.Pending(), c.want) {
+				t.Errorf("noted %+v, want %+v", o.guard.Pending(), c.want)
 			}
 		})
 	}
@@ -232,7 +232,7 @@ func TestAdoption(t *testing.T) {
 			for n := range 3 {
 				actions = append(actions, plan.Action{Op: plan.OpAdopt, ID: fmt.Sprint(n), Pod: somePod(fmt.Sprint("a-", n), "u", "1"), Patch: []byte(`{}`)})
 			}
-			w := controller.newWriter(t.Context(), someTApp("a"), &cache.Guard{})
+			w := controller.newWriter(t.Context(), someTApp("a"), &object{})
 			for i := range actions {
 				err := adopt(t.Context(), w, &actions[i])
 				if (err == nil) != (c.asks > 0) || err != nil && !errors.Is(err, write.ErrStale) {

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"tkestack.io/tapp/controller/cache"
 	"tkestack.io/tapp/controller/write"
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
@@ -117,8 +116,8 @@ func TestCreateClaimThatExists(t *testing.T) {
 			if c.mounted {
 				a.Reason = plan.ReasonClaimUnlabelled
 			}
-			var g cache.Guard
-			err := createClaim(t.Context(), controller.newWriter(t.Context(), us, &g), a)
+			var o object
+			err := createClaim(t.Context(), controller.newWriter(t.Context(), us, &o), a)
 			want := c.err
 			if want == "stale" {
 				want = write.ErrStale.Error()
@@ -131,7 +130,7 @@ func TestCreateClaimThatExists(t *testing.T) {
 			if all := slices.Concat(first, c.asks); !slices.Equal(asks, all) {
 				t.Errorf("asked\n%s\nwant\n%s", strings.Join(asks, "\n"), strings.Join(all, "\n"))
 			}
-			if wrote := g.Written()[storeClaims]; wrote != c.wrote {
+			if wrote := o.guard.Written()[storeClaims]; wrote != c.wrote {
 				t.Errorf("wrote version %q, want %q", wrote, c.wrote)
 			}
 		})

@@ -16,22 +16,21 @@ type idSet struct {
 	ids map[string]struct{}
 }
 
-// note what an action has done.
-func (s *idSet) note(a *plan.Action) {
-	creates := a.Op == plan.OpCreate || a.Op == plan.OpReplace
-	if !a.ForUpdate && !creates {
-		return
-	}
+// deleted notes that the pod of an instance was deleted for its update.
+func (s *idSet) deleted(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if creates {
-		delete(s.ids, a.ID)
-		return
-	}
 	if s.ids == nil {
 		s.ids = map[string]struct{}{}
 	}
-	s.ids[a.ID] = struct{}{}
+	s.ids[id] = struct{}{}
+}
+
+// created notes that an instance has its next pod.
+func (s *idSet) created(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.ids, id)
 }
 
 // followed drops the instances that have a next pod.

@@ -58,8 +58,11 @@ func operations() map[plan.Op]operation {
 
 // writer makes the writes of one sync, and notes them in the guard.
 type writer struct {
-	tapp    *tappv1.TApp
-	guard   *cache.Guard
+	tapp  *tappv1.TApp
+	guard *cache.Guard
+	// forUpdate has the instances whose pods were deleted for their update.
+	forUpdate *idSet
+
 	pods    corev1client.PodInterface
 	claims  corev1client.PersistentVolumeClaimInterface
 	history appsv1client.ControllerRevisionInterface
@@ -74,14 +77,14 @@ type writer struct {
 	workloads func(context.Context, []string) (map[string][]claim.Workload, error)
 }
 
-func (c *Controller) newWriter(ctx context.Context, t *tappv1.TApp, g *cache.Guard) *writer {
+func (c *Controller) newWriter(ctx context.Context, t *tappv1.TApp, o *object) *writer {
 	return &writer{
 		wrote: func(*plan.Action, error) {},
 		us:    func() claim.Workload { return plan.MakerOf(t, c.Policy) },
 		workloads: func(ctx context.Context, names []string) (map[string][]claim.Workload, error) {
 			return c.readWorkloads(ctx, t.Namespace, names)
 		},
-		tapp: t, guard: g, metrics: c.Metrics,
+		tapp: t, guard: &o.guard, forUpdate: &o.forUpdate, metrics: c.Metrics,
 		pods: c.Core.Pods(t.Namespace), claims: c.Core.PersistentVolumeClaims(t.Namespace), history: c.Apps.ControllerRevisions(t.Namespace), tapps: c.TApps.TApps(t.Namespace),
 		mayAdopt: write.Once(func() error {
 			return write.MayAdopt(tappv1.Kind, t.UID, func() (*tappv1.TApp, error) { return c.TApps.TApps(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{}) })
@@ -137,7 +140,7 @@ func (w *writer) meetPod(ctx context.Context, name string) error {
 
 // replace deletes a pod that ended, and creates the next one.
 func replace(ctx context.Context, w *writer, a *plan.Action) error {
-	if err := w.delete(ctx, a.Old, metav1.DeleteOptions{}, false); err != nil {
+	if _, err := w.delete(ctx, a.Old, metav1.DeleteOptions{}, false); err != nil {
 		return &partError{plan.OpDelete, err}
 	}
 	return create(ctx, w, a)
@@ -148,33 +151,39 @@ func deletePod(ctx context.Context, w *writer, a *plan.Action) error {
 	if a.ResourceVersion != "" {
 		o.Preconditions = &metav1.Preconditions{ResourceVersion: &a.ResourceVersion}
 	}
-	return w.delete(ctx, a.Pod, o, false)
+	found, err := w.delete(ctx, a.Pod, o, false)
+	if found && a.ForUpdate {
+		w.forUpdate.deleted(a.ID)
+	}
+	return err
 }
 
 // forceDelete deletes what the plan's evidence was about, and nothing that has
 // changed since.
 func forceDelete(ctx context.Context, w *writer, a *plan.Action) error {
-	return w.delete(ctx, a.Pod, metav1.DeleteOptions{
+	_, err := w.delete(ctx, a.Pod, metav1.DeleteOptions{
 		GracePeriodSeconds: new(int64),
 		Preconditions:      &metav1.Preconditions{ResourceVersion: &a.ResourceVersion},
 	}, true)
+	return err
 }
 
-// delete deletes this very pod, not another one of the same name.
-func (w *writer) delete(ctx context.Context, pod *corev1.Pod, o metav1.DeleteOptions, force bool) error {
+// delete deletes this very pod, not another one of the same name. Found: it was there; one
+// that somebody else was faster to delete is gone all the same.
+func (w *writer) delete(ctx context.Context, pod *corev1.Pod, o metav1.DeleteOptions, force bool) (found bool, err error) {
 	if o.Preconditions == nil {
 		o.Preconditions = &metav1.Preconditions{}
 	}
 	o.Preconditions.UID = &pod.UID
-	err := w.pods.Delete(ctx, pod.Name, o)
+	err = w.pods.Delete(ctx, pod.Name, o)
 	switch {
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("%w: %s", write.ErrStale, err.Error())
+		return false, fmt.Errorf("%w: %s", write.ErrStale, err.Error())
 	case err != nil && !apierrors.IsNotFound(err):
-		return err
+		return false, err
 	}
 	w.guard.Deleted(cache.Deletion{Store: storePods, Key: types.NamespacedName{Namespace: w.tapp.Namespace, Name: pod.Name}, UID: pod.UID, Force: force})
-	return nil
+	return err == nil, nil
 }
 
 func patch(ctx context.Context, w *writer, a *plan.Action) error {
