@@ -250,10 +250,12 @@ func TestStillStarts(t *testing.T) {
 }
 
 func TestIsKept(t *testing.T) {
+	a, b := hashOf(t, "a"), hashOf(t, "b")
 	for name, c := range map[string]struct {
 		label, annotation string
 		want              bool
-	}{"from its template": {"a", "", false}, "kept": {"a", "a", true}, "updated since": {"b", "a", false}, "neither": {"", "", false}} {
+	}{"from its template": {a, "", false}, "kept": {a, a, true}, "updated since": {b, a, false}, "neither": {"", "", false},
+		"its hash was taken": {"", a, true}, "its hash was overwritten": {"wrong", a, true}} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{tappv1.LabelTemplateHash: c.label}, Annotations: map[string]string{tappv1.AnnotationKept: c.annotation}}}
 		if got := IsKept(pod); got != c.want {
 			t.Errorf("%s: %t", name, got)

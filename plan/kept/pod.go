@@ -7,13 +7,14 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/ending"
+	"tkestack.io/tapp/plan/template"
 )
 
 // IsKept says whether the pod still has the content that it was made with, as its instance
-// was or as usual.
+// was or as usual. Where somebody took or overwrote its hash, nothing tells that it has not.
 func IsKept(pod *corev1.Pod) bool {
-	hash := pod.Annotations[tappv1.AnnotationKept]
-	return hash != "" && hash == pod.Labels[tappv1.LabelTemplateHash]
+	made, has := pod.Annotations[tappv1.AnnotationKept], pod.Labels[tappv1.LabelTemplateHash]
+	return made != "" && (made == has || !template.IsOurs(has))
 }
 
 // StillStarts says whether a kept pod counts as serving for its own turn, and how long time
