@@ -50,7 +50,7 @@ type Decider struct {
 }
 
 // CauseOf says why an instance has no pod that runs. The pod is one that ended, or nil.
-func CauseOf(pod *corev1.Pod, had string, forUpdate, wasKilled bool) Cause {
+func CauseOf(pod *corev1.Pod, had Last, forUpdate, wasKilled bool) Cause {
 	switch {
 	case ending.FailedByItself(pod):
 		return Failed
@@ -58,9 +58,9 @@ func CauseOf(pod *corev1.Pod, had string, forUpdate, wasKilled bool) Cause {
 		return Lost
 	case forUpdate:
 		return Updated
-	case wasKilled:
-		return Started
-	case had == "":
+	case wasKilled || had.Follows:
+		return Started // what follows after a failure gets the same
+	case had.Hash == "":
 		return New
 	}
 	return Lost
@@ -153,13 +153,17 @@ func (d *Decider) find(hash string) (t *Template, unread bool) {
 	return t, false
 }
 
-// LastContent is which content an instance has or, without a pod, had last, for
-// status.contents. One that goes on to its present template after it failed by itself, or
-// since it was started again, does not come as it was later.
-func LastContent(pod *corev1.Pod, had, present string, wasKilled bool) string {
-	ends := pod != nil && (pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed)
-	if pod == nil && wasKilled || ends && ending.FailedByItself(pod) {
-		return present
+// LastOf is what status.contents tells of an instance from now on. It is what the instance
+// has, or what was told of it before. The pod is the instance's own, or nil.
+func LastOf(pod *corev1.Pod, last Last, present string, wasKilled bool) Last {
+	switch {
+	case pod == nil:
+		last.Follows = last.Follows || wasKilled
+	case pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed:
+		last.Follows = ending.FailedByItself(pod)
 	}
-	return had
+	if last.Follows && !template.IsOurs(last.Hash) {
+		last.Hash = present // nothing else is known that it could come back as
+	}
+	return last
 }

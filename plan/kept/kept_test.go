@@ -37,23 +37,30 @@ func TestContentOf(t *testing.T) {
 func TestContents(t *testing.T) {
 	c := ReadContents(map[string]string{"a": "0-3,7", "b": "4,8-10", "bad": "x,-1,3-1,9-,11-z"})
 	for id, want := range map[int]string{0: "a", 3: "a", 4: "b", 5: "", 6: "", 7: "a", 8: "b", 10: "b", 11: "", 1000: ""} {
-		if got := c.Of(id); got != want {
-			t.Errorf("instance %d had %q, not %q", id, got, want)
+		if got := c.Of(id); got != (Last{Hash: want}) {
+			t.Errorf("instance %d had %+v, not %q", id, got, want)
 		}
 	}
-	if got := ReadContents(nil).Of(0); got != "" {
-		t.Errorf("instance 0 had %q, and nothing is known", got)
+	if got := ReadContents(nil).Of(0); got != (Last{}) {
+		t.Errorf("instance 0 had %+v, and nothing is known", got)
 	}
 	var w Writer
 	if got := w.Stored(); got != nil {
 		t.Errorf("stored is %v", got)
 	}
 	for _, id := range []int{0, 1, 2, 3, 7} {
-		w.Add(id, "a")
-		w.Add(id+100, "b") // of any order among hashes
+		w.Add(id, Last{Hash: "a", Follows: id > 1})
+		w.Add(id+100, Last{Hash: "b"}) // of any order among hashes
 	}
-	if got, want := fmt.Sprint(w.Stored()), "map[a:0-3,7 b:100-103,107]"; got != want {
+	stored := w.Stored()
+	if got, want := fmt.Sprint(stored), "map[a:0-1,2-3!,7! b:100-103,107]"; got != want {
 		t.Errorf("stored is %s, not %s", got, want)
+	}
+	c = ReadContents(stored)
+	for id, want := range map[int]Last{1: {"a", false}, 2: {"a", true}, 3: {"a", true}, 7: {"a", true}, 103: {"b", false}} {
+		if got := c.Of(id); got != want {
+			t.Errorf("instance %d had %+v, not %+v", id, got, want)
+		}
 	}
 }
 
@@ -62,7 +69,7 @@ func TestContentsAreBounded(t *testing.T) {
 	var w Writer
 	const n = 50_000
 	for id := range n {
-		w.Add(id, "hash-"+strconv.Itoa(id%2)) // no two in a row have the same
+		w.Add(id, Last{"hash-" + strconv.Itoa(id%2), true}) // no two in a row have the same
 	}
 	stored := w.Stored()
 	size := 0
@@ -74,7 +81,7 @@ func TestContentsAreBounded(t *testing.T) {
 	}
 	c, known := ReadContents(stored), 0
 	for id := range n {
-		switch got := c.Of(id); {
+		switch got := c.Of(id).Hash; {
 		case got == "hash-"+strconv.Itoa(id%2) && known == id:
 			known++
 		case got != "":
@@ -268,26 +275,30 @@ func TestCauseAndLastContent(t *testing.T) {
 	evicted := failed.DeepCopy()
 	evicted.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}
 	running := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+	ours, present := hashOf(t, "a"), hashOf(t, "b")
 	for name, c := range map[string]struct {
 		pod               *corev1.Pod
-		had               string
+		had               Last
 		forUpdate, killed bool
 		cause             Cause
-		last              string
+		last              Last
 	}{
-		"failed":             {failed, "a", false, false, Failed, "present"},
-		"evicted":            {evicted, "a", false, false, Lost, "a"},
-		"vanished":           {nil, "a", false, false, Lost, "a"},
-		"deleted for update": {nil, "a", true, false, Updated, "a"},
-		"started again":      {nil, "a", false, true, Started, "present"},
-		"new":                {nil, "", false, false, New, ""},
-		"running":            {running, "a", false, false, Lost, "a"},
+		"failed":                    {failed, Last{ours, false}, false, false, Failed, Last{ours, true}},
+		"failed, of another scheme": {failed, Last{"a", false}, false, false, Failed, Last{present, true}},
+		"evicted":                   {evicted, Last{ours, false}, false, false, Lost, Last{ours, false}},
+		"vanished":                  {nil, Last{ours, false}, false, false, Lost, Last{ours, false}},
+		"vanished after it failed":  {nil, Last{ours, true}, false, false, Started, Last{ours, true}},
+		"deleted for update":        {nil, Last{ours, false}, true, false, Updated, Last{ours, false}},
+		"started again":             {nil, Last{ours, false}, false, true, Started, Last{ours, true}},
+		"started, and never ran":    {nil, Last{}, false, true, Started, Last{present, true}},
+		"new":                       {nil, Last{}, false, false, New, Last{}},
+		"running":                   {running, Last{ours, false}, false, false, Lost, Last{ours, false}},
 	} {
 		if got := CauseOf(c.pod, c.had, c.forUpdate, c.killed); got != c.cause {
 			t.Errorf("%s: cause %d, not %d", name, got, c.cause)
 		}
-		if got := LastContent(c.pod, c.had, "present", c.killed); got != c.last {
-			t.Errorf("%s: had %q, not %q", name, got, c.last)
+		if got := LastOf(c.pod, c.had, present, c.killed); got != c.last {
+			t.Errorf("%s: had %+v, not %+v", name, got, c.last)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func followLosses(s *spec, in *Input, former *kept.Templates, all []*instance) {
 		}
 		had := i.had(stored)
 		_, forUpdate := in.ForUpdate[i.name]
-		if b := d.Decide(&kept.Instance{ID: i.name, Template: i.templateName, Present: i.template.Hashes.Template, Had: had,
+		if b := d.Decide(&kept.Instance{ID: i.name, Template: i.templateName, Present: i.template.Hashes.Template, Had: had.Hash,
 			Cause: kept.CauseOf(i.pod, had, forUpdate, s.wasKilled(i)), Hold: hold(i)}); b != (kept.Birth{}) {
 			i.birth = &b
 		}
@@ -72,12 +72,12 @@ func (s *spec) wasKilled(i *instance) bool {
 	return s.stored.Status.Statuses[i.name] == tappv1.InstanceKilled
 }
 
-// had is the hash of the template that the instance has, or had last; empty: not known.
-func (i *instance) had(stored kept.Contents) string {
+// had is which content the instance has, or had last.
+func (i *instance) had(stored kept.Contents) kept.Last {
 	if i.state == missing || i.state == foreign {
 		return stored.Of(i.id)
 	}
-	return i.hash
+	return kept.Last{Hash: i.hash}
 }
 
 func (i *instance) isUnread() bool { return i.birth != nil && i.birth.Unread }
@@ -122,19 +122,22 @@ func (s *spec) stillStarts(c *clock, i *instance) bool {
 func (m *summary) contents() map[string]string {
 	stored := kept.ReadContents(m.stored.Status.Contents)
 	if !slices.ContainsFunc(m.instances, func(i *instance) bool {
-		had := i.had(stored)
+		had := i.had(stored).Hash
 		return i.desired() && (i.template == nil || had != i.template.Hashes.Template) && template.IsOurs(had)
 	}) {
 		return nil
 	}
 	var w kept.Writer
 	for _, i := range m.instances {
-		hash := i.had(stored)
-		if i.desired() && i.template != nil && !m.tapp.Spec.Paused {
-			hash = kept.LastContent(i.pod, hash, i.template.Hashes.Template, m.wasKilled(i))
+		had, own := i.had(stored), i.pod
+		if i.state == foreign {
+			own = nil
 		}
-		if i.inRange && template.IsOurs(hash) {
-			w.Add(i.id, hash)
+		if i.desired() && i.template != nil {
+			had = kept.LastOf(own, had, i.template.Hashes.Template, m.wasKilled(i))
+		}
+		if i.inRange && template.IsOurs(had.Hash) {
+			w.Add(i.id, had)
 		}
 	}
 	return w.Stored()

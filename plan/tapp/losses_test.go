@@ -93,6 +93,11 @@ func TestLosses(t *testing.T) {
 			}
 		}
 	}
+	goneAfter := func(what string) func(*testing.T, *scenario, *Input) {
+		return func(t *testing.T, s *scenario, in *Input) {
+			s.had(t, map[bool]string{true: "v0", false: "default"}[s.Pods[0].From != ""], "3"+what)
+		}
+	}
 	gone := func(status tappv1.InstanceStatus, known, forUpdate bool) func(*testing.T, *scenario, *Input) {
 		return func(t *testing.T, s *scenario, in *Input) {
 			in.TApp.Status.Statuses = map[string]tappv1.InstanceStatus{}
@@ -119,6 +124,7 @@ func TestLosses(t *testing.T) {
 		"by a former leader":    {gone(tappv1.InstanceKilling, true, false), [4]string{asItWas, present, asItWas, present}},
 		"new":                   {gone("", false, false), [4]string{usual, present, usual, present}},
 		"lost, and not known":   {gone(tappv1.InstanceRunning, false, false), [4]string{usual, present, usual, present}},
+		"gone after it failed":  {goneAfter("!"), [4]string{asItWas, present, present, present}},
 		"started again":         {gone(tappv1.InstanceKilled, true, false), [4]string{asItWas, present, present, present}},
 	} {
 		for n, column := range columns {
@@ -189,6 +195,41 @@ func TestKeptPodStarts(t *testing.T) {
 				t.Errorf("it is told: %+v", i)
 			}
 		})
+	}
+}
+
+// TestFailureIsTold: once the pod of an instance is gone, the status tells that it failed by
+// itself, or that it was started again, and what it had. The present template of then is no
+// content that it had: by the next change that may be a bad one.
+func TestFailureIsTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		pod    podStory
+		told   string // of instance 3 before
+		status tappv1.InstanceStatus
+		want   string
+	}{
+		"its image is not had":   {podStory{IDs: "3", From: "v0", Ready: "not 50s", Waiting: "ImagePullBackOff: no", Dying: "in 20s"}, "", "", "3!"},
+		"it serves, and goes":    {podStory{IDs: "3", From: "v0", Dying: "in 20s"}, "", "", "3"},
+		"it has its next pod":    {podStory{IDs: "3", From: "v0"}, "3!", "", "3"},
+		"it is gone":             {podStory{}, "3!", "", "3!"},
+		"it was lost":            {podStory{}, "3", "", "3"},
+		"it was killed":          {podStory{}, "3", tappv1.InstanceKilled, "3!"},
+		"another's has its name": {podStory{IDs: "3", From: "v0", Owner: "other", Phase: corev1.PodFailed}, "3", "", "3"},
+	} {
+		for _, paused := range []bool{false, true} {
+			s := losing()
+			if c.pod.IDs != "" {
+				s.Pods = append(s.Pods, c.pod)
+			}
+			if s.TApp.Spec.Paused = paused; c.told != "" {
+				s.had(t, "v0", c.told)
+			}
+			s.TApp.Status.Statuses["3"] = c.status
+			p := s.plan(t, s.input(t))
+			if got := p.Status.Contents[s.hash(t, "v0")]; got != c.want {
+				t.Errorf("%s, paused: %t: told of it is %q, not %q", name, paused, got, c.want)
+			}
+		}
 	}
 }
 

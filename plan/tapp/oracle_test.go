@@ -140,7 +140,7 @@ func (o *oracle) heldBack(a Action) string {
 		num, _ := strconv.Atoi(a.ID)
 		for hash, ids := range o.in.TApp.Status.Contents {
 			for part := range strings.SplitSeq(ids, ",") {
-				from, to, is := strings.Cut(part, "-")
+				from, to, is := strings.Cut(strings.TrimSuffix(part, "!"), "-")
 				if !is {
 					to = from
 				}

@@ -142,7 +142,9 @@ type TAppStatus struct {
 	// contents is which template each instance has or, where it has no pod, had last:
 	// template hash to ranges of instance ids, such as "0-3,7". It is there only while
 	// instances have another template than their present one, and holds at most 32 KiB.
-	// A pod that is lost while its update is held comes back with it.
+	// A pod that is lost while its update is held comes back with it. A range that ends in !
+	// has instances without a pod that go on to their present template unless the TApp is
+	// paused: their last pod failed by itself, or they were started again.
 	// +mapType=atomic
 	// +optional
 	Contents map[string]string `json:"contents,omitempty"`
