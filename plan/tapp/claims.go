@@ -83,10 +83,12 @@ func readClaims(s *spec, in *Input) *claims {
 	return l
 }
 
-// createFor creates the claims that the instance has not got. It is false while one of
-// them is being deleted, is another's, or is not marked as the TApp's: a pod that mounted
-// it would lose it, or share it.
-func (l *claims) createFor(i *instance) bool {
+// createFor creates the claims that the instance has not got. It is false until all are
+// there: one that is not observed may be another's. It is false, too, while one of them is
+// being deleted, is another's, or is not marked as the TApp's: a pod that mounted it would
+// lose it, or share it.
+func (l *claims) createFor(i *instance) (all bool) {
+	all = true
 	for _, t := range l.tapp.Spec.VolumeClaimTemplates {
 		name := claim.Name(t.Name, l.tapp.Name, i.name)
 		if c, ok := l.byName[name]; ok {
@@ -108,8 +110,9 @@ func (l *claims) createFor(i *instance) bool {
 		}
 		i.act(Action{Op: OpCreateClaim, Claim: l.newClaim(&t, name, i),
 			Reason: "ClaimMissing", Why: "the claim of spec.volumeClaimTemplates[" + t.Name + "] does not exist"})
+		all = false
 	}
-	return true
+	return all
 }
 
 // waitFor says whether a claim of the instance is being deleted and cannot go before its
