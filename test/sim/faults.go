@@ -326,6 +326,9 @@ func (w *world) write(r *request) {
 	a := w.Serve(r.Request, 0, r.actor(w.now()))
 	w.BreaksOff = false
 	w.trace.answer(w.steps, w.now(), r, a)
+	if !r.unsure {
+		w.oracle.answered(r, a)
+	}
 	if r.Resource == tapps && a.Status == http.StatusUnprocessableEntity && bytes.Contains(a.Body, []byte(pathOfConditions)) {
 		w.fail(fmt.Errorf("S10: the schema refuses a status, and all that waits for it waits with it: %s", a.Body))
 	}

@@ -37,11 +37,15 @@ type oracle struct {
 	recorded map[string]record
 	// wasReady are the pods that were Ready once.
 	wasReady map[types.UID]bool
+	// deleted are the pods that a process deleted while they were being deleted already.
+	deleted map[types.UID]string
+	// toldFailed are the pods of which a status tells that they failed by themselves.
+	toldFailed map[types.UID]int64
 }
 
 func newOracle(w *world) *oracle {
 	return &oracle{w: w, evidence: map[string]string{}, owed: map[string]bool{}, strays: map[string]bool{}, strange: map[string]bool{}, ended: map[string]bool{},
-		recorded: map[string]record{}, wasReady: map[types.UID]bool{}}
+		recorded: map[string]record{}, wasReady: map[types.UID]bool{}, deleted: map[types.UID]string{}, toldFailed: map[types.UID]int64{}}
 }
 
 func number(id string) (int, bool) {
@@ -315,7 +319,7 @@ func (o *oracle) judgeTApp(c *change) error {
 			return fmt.Errorf("S8: instance %s is said to have come to its end, and has not", id)
 		}
 	}
-	if err := truthful(defaulted(after)); err != nil {
+	if err := o.judgeReady(c); err != nil {
 		return err
 	}
 	if equality.Semantic.DeepEqual(before.Spec, after.Spec) {

@@ -59,7 +59,11 @@ func (o *oracle) remember(c *change) {
 		key, has := instanceKey(t, id), o.surely(t, versions)
 		if has != "" {
 			o.recorded[key] = record{[]content{has}, true, c.Version}
-			unfinished = unfinished || template(t, id) != nil && has != contentOfTemplate(template(t, id))
+			behind := template(t, id) != nil && has != contentOfTemplate(template(t, id))
+			if behind && !slices.ContainsFunc(versions, func(p *corev1.Pod) bool { return !o.hasFailed(p) }) {
+				o.toldFailed[versions[0].UID] = c.Version
+			}
+			unfinished = unfinished || behind
 			continue
 		}
 		may := slices.Clone(o.recorded[key].may)

@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,6 +78,35 @@ func (o *oracle) noteEnd(pod *corev1.Pod) {
 	if exists && isFinished(pod) && pod.DeletionTimestamp == nil && controllerOf(pod) == t.UID && !o.runsAgain(t, pod) {
 		o.ended[instanceKey(t, id)] = true
 	}
+}
+
+// judgeReady is S8 of a status. A process writes how it differs from a version that it saw.
+// Where another leader has written since, what is stored comes of both until the next one, and
+// the process is judged by what it meant.
+func (o *oracle) judgeReady(c *change) error {
+	after := c.After.(*tappv1.TApp)
+	err := truthful(defaulted(after))
+	if err == nil || !o.wroteMeanwhile(c) {
+		return err
+	}
+	for _, was := range o.appsSeen(c.Key(), causeOf(c).belief) {
+		raw, fails := json.Marshal(was)
+		if fails != nil || was.UID != after.UID || was.Generation != after.Status.ObservedGeneration {
+			continue
+		}
+		meant := &tappv1.TApp{}
+		if raw, fails = jsonpatch.MergePatch(raw, causeOf(c).Body); fails == nil && json.Unmarshal(raw, meant) == nil && truthful(defaulted(meant)) == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// wroteMeanwhile says whether another process wrote to a TApp that a process had not seen.
+func (o *oracle) wroteMeanwhile(c *change) bool {
+	return slices.ContainsFunc(o.w.Tables[tapps].Since(causeOf(c).belief.told[tapps]), func(other *change) bool {
+		return other.Version < c.Version && other.Key() == c.Key() && causeOf(other) != nil && causeOf(other).replica != causeOf(c).replica
+	})
 }
 
 // truthful is about a Ready that hides what does not run (kubernetes/kubernetes#122122): where

@@ -1,12 +1,14 @@
 package sim
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/test/sim/apiserver"
 )
 
 // life of a pod, as the API server saw it.
@@ -38,12 +40,17 @@ func (o *oracle) livesOf(t *tappv1.TApp, pod *corev1.Pod, b *belief) []life {
 			o.end(l, c, t)
 		case l.by == "" && causeOf(c) != nil && causeOf(c).Verb == "delete":
 			l.by = causeOf(c).replica.Name // who leads next finds no pod
-			if slices.ContainsFunc(o.podsSeenAt(c, now), func(p *corev1.Pod) bool { return !isFinished(p) && p.DeletionTimestamp == nil }) {
+			if slices.ContainsFunc(o.podsSeenAt(c, now), isGoingOn) {
 				l.rows = append(l.rows, rowUpdated) // and who did it did not know yet that it was over
 			}
+		case l.by == "" && causeOf(c) == nil && (c.After == nil || now.DeletionTimestamp != nil) && !o.isToldFailed(now, b):
+			l.rows = append(l.rows, rowLost) // somebody takes it away, and with it what tells of its end
 		}
 	}
 	for i := range all {
+		if by := o.deleted[all[i].last.UID]; by != "" && all[i].by == "" {
+			all[i].by, all[i].rows = by, append(all[i].rows, rowUpdated)
+		}
 		if all[i].over == 0 { // somebody took it from the TApp
 			all[i].over, all[i].rows = versionOf(all[i].last), []row{rowLost, rowFailed}
 		}
@@ -52,6 +59,33 @@ func (o *oracle) livesOf(t *tappv1.TApp, pod *corev1.Pod, b *belief) []life {
 		all = all[1:]
 	}
 	return all
+}
+
+// isGoingOn says whether a pod has not ended, and is not being deleted.
+func isGoingOn(p *corev1.Pod) bool { return !isFinished(p) && p.DeletionTimestamp == nil }
+
+// isToldFailed says whether a status tells a process of the end of a pod.
+func (o *oracle) isToldFailed(pod *corev1.Pod, b *belief) bool {
+	told := o.toldFailed[pod.UID]
+	return told > 0 && told <= b.told[tapps]
+}
+
+// hasFailed says whether a pod ended with an error by itself.
+func (o *oracle) hasFailed(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed && pod.DeletionTimestamp == nil && !o.isLoss(pod)
+}
+
+// answered notes the pods that a process was told it deleted, and that were being deleted
+// already: nothing changes then, and the process cannot know.
+func (o *oracle) answered(r *request, a *apiserver.Answer) {
+	if r.belief == nil || r.Resource != pods || r.Verb != "delete" || a.Status != http.StatusOK {
+		return
+	}
+	pod, ok := apiserver.Find[*corev1.Pod](o.w.Store, pods, r.Key())
+	o.judged = o.w.Version + 1
+	if ok && pod.DeletionTimestamp != nil && slices.ContainsFunc(o.podsSeen(pod, r.belief), isGoingOn) {
+		o.deleted[pod.UID] = r.replica.Name
+	}
 }
 
 func versionOf(pod *corev1.Pod) int64 {
@@ -71,7 +105,7 @@ func (o *oracle) end(l *life, c *change, t *tappv1.TApp) {
 		switch {
 		case o.isLoss(now):
 			l.rows = []row{rowLost}
-		case now.Status.Phase == corev1.PodFailed && now.DeletionTimestamp == nil:
+		case o.hasFailed(now):
 			l.rows = []row{rowFailed}
 		}
 	case now != nil && now.DeletionTimestamp == nil:
