@@ -180,32 +180,33 @@ func (w *writer) delete(ctx context.Context, pod *corev1.Pod, o metav1.DeleteOpt
 	case apierrors.IsConflict(err):
 		return false, fmt.Errorf("%w: %s", write.ErrStale, err.Error())
 	case err != nil && !apierrors.IsNotFound(err):
+		w.lookAfter(ctx, pod, err)
 		return false, err
 	}
-	w.guard.Deleted(cache.Deletion{Store: storePods, Key: types.NamespacedName{Namespace: w.tapp.Namespace, Name: pod.Name}, UID: pod.UID, Force: force})
+	w.noteDeleted(pod, force)
 	return err == nil, nil
 }
 
 func patch(ctx context.Context, w *writer, a *plan.Action) error {
-	err := w.patch(ctx, a.Pod.Name, a.Patch)
+	err := w.patch(ctx, a.Pod, a.Patch)
 	w.wrote(a, err)
 	return err
 }
 
 func patchStatus(ctx context.Context, w *writer, a *plan.Action) error {
-	return w.patch(ctx, a.Pod.Name, a.Status, "status")
+	return w.patch(ctx, a.Pod, a.Status, "status")
 }
 
 // resize changes the pod's resources. When the API server refuses that for good, it is
 // noted on the pod, for the planner to see.
 func resize(ctx context.Context, w *writer, a *plan.Action) error {
-	err := w.patch(ctx, a.Pod.Name, a.Patch, "resize")
+	err := w.patch(ctx, a.Pod, a.Patch, "resize")
 	w.wrote(a, err)
 	if trial.Judge(trial.Resize, err) != trial.Immutable {
 		return err
 	}
 	klog.FromContext(ctx).Info("A pod cannot be resized, and will be recreated", "pod", klog.KObj(a.Pod), "reason", write.Words(err))
-	return w.patch(ctx, a.Pod.Name, a.Refused)
+	return w.patch(ctx, a.Pod, a.Refused)
 }
 
 func adopt(ctx context.Context, w *writer, a *plan.Action) error {
@@ -216,11 +217,12 @@ func adopt(ctx context.Context, w *writer, a *plan.Action) error {
 }
 
 // patch makes a strategic merge patch that carries the pod's UID.
-func (w *writer) patch(ctx context.Context, name string, data []byte, subresources ...string) error {
-	pod, err := w.pods.Patch(ctx, name, types.StrategicMergePatchType, data, metav1.PatchOptions{}, subresources...)
+func (w *writer) patch(ctx context.Context, pod *corev1.Pod, data []byte, subresources ...string) error {
+	patched, err := w.pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, data, metav1.PatchOptions{}, subresources...)
 	if err != nil {
+		w.lookAfter(ctx, pod, err)
 		return write.StaleOr(err)
 	}
-	w.guard.Wrote(storePods, pod.ResourceVersion)
+	w.guard.Wrote(storePods, patched.ResourceVersion)
 	return nil
 }

@@ -61,6 +61,17 @@ func IsTransient(err error) bool {
 		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || apierrors.IsUnexpectedServerError(err)
 }
 
+// MayBeDone says whether a write that failed may have been done all the same: its answer was
+// lost, or the API server gave up waiting for it. What was never sent, refused, or put off was
+// not done.
+func MayBeDone(err error) bool {
+	var dial *net.OpError
+	if err == nil || errors.Is(err, ErrStale) || IsRefusal(err) || errors.As(err, &dial) && dial.Op == "dial" {
+		return false
+	}
+	return !apierrors.IsTooManyRequests(err) && !apierrors.IsServiceUnavailable(err)
+}
+
 // IsRefusal says whether an error is what the API server answers about the object that was
 // written. So is a webhook that cannot be called, although it may be back at any time.
 func IsRefusal(err error) bool { return !IsTransient(err) || isWebhookAway(err) }

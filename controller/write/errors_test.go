@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"testing"
@@ -42,6 +43,33 @@ func TestErrors(t *testing.T) {
 	} {
 		if transient, other := IsTransient(c.err), IsOtherUID(c.err); transient != c.transient || other != c.otherUID {
 			t.Errorf("%v: transient %v, another UID %v", c.err, transient, other)
+		}
+	}
+}
+
+func TestMayBeDone(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	read := &url.Error{Op: "Patch", URL: "https://api", Err: &net.OpError{Op: "read", Err: errors.New("connection reset by peer")}}
+	dial := &url.Error{Op: "Patch", URL: "https://api", Err: &net.OpError{Op: "dial", Err: errors.New("connection refused")}}
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{nil, false},
+		{context.DeadlineExceeded, true},
+		{read, true},
+		{dial, false},
+		{apierrors.NewTimeoutError("slow", 1), true},
+		{errEtcd("etcdserver: request timed out"), true},
+		{apierrors.NewInternalError(errors.New(`failed calling webhook "policy": no endpoints`)), false},
+		{apierrors.NewTooManyRequests("slow down", 1), false},
+		{apierrors.NewServiceUnavailable("starting"), false},
+		{apierrors.NewConflict(pods, "a", nil), false},
+		{apierrors.NewForbidden(pods, "a", errors.New("quota")), false},
+		{fmt.Errorf("%w: gone", ErrStale), false},
+	} {
+		if got := MayBeDone(c.err); got != c.want {
+			t.Errorf("%v: it may be done: %t", c.err, got)
 		}
 	}
 }
