@@ -50,21 +50,15 @@ func (m *summary) count() counted {
 		} else if i.pod != nil && i.state != foreign && !i.completed {
 			t.Left++
 		}
-		if i.completed {
-			t.Completed++
-		}
-		if i.status == tappv1.InstanceFailed {
-			t.Failed++
-		}
 		for a := range i.actions {
 			if i.actions[a].Reason == reasonRetention {
 				t.Owners++
 			}
 		}
-		if i.reason == reasonPaused {
-			t.Paused++
-		}
 	}
+	t.Completed = count(m.instances, func(i *instance) bool { return i.completed })
+	t.Failed = count(m.instances, func(i *instance) bool { return i.status == tappv1.InstanceFailed })
+	t.Paused = count(m.instances, func(i *instance) bool { return i.reason == reasonPaused })
 	t.held = m.firstHeld()
 	return t
 }

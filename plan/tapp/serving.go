@@ -6,8 +6,6 @@ import (
 	"tkestack.io/tapp/plan/budget"
 )
 
-// What an instance counts, and what an interruption needs room for, see plan/budget.
-
 // countServing counts the instances that an interruption must leave enough of.
 func countServing(all []*instance) budget.Counts {
 	return budget.Counts{
