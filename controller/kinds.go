@@ -70,6 +70,8 @@ type setup struct {
 	config *Config
 	api    connections
 	queue  *loop.Metrics
+	// held is 1 for each kind that is held.
+	held *prometheus.GaugeVec
 	// host names this process in events.
 	host string
 }

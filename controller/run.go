@@ -103,6 +103,8 @@ func New(c Config) (*Replica, error) {
 		return nil, fmt.Errorf("making a client of CustomResourceDefinitions: %w", err)
 	}
 	s := setup{config: &r.config, api: api, queue: loop.NewMetrics(c.Registry), host: host}
+	s.held = promauto.With(c.Registry).NewGaugeVec(prometheus.GaugeOpts{Name: "tapp_schema_held",
+		Help: "1 while nothing is done for a kind, because its served schema lost fields that objects use."}, []string{"kind"})
 	for _, k := range r.kinds {
 		controller, err := k.newController(s)
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -59,7 +58,7 @@ func (s setup) newHold(kind schema.GroupVersionKind, resource string, specOf fun
 	about := corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: tappv1.SchemasConfigMap}
 	h.hold = servedschema.New(servedschema.Options{
 		Kind: kind, Resource: resource + "." + kind.Group, REST: core.RESTClient(), ConfigMaps: core, Namespace: namespace, FieldManager: fieldManager,
-		Accepted: s.config.AcceptedSchemas, Interval: s.config.SchemaInterval, SpecOf: specOf, Clock: now,
+		Accepted: s.config.AcceptedSchemas, Interval: s.config.SchemaInterval, SpecOf: specOf, Clock: now, Measure: s.held.WithLabelValues(kind.Kind).Set,
 		Tell: func(reason, message string) {
 			if namespace == "" {
 				return
@@ -71,17 +70,6 @@ func (s setup) newHold(kind schema.GroupVersionKind, resource string, specOf fun
 			h.events.Note(about, events.Topic{Type: level, Reason: reason, Why: message})
 		},
 	})
-	if err := s.config.Registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "tapp_schema_held", ConstLabels: prometheus.Labels{"kind": kind.Kind},
-		Help: "1 while nothing is done for a kind, because its served schema lost fields that objects use.",
-	}, func() float64 {
-		if h.hold.Held() != nil {
-			return 1
-		}
-		return 0
-	})); err != nil {
-		return heldKind{}, s, fmt.Errorf("registering the metric of schemas: %w", err)
-	}
 	if h.off {
 		return h, s, nil
 	}

@@ -34,7 +34,9 @@ func (h *Hold) Check(ctx context.Context) error {
 	was := h.held
 	if first && stored != nil {
 		h.known, h.used = newFields(stored.Fields), newFields(stored.Used)
-		h.held, h.lostAt = cmp.Or(h.held, stored.Held), h.Clock.Now()
+		if h.held, h.lostAt = cmp.Or(h.held, stored.Held), h.Clock.Now(); h.held != nil {
+			h.Measure(1)
+		}
 	}
 	note := h.judge(served, objects)
 	is, record := h.held, h.toStore()
@@ -131,6 +133,7 @@ func (h *Hold) settle(served Fields, objects []metav1.Object) {
 	clear(h.objects)
 	if h.held != nil {
 		h.held = nil
+		h.Measure(0)
 		close(h.changed)
 		h.changed = make(chan struct{})
 	}

@@ -52,8 +52,10 @@ type Options struct {
 	Objects func() []metav1.Object
 	SpecOf  func(metav1.Object) any
 	// Tell is called with an event when the kind begins to be held, and when that ends.
-	Tell  func(reason, message string)
-	Clock clock.WithTicker
+	Tell func(reason, message string)
+	// Measure is called with 1 when the kind begins to be held, and with 0 when that ends.
+	Measure func(float64)
+	Clock   clock.WithTicker
 }
 
 // Hold of one kind.
@@ -136,6 +138,7 @@ func (h *Hold) begin(lost []string, digest, why string) {
 		message += ", or accept the loss by --accept-schema=" + digest
 	}
 	h.held = &Held{Since: sinceNow(h.Clock.Now()), Lost: lost[:min(len(lost), maxTold)], Digest: digest, Message: message}
+	h.Measure(1)
 	close(h.changed)
 	h.changed = make(chan struct{})
 }

@@ -125,6 +125,8 @@ type rig struct {
 	server *server
 	object *thing
 	told   []string
+	// measured is the metric.
+	measured float64
 }
 
 func newRig(t *testing.T, s *server, o *thing, accepted ...string) *rig {
@@ -139,7 +141,7 @@ func newRig(t *testing.T, s *server, o *thing, accepted ...string) *rig {
 		Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}, Resource: "things.example.com",
 		REST: core.RESTClient(), ConfigMaps: core, Namespace: "tapp-system", FieldManager: "test", Interval: minute, Accepted: accepted,
 		Objects: func() []metav1.Object { return []metav1.Object{r.object} }, SpecOf: specOf,
-		Tell: func(reason, message string) { r.told = append(r.told, reason+": "+message) }, Clock: clock.RealClock{},
+		Tell: func(reason, message string) { r.told = append(r.told, reason+": "+message) }, Measure: func(held float64) { r.measured = held }, Clock: clock.RealClock{},
 	})
 	return r
 }
@@ -152,6 +154,9 @@ func (r *rig) check(t *testing.T, when string, wantHeld bool) {
 	}
 	if held := r.Held() != nil; held != wantHeld {
 		t.Fatalf("%s: held %v, want %v: %+v, told %q", when, held, wantHeld, r.Held(), r.told)
+	}
+	if (r.measured == 1) != wantHeld {
+		t.Errorf("%s: held %v, and the metric is %v", when, wantHeld, r.measured)
 	}
 	if told := r.server.message != ""; told != wantHeld {
 		t.Errorf("%s: held %v, and the ConfigMap says %q", when, wantHeld, r.server.message)
