@@ -60,7 +60,7 @@ func TestTrials(t *testing.T) {
 			answer: map[trial.Kind]trial.Answer{trial.Update: {Verdict: trial.Admitted, At: now.Add(-2 * time.Second), Refusal: trial.Refusal{At: now.Add(-20 * time.Second), Times: 1, Words: "no"}}},
 			want:   []string{"UpdateInPlace 0"}, waits: map[int]string{1: "WaitsForTurn"}},
 		"patched already, and what follows is refused: the gate stays closed": {pods: []podStory{{IDs: "0", From: "blue", Patched: "image", Kubelet: "unseen", Gate: drained, Ready: "not 4s"}},
-			answer: map[trial.Kind]trial.Answer{trial.Update: {Refusal: earnest}}, want: []string{"UpdateInPlace 0"}},
+			answer: map[trial.Kind]trial.Answer{trial.Update: {Refusal: earnest}}, waits: map[int]string{0: "UpdateRefused"}},
 		"refused in earnest, not drained": {answer: map[trial.Kind]trial.Answer{trial.Update: {Verdict: trial.Admitted, At: now.Add(-5 * time.Second), Refusal: earnest}},
 			waits: map[int]string{0: "UpdateRefused", 3: "UpdateRefused"}},
 		"refused in earnest, and down": {pods: []podStory{{IDs: "0-3", From: "image", Ready: "not 5m"}},

@@ -79,6 +79,8 @@ func (b *Bench) Patch(kind Kind, s Subject, others Others) Decision {
 			return Decision{Do: DoInstead, Question: q, Why: message.Quote(a.Words)}
 		case a.Refusal.IsSince(s.Closed) && s.Untouched:
 			return Decision{Do: DoReopen, Question: q, Refusal: a.Refusal}
+		case a.Refusal.IsSince(s.Closed) && a.Refusal.Left(b.now) > 0: // an earlier update keeps the gate closed
+			return a.wait(q, a.Refusal.Left(b.now), ReasonUpdateRefused, "the API server refuses the update in place")
 		}
 		return b.begin(q)
 	}
