@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,6 +73,20 @@ type server struct {
 	writes  int
 	reads   []string
 	down    bool
+}
+
+// set what is served, and whether the server is away.
+func (s *server) set(schema string, down bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.schema, s.down = schema, down
+}
+
+// written counts the writes of the record.
+func (s *server) written() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.writes
 }
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -140,7 +155,7 @@ func newRig(t *testing.T, s *server, o *thing, accepted ...string) *rig {
 	r.Hold = New(Options{
 		Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}, Resource: "things.example.com",
 		REST: core.RESTClient(), ConfigMaps: core, Namespace: "tapp-system", FieldManager: "test", Interval: minute, Accepted: accepted,
-		Objects: func() []metav1.Object { return []metav1.Object{r.object} }, SpecOf: specOf,
+		Objects: func() []metav1.Object { return []metav1.Object{r.stored(nil)} }, SpecOf: specOf,
 		Tell: func(reason, message string) { r.told = append(r.told, reason+": "+message) }, Measure: func(held float64) { r.measured = held }, Clock: clock.RealClock{},
 	})
 	return r
@@ -163,10 +178,20 @@ func (r *rig) check(t *testing.T, when string, wantHeld bool) {
 	}
 }
 
+// stored is the object in the cache, or puts one there.
+func (r *rig) stored(put *thing) *thing {
+	r.server.mu.Lock()
+	defer r.server.mu.Unlock()
+	if put != nil {
+		r.object = put
+	}
+	return r.object
+}
+
 // comes is a watch event of the object.
 func (r *rig) comes(o *thing) {
-	r.Incoming(r.object, o)
-	r.object = o
+	r.Incoming(r.stored(nil), o)
+	r.stored(o)
 }
 
 var (
@@ -286,36 +311,36 @@ func TestSupervise(t *testing.T) {
 		s := &server{schema: complete, down: true}
 		r := newRig(t, s, someThing(1, used))
 		ctx, end := context.WithCancel(t.Context())
-		var began, ended int
+		var began, ended atomic.Int32
 		var done sync.WaitGroup
 		done.Go(func() {
-			r.Supervise(ctx, ctx, func(ctx, _ context.Context) { began++; <-ctx.Done(); ended++ }, func(error) bool { return true })
+			r.Supervise(ctx, ctx, func(ctx, _ context.Context) { began.Add(1); <-ctx.Done(); ended.Add(1) }, func(error) bool { return true })
 		})
-		expect := func(when string, wantBegan, wantEnded int) {
+		expect := func(when string, wantBegan, wantEnded int32) {
 			t.Helper()
 			synctest.Wait()
-			if began != wantBegan || ended != wantEnded {
+			if began, ended := began.Load(), ended.Load(); began != wantBegan || ended != wantEnded {
 				t.Fatalf("%s: began %d times and ended %d times, want %d and %d", when, began, ended, wantBegan, wantEnded)
 			}
 		}
 		expect("the API server is away", 0, 0)
-		s.down = false
+		s.set(complete, false)
 		time.Sleep(retryInterval)
 		expect("it answers", 1, 0)
-		s.down = true
+		s.set(complete, true)
 		time.Sleep(3 * minute)
 		expect("it is away again", 1, 0)
-		s.down, s.schema = false, withoutOrdinals
+		s.set(withoutOrdinals, false)
 		time.Sleep(minute)
 		expect("a field is gone", 1, 1)
-		s.schema = complete
+		s.set(complete, false)
 		time.Sleep(3 * minute)
 		expect("it is back", 2, 1)
-		writes := s.writes
+		writes := s.written()
 		r.comes(someThing(1, pruned))
 		expect("an object lost a field", 2, 2)
-		if s.writes != writes+1 {
-			t.Errorf("%d writes of the record when the kind was held, want 1", s.writes-writes)
+		if n := s.written() - writes; n != 1 {
+			t.Errorf("%d writes of the record when the kind was held, want 1", n)
 		}
 		end()
 		done.Wait()
