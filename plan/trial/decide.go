@@ -74,15 +74,7 @@ func (b *Bench) Patch(kind Kind, s Subject, others Others) Decision {
 	q := b.Of(kind, s.Pod, s.Hash)
 	a := b.Answer(q)
 	if !s.Closed.IsZero() {
-		switch {
-		case a.Verdict == Immutable && s.Untouched:
-			return Decision{Do: DoInstead, Question: q, Why: message.Quote(a.Words)}
-		case a.Refusal.IsSince(s.Closed) && s.Untouched:
-			return Decision{Do: DoReopen, Question: q, Refusal: a.Refusal}
-		case a.Refusal.IsSince(s.Closed) && a.Refusal.Left(b.now) > 0: // an earlier update keeps the gate closed
-			return a.wait(q, a.Refusal.Left(b.now), ReasonUpdateRefused, "the API server refuses the update in place")
-		}
-		return b.begin(q)
+		return b.patchClosed(s, q, a)
 	}
 	_, _, refused := ReadGate(s.Pod)
 	step, left := a.Next(kind, b.now)
@@ -100,6 +92,19 @@ func (b *Bench) Patch(kind Kind, s Subject, others Others) Decision {
 		}
 	case Wait:
 		return a.wait(q, left, ReasonUpdateRefused, "the API server refuses the update in place")
+	}
+	return b.begin(q)
+}
+
+// patchClosed decides about a pod whose gate is closed for an update.
+func (b *Bench) patchClosed(s Subject, q Question, a Answer) Decision {
+	switch {
+	case a.Verdict == Immutable && s.Untouched:
+		return Decision{Do: DoInstead, Question: q, Why: message.Quote(a.Words)}
+	case a.Refusal.IsSince(s.Closed) && s.Untouched:
+		return Decision{Do: DoReopen, Question: q, Refusal: a.Refusal}
+	case a.Refusal.IsSince(s.Closed) && a.Refusal.Left(b.now) > 0: // an earlier update keeps the gate closed
+		return a.wait(q, a.Refusal.Left(b.now), ReasonUpdateRefused, "the API server refuses the update in place")
 	}
 	return b.begin(q)
 }
