@@ -57,14 +57,10 @@ func (s *spec) budgetsOf(desired int) Budgets {
 
 // whyNoBudget says why a budget is not valid.
 func (s *spec) whyNoBudget(forced bool) string {
-	switch {
-	case s.broken != "":
+	if s.broken != "" {
 		return s.broken
-	case forced:
-		return "spec.updateStrategy.forceUpdate.maxUnavailable allows no update to start"
-	default:
-		return "spec.updateStrategy.maxUnavailable allows no update to start"
 	}
+	return "spec.updateStrategy." + map[bool]string{true: "forceUpdate."}[forced] + "maxUnavailable allows no update to start"
 }
 
 // isForced says whether the instance updates by force, and not by rolling.

@@ -41,11 +41,12 @@ func rollOut(s *spec, c *clock, t *turns, b *trial.Bench, all []*instance) (held
 // rollout takes instances further on the way to their templates.
 type rollout struct {
 	*spec
-	clock *clock
-	turns *turns
-	bench *trial.Bench // nil: nothing is tried
-	all   []*instance
-	held  []int
+	clock      *clock
+	turns      *turns
+	bench      *trial.Bench // nil: nothing is tried
+	unanswered bool         // the last decision was
+	all        []*instance
+	held       []int
 }
 
 // roll takes an instance a step further if its turn has come.
@@ -92,7 +93,12 @@ func (r *rollout) spend(i *instance, n *intent, b *budget.Round) {
 		if i.updating && !i.isDrained() { // a pod that was made as it was, and has no open gate yet
 			r.awaitUpdate(i, true)
 		}
-	case r.turns.mayBegin(i) && r.admits(i, n):
+	case !r.turns.mayBegin(i):
+	case !r.admits(i, n):
+		if disrupts && r.unanswered { // else what comes after it takes its room meanwhile
+			b.Counts = b.Without(i.weight())
+		}
+	default:
 		if disrupts {
 			b.Counts = b.Without(i.weight())
 		}

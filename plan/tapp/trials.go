@@ -83,6 +83,7 @@ func (r *rollout) carryOut(i *instance, d trial.Decision) bool {
 	if d.Left > 0 {
 		r.clock.waitFor(d.Left)
 	}
+	r.unanswered = d.Unanswered
 	switch d.Do {
 	case trial.DoBegin:
 		return true

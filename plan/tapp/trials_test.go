@@ -34,7 +34,7 @@ func TestTrials(t *testing.T) {
 		want   []string
 		waits  map[int]string // reason
 	}{
-		"asked first": {pods: []podStory{{IDs: "0-3", From: "image"}}, want: []string{"Try 0"}, waits: map[int]string{1: "WaitsForTurn"}},
+		"asked first": {pods: []podStory{{IDs: "0-3", From: "image"}}, want: []string{"Try 0"}, waits: map[int]string{1: "WaitsForTurn", 2: "WaitsForBudget"}},
 		"admitted":    {answer: map[trial.Kind]trial.Answer{trial.Update: yes}, want: []string{"Drain 0", "Drain 1"}},
 		"admitted a minute ago": {answer: map[trial.Kind]trial.Answer{trial.Update: old(yes, time.Minute)},
 			want: []string{"Try 0"}},
@@ -68,7 +68,7 @@ func TestTrials(t *testing.T) {
 		"one alone tries again": {answer: map[trial.Kind]trial.Answer{trial.Update: {Verdict: trial.Admitted, At: now, Refusal: trial.Refusal{At: now.Add(-20 * time.Second), Times: 1}}},
 			want: []string{"Drain 0"}, waits: map[int]string{1: "WaitsForTurn"}},
 		"immutable, and another pod not asked for": {answer: map[trial.Kind]trial.Answer{trial.Update: {Verdict: trial.Immutable, At: now, Words: "no"}},
-			want: []string{"Try 0"}, waits: map[int]string{1: "WaitsForTurn"}},
+			want: []string{"Try 0"}, waits: map[int]string{1: "WaitsForTurn", 2: "WaitsForBudget"}},
 		"immutable, and another pod admitted": {answer: map[trial.Kind]trial.Answer{trial.Update: {Verdict: trial.Immutable, At: now, Words: "no"}, trial.Create: yes},
 			want: []string{"Delete 0", "Delete 1"}},
 		"immutable, and another pod refused": {answer: map[trial.Kind]trial.Answer{trial.Update: {Verdict: trial.Immutable, At: now, Words: "no"}, trial.Create: no},
@@ -83,7 +83,7 @@ func TestTrials(t *testing.T) {
 			change: func(s *tappv1.TAppSpec) { s.UpdateStrategy.InPlaceUpdate.Policy = tappv1.InPlaceOnly },
 			answer: map[trial.Kind]trial.Answer{trial.Update: {Verdict: trial.Immutable, At: now, Words: "no"}},
 			want:   []string{"Undrain 0"}},
-		"recreate: asked first": {pods: []podStory{{IDs: "0-3", From: "env"}}, want: []string{"Try 0"}, waits: map[int]string{1: "WaitsForTurn"}},
+		"recreate: asked first": {pods: []podStory{{IDs: "0-3", From: "env"}}, want: []string{"Try 0"}, waits: map[int]string{1: "WaitsForTurn", 2: "WaitsForBudget"}},
 		"recreate: admitted":    {pods: []podStory{{IDs: "0-3", From: "env"}}, answer: map[trial.Kind]trial.Answer{trial.Create: yes}, want: []string{"Delete 0", "Delete 1"}},
 		"recreate: refused":     {pods: []podStory{{IDs: "0-3", From: "env"}}, answer: map[trial.Kind]trial.Answer{trial.Create: no}, waits: map[int]string{0: "NextPodRefused", 3: "NextPodRefused"}},
 		"recreate: refused by force": {pods: []podStory{{IDs: "0-3", From: "env"}}, change: func(s *tappv1.TAppSpec) { s.UpdateStrategy.Template = "blue" },

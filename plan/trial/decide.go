@@ -65,6 +65,8 @@ type Decision struct {
 	// Reason and Why it waits, or Why there is another pod instead. Refused are the words of
 	// the API server if that is why.
 	Reason, Why, Refused string
+	// Unanswered: it may begin as soon as the API server answers, so that it keeps its room.
+	Unanswered bool
 	// Refusal for which the gate opens again.
 	Refusal Refusal
 }
@@ -144,10 +146,10 @@ func (b *Bench) begin(q Question) Decision {
 func (b *Bench) ask(q Question) Decision {
 	_, known := b.answers[q]
 	if b.asked[q] || len(b.asked) >= MaxAsked || !known && len(b.answers) >= MaxKept {
-		return Decision{Do: DoWait, Question: q, Left: Timeout, Reason: ReasonTurn, Why: "its turn comes when the API server has answered for others"}
+		return Decision{Do: DoWait, Question: q, Left: Timeout, Unanswered: true, Reason: ReasonTurn, Why: "its turn comes when the API server has answered for others"}
 	}
 	b.asked[q] = true
-	return Decision{Do: DoAsk, Question: q}
+	return Decision{Do: DoAsk, Question: q, Unanswered: true}
 }
 
 // wait has what serves go on serving.
