@@ -21,16 +21,10 @@ import (
 type heldKind struct {
 	hold   *servedschema.Hold
 	events *events.Recorder
-	// off: nobody asks for the schema.
-	off bool
 }
 
 // runHeld runs the controller, but for the time in which its kind is held.
 func (h heldKind) runHeld(ctx, work context.Context, run func(ctx, work context.Context)) {
-	if h.off {
-		run(ctx, work)
-		return
-	}
 	telling, end := context.WithCancel(work)
 	done := make(chan struct{})
 	go func() { defer close(done); h.events.Run(telling) }()
@@ -54,7 +48,7 @@ func (s setup) newHold(kind schema.GroupVersionKind, resource string, specOf fun
 	if now == nil {
 		now = clock.RealClock{}
 	}
-	h := heldKind{off: s.config.SchemaInterval == 0, events: events.NewRecorder(events.Options{Client: told, Component: fieldManager, Host: s.host, Clock: now, Contain: s.queue.Container("events")})}
+	h := heldKind{events: events.NewRecorder(events.Options{Client: told, Component: fieldManager, Host: s.host, Clock: now, Contain: s.queue.Container("events")})}
 	about := corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: tappv1.SchemasConfigMap}
 	h.hold = servedschema.New(servedschema.Options{
 		Kind: kind, Resource: resource + "." + kind.Group, REST: core.RESTClient(), ConfigMaps: core, Namespace: namespace, FieldManager: fieldManager,
@@ -70,9 +64,6 @@ func (s setup) newHold(kind schema.GroupVersionKind, resource string, specOf fun
 			h.events.Note(about, events.Topic{Type: level, Reason: reason, Why: message})
 		},
 	})
-	if h.off {
-		return h, s, nil
-	}
 	s.api.requests = with(s.api.requests, func(r *rest.Config) { r.Wrap(h.hold.Gate) })
 	return h, s, nil
 }

@@ -130,7 +130,7 @@ func (h *Hold) judge(served Fields, objects []metav1.Object) (note string) {
 // settle for the schema that is served.
 func (h *Hold) settle(served Fields, objects []metav1.Object) {
 	h.known = served
-	clear(h.objects)
+	clear(h.whole)
 	if h.held != nil {
 		h.held = nil
 		h.Measure(0)
@@ -183,13 +183,7 @@ func (h *Hold) isSettling() bool {
 // is gone, lacks none.
 func (h *Hold) stillLost(objects []metav1.Object) bool {
 	for _, o := range objects {
-		l, ok := h.objects[types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}]
-		if !ok || l.uid != o.GetUID() || l.generation != o.GetGeneration() {
-			continue
-		}
-		has := map[string]struct{}{}
-		addPaths(has, toJSON(h.SpecOf(o)), "")
-		if slices.ContainsFunc(l.fields, func(path string) bool { _, ok := has[path]; return !ok }) {
+		if whole, ok := h.whole[nameOf(o)]; ok && len(lostFields(whole, o, h.SpecOf)) > 0 {
 			return true
 		}
 	}

@@ -75,9 +75,9 @@ type Hold struct {
 	used        Fields
 	generations map[types.UID]int64
 	countedAt   time.Time
-	// objects that lost fields, and lostAt when the last one did.
-	objects map[types.NamespacedName]loss
-	lostAt  time.Time
+	// whole are the objects that lost fields, as they were before, and lostAt is when the last one did.
+	whole  map[types.NamespacedName]metav1.Object
+	lostAt time.Time
 	// stored is what the record says; nil: not known.
 	stored *Record
 }
@@ -88,18 +88,11 @@ type servedFields struct {
 	fields Fields
 }
 
-// loss of an object: which fields, of which generation.
-type loss struct {
-	uid        types.UID
-	generation int64
-	fields     []string
-}
-
 // New makes a Hold that holds nothing.
 func New(o Options) *Hold {
 	return &Hold{
 		Options: o, records: records{core: o.ConfigMaps, namespace: o.Namespace, key: o.Resource, manager: o.FieldManager},
-		changed: make(chan struct{}), used: Fields{}, generations: map[types.UID]int64{}, objects: map[types.NamespacedName]loss{},
+		changed: make(chan struct{}), used: Fields{}, generations: map[types.UID]int64{}, whole: map[types.NamespacedName]metav1.Object{},
 	}
 }
 
@@ -122,8 +115,10 @@ func (h *Hold) Incoming(before, now metav1.Object) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	name := types.NamespacedName{Namespace: now.GetNamespace(), Name: now.GetName()}
-	h.objects[name] = loss{uid: now.GetUID(), generation: now.GetGeneration(), fields: fields}
+	name := nameOf(now)
+	if whole, ok := h.whole[name]; !ok || len(lostFields(whole, now, h.SpecOf)) == 0 { // else it loses one field after another
+		h.whole[name] = before
+	}
 	h.lostAt = h.Clock.Now()
 	if h.held == nil {
 		h.begin(fields, "", fmt.Sprintf("%s lost %s, and nobody wrote it", name, list(fields)))
@@ -141,6 +136,10 @@ func (h *Hold) begin(lost []string, digest, why string) {
 	h.Measure(1)
 	close(h.changed)
 	h.changed = make(chan struct{})
+}
+
+func nameOf(o metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
 func list(fields []string) string {

@@ -47,22 +47,6 @@ func addLost(lost map[string]struct{}, was, is any, path string) {
 	}
 }
 
-// addPaths adds the paths of all that a value has.
-func addPaths(to map[string]struct{}, value any, path string) {
-	switch value := value.(type) {
-	case map[string]any:
-		for name, one := range value {
-			below := join(path, name)
-			to[below] = struct{}{}
-			addPaths(to, one, below)
-		}
-	case []any:
-		for _, one := range value {
-			addPaths(to, one, path+"[]")
-		}
-	}
-}
-
 // toJSON is a spec as the API server has it; one that cannot be told has no fields.
 func toJSON(of any) map[string]any {
 	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(of)

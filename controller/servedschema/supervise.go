@@ -20,6 +20,10 @@ var errHeld = errors.New("the kind is held, because its served schema lost field
 // Supervise runs the controller of the kind until ctx ends, but for the time in which the kind
 // is held. It begins when the served schema is known, or cannot be known.
 func (h *Hold) Supervise(ctx, work context.Context, run func(ctx, work context.Context), isTransient func(error) bool) {
+	if h.Interval == 0 {
+		run(ctx, work)
+		return
+	}
 	if !h.checkFirst(ctx, isTransient) {
 		return
 	}

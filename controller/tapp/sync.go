@@ -69,7 +69,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 
 	// An edit of the spec goes first: it holds for the version that was planned on,
 	// and the status makes another one.
-	edits, history := cutEdits(p.History)
+	edits, history := partBy(plan.OpPruneTemplates, p.History)
 	edited := c.apply(ctx, v.tapp, o, edits)
 
 	// The status tells of what was observed and not of what is being done about it,
@@ -79,7 +79,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 	var telling parallel.Group
 	defer telling.Wait() // nothing of a sync outlives it, also when it panics
 	telling.Do(func() { rest, statusErr = c.putStatus(ctx, v.tapp, o, &p) })
-	tries, actions := cutTries(p.Actions)
+	tries, actions := partBy(plan.OpTry, p.Actions)
 	c.ask(ctx, v.tapp, o, tries)
 	done := c.apply(ctx, v.tapp, o, append(history, actions...))
 	c.tellProblems(v.tapp, o, p.Problems)
@@ -102,16 +102,16 @@ func progressOf(p *plan.Plan) loop.Progress {
 	return loop.AtRest
 }
 
-// cutEdits parts what edits the TApp's spec from the other actions of its history.
-func cutEdits(all []plan.Action) (edits, history []plan.Action) {
+// partBy parts the actions of an operation from the others.
+func partBy(op plan.Op, all []plan.Action) (of, others []plan.Action) {
 	for _, a := range all {
-		if a.Op == plan.OpPruneTemplates {
-			edits = append(edits, a)
+		if a.Op == op {
+			of = append(of, a)
 		} else {
-			history = append(history, a)
+			others = append(others, a)
 		}
 	}
-	return edits, history
+	return of, others
 }
 
 // snapshot returns what to plan on; nil, and how long to wait for an event at

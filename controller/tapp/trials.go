@@ -93,18 +93,6 @@ func saidOf(a *plan.Action, err error, now time.Time) trial.Said {
 	return said
 }
 
-// cutTries parts the questions of a plan from its other actions.
-func cutTries(all []plan.Action) (tries, others []plan.Action) {
-	for _, a := range all {
-		if a.Op == plan.OpTry {
-			tries = append(tries, a)
-		} else {
-			others = append(others, a)
-		}
-	}
-	return tries, others
-}
-
 // ask the API server, beside the syncs: an answer may take as long as a webhook does. The
 // TApp is synced again when it has come.
 func (c *Controller) ask(ctx context.Context, t *tappv1.TApp, o *object, tries []plan.Action) {

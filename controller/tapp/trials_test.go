@@ -135,7 +135,7 @@ func TestWritesAnswer(t *testing.T) {
 
 // TestCutTries: questions are not carried out with the actions, which keep their order.
 func TestCutTries(t *testing.T) {
-	tries, others := cutTries([]plan.Action{{Op: plan.OpDrain, ID: "0"}, {Op: plan.OpTry, ID: "1"}, {Op: plan.OpDelete, ID: "2"}})
+	tries, others := partBy(plan.OpTry, []plan.Action{{Op: plan.OpDrain, ID: "0"}, {Op: plan.OpTry, ID: "1"}, {Op: plan.OpDelete, ID: "2"}})
 	ids := func(all []plan.Action) (out []string) {
 		for _, a := range all {
 			out = append(out, a.ID)

@@ -14,11 +14,8 @@ import (
 // and the instances that they have in it.
 func TestPartKeepsContent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a := someAppSet(t)
-		units, _, problems := Units(a)
-		if len(problems) > 0 {
-			t.Skip(problems)
-		}
+		a := rapid.Custom(someAppSet).Filter(isValid).Draw(t, "AppSet")
+		units, _, _ := Units(a)
 		for _, cluster := range a.Spec.ClusterTopology.Clusters {
 			var own []Unit
 			for _, u := range units {
@@ -37,6 +34,11 @@ func TestPartKeepsContent(t *testing.T) {
 			}
 		}
 	})
+}
+
+func isValid(a *v1beta1.AppSet) bool {
+	_, _, problems := Units(a)
+	return len(problems) == 0
 }
 
 // someAppSet with every way to say what its units are.

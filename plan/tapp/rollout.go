@@ -41,12 +41,11 @@ func rollOut(s *spec, c *clock, t *turns, b *trial.Bench, all []*instance) (held
 // rollout takes instances further on the way to their templates.
 type rollout struct {
 	*spec
-	clock      *clock
-	turns      *turns
-	bench      *trial.Bench // nil: nothing is tried
-	unanswered bool         // the last decision was
-	all        []*instance
-	held       []int
+	clock *clock
+	turns *turns
+	bench *trial.Bench // nil: nothing is tried
+	all   []*instance
+	held  []int
 }
 
 // roll takes an instance a step further if its turn has come.
@@ -93,14 +92,13 @@ func (r *rollout) spend(i *instance, n *intent, b *budget.Round) {
 		if i.updating && !i.isDrained() { // a pod that was made as it was, and has no open gate yet
 			r.awaitUpdate(i, true)
 		}
-	case !r.turns.mayBegin(i):
-	case !r.admits(i, n):
-		if disrupts && r.unanswered { // else what comes after it takes its room meanwhile
+	case r.turns.mayBegin(i):
+		begins, takesRoom := r.admits(i, n)
+		if disrupts && takesRoom {
 			b.Counts = b.Without(i.weight())
 		}
-	default:
-		if disrupts {
-			b.Counts = b.Without(i.weight())
+		if !begins {
+			return
 		}
 		version := ""
 		if n.kind.disrupts() && !disrupts && !i.isDrained() {

@@ -29,23 +29,23 @@ func (i *instance) isOutdated() bool {
 	return i.state == alive && i.desired() && i.template != nil && !i.updated
 }
 
-// admits says whether the next step of an update may be taken, by what the API server said
-// of what follows. What serves goes on serving otherwise, and a closed gate opens again. A
-// pod without a gate is not asked for: its patch is the question.
-func (r *rollout) admits(i *instance, n *intent) bool {
+// admits says whether the next step of an update may be taken by the API server's answer; otherwise the pod
+// goes on serving, and a closed gate opens again. A pod without a gate is not asked for: its patch is the
+// question. An instance that waits for an answer takes its room, too: another one would take it meanwhile.
+func (r *rollout) admits(i *instance, n *intent) (begins, takesRoom bool) {
 	if r.bench == nil {
-		return true
+		return true, true
 	}
 	kind := trial.Update
 	switch {
 	case n.kind == recreate:
 		return r.admitsNext(i)
 	case !inplace.HasGate(i.pod):
-		return true
+		return true, true
 	case n.kind == resizeAndRestart:
 		kind = trial.Resize
 	case n.kind != updateInPlace:
-		return true
+		return true, true
 	}
 	d := r.bench.Patch(kind, r.subject(i), r)
 	if d.Do != trial.DoInstead {
@@ -64,9 +64,12 @@ func (r *rollout) admits(i *instance, n *intent) bool {
 }
 
 // admitsNext says whether a pod may go that serves, or is out of its Services for us alone.
-func (r *rollout) admitsNext(i *instance) bool {
+func (r *rollout) admitsNext(i *instance) (begins, takesRoom bool) {
 	s := r.subject(i)
-	return !s.Serves && (s.Closed.IsZero() || !s.Untouched) || r.carryOut(i, r.bench.Next(s, &i.template.Spec.Spec, r))
+	if !s.Serves && (s.Closed.IsZero() || !s.Untouched) {
+		return true, true
+	}
+	return r.carryOut(i, r.bench.Next(s, &i.template.Spec.Spec, r))
 }
 
 func (r *rollout) subject(i *instance) trial.Subject {
@@ -78,15 +81,14 @@ func (r *rollout) subject(i *instance) trial.Subject {
 	return s
 }
 
-// carryOut a decision. It says whether the interruption begins.
-func (r *rollout) carryOut(i *instance, d trial.Decision) bool {
+// carryOut a decision. It says whether the interruption begins, and whether it takes room.
+func (r *rollout) carryOut(i *instance, d trial.Decision) (begins, takesRoom bool) {
 	if d.Left > 0 {
 		r.clock.waitFor(d.Left)
 	}
-	r.unanswered = d.Unanswered
 	switch d.Do {
 	case trial.DoBegin:
-		return true
+		return true, true
 	case trial.DoAsk:
 		r.ask(i, d.Question)
 	case trial.DoReopen:
@@ -98,7 +100,7 @@ func (r *rollout) carryOut(i *instance, d trial.Decision) bool {
 			r.triedInVain[refusal.Key{ID: i.id, Op: map[string]string{trial.ReasonUpdateRefused: refusal.TryUpdate, trial.ReasonNextPodRefused: refusal.TryCreate}[d.Reason]}] = d.Refused
 		}
 	}
-	return false
+	return false, d.Unanswered
 }
 
 // ask the API server, which takes no budget.

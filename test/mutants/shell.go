@@ -75,7 +75,7 @@ var shell = []mutant{
 	{"edit-errors-swallowed", "sync.go", "an edit of the spec that was refused is not tried again",
 		"errors.Join(err, edited.errs.Join(), done", "errors.Join(err, done"},
 	{"edit-beside-status", "sync.go", "the spec is edited while the status is written, on condition of the version that it changes",
-		"edits, history := cutEdits(p.History)", "edits, history := cutEdits(nil)\n	history = p.History"},
+		"edits, history := partBy(plan.OpPruneTemplates, p.History)", "edits, history := partBy(plan.OpPruneTemplates, nil)\n	history = p.History"},
 	{"panics-of-status-spread", "sync.go", "a status whose write panics takes the program down",
 		"	telling.Do(func() { rest, statusErr = c.putStatus(ctx, v.tapp, o, &p) })\n", "	go func() { rest, statusErr = c.putStatus(ctx, v.tapp, o, &p) }()\n"},
 	{"status-errors-swallowed", "sync.go", "a status that could not be written is not tried again",
