@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -131,24 +130,15 @@ func resultOf(v trial.Verdict) string {
 
 // try makes the request of an action Try.
 func (c *Controller) try(ctx context.Context, namespace string, a *plan.Action) error {
-	pods := c.Core.Pods(namespace)
-	var err error
-	switch a.Question.Kind {
-	case trial.Create:
-		_, err = pods.Create(ctx, a.Pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	case trial.Resize:
-		_, err = tryPatch(ctx, pods, a, "resize")
-	default:
-		_, err = tryPatch(ctx, pods, a)
+	pods, dryRun := c.Core.Pods(namespace), []string{metav1.DryRunAll}
+	if a.Question.Kind == trial.Create {
+		_, err := pods.Create(ctx, a.Pod, metav1.CreateOptions{DryRun: dryRun})
+		return err
 	}
+	var subresources []string
+	if a.Question.Kind == trial.Resize {
+		subresources = []string{"resize"}
+	}
+	_, err := pods.Patch(ctx, a.Pod.Name, types.StrategicMergePatchType, a.Patch, metav1.PatchOptions{DryRun: dryRun}, subresources...)
 	return err
-}
-
-// podPatcher is what a patch is tried with.
-type podPatcher interface {
-	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (*corev1.Pod, error)
-}
-
-func tryPatch(ctx context.Context, pods podPatcher, a *plan.Action, subresources ...string) (*corev1.Pod, error) {
-	return pods.Patch(ctx, a.Pod.Name, types.StrategicMergePatchType, a.Patch, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, subresources...)
 }

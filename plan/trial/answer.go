@@ -11,8 +11,6 @@ type Answer struct {
 	Times int
 	// Words of the API server.
 	Words string
-	// Images that the containers would have, or have, by name.
-	Images map[string]string
 	// Passed is when a write in earnest passed last.
 	Passed time.Time
 	// Refusal in earnest since then.
@@ -37,7 +35,6 @@ type Said struct {
 	Verdict Verdict
 	Words   string
 	At      time.Time
-	Images  map[string]string
 	// Pod that it was asked for, and since when its gate is closed.
 	Pod    string
 	Closed time.Time
@@ -48,7 +45,7 @@ func (a Answer) Tried(s Said) Answer {
 	if s.Verdict == Admitted || s.Verdict == Immutable || s.Verdict == NoRoom || s.Verdict != a.Verdict {
 		a.Times = 0
 	}
-	a.Verdict, a.At, a.Words, a.Images = s.Verdict, s.At, s.Words, s.Images
+	a.Verdict, a.At, a.Words = s.Verdict, s.At, s.Words
 	a.Times++
 	return a
 }
@@ -59,7 +56,7 @@ func (a Answer) Wrote(kind Kind, s Said) Answer {
 	case s.Verdict == Admitted && a.Verdict == NoRoom: // the next one may find no room
 		a.Passed, a.Refusal = s.At, Refusal{}
 	case s.Verdict == Admitted:
-		return Answer{Verdict: Admitted, At: s.At, Images: s.Images, Passed: s.At}
+		return Answer{Verdict: Admitted, At: s.At, Passed: s.At}
 	case s.Verdict == Immutable:
 		a.Verdict, a.At, a.Words = Immutable, s.At, s.Words
 	case s.Verdict == Refused || s.Verdict == NoRoom:

@@ -35,7 +35,7 @@ var shell = []mutant{
 	{"outage-is-a-refusal", "refusal.go", "an API server that is busy counts as one that refuses",
 		" || !write.IsRefusal(err) {", " {"},
 	{"tries-in-earnest", "trials.go", "what is asked is done",
-		"metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}", "metav1.PatchOptions{}"},
+		"metav1.PatchOptions{DryRun: dryRun}", "metav1.PatchOptions{}"},
 	{"asked-twice", "trials.go", "a question that is under way is asked again",
 		"asked || len(t.underWay) >= trial.MaxAsked", "asked && len(t.underWay) >= trial.MaxAsked"},
 	{"asked-without-bound", "trials.go", "any number of questions is under way",
