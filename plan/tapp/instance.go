@@ -148,8 +148,7 @@ func (s *spec) look(c *clock, i *instance) {
 	if i.state != alive {
 		return
 	}
-	i.updated = i.template != nil && i.hash == i.template.Hashes.Template &&
-		inplace.HasResources(i.pod, i.template.Spec)
+	i.updated = i.template != nil && i.hash == i.template.Hashes.Template && inplace.HasResources(i.pod, i.template.Spec)
 	i.updating = !c.isSettled(i)
 	// A preview takes orphans for adopted. The plan that decides on losses does not yet.
 	i.serving = i.desired() && !i.updating && IsReady(i.pod) && !(s.foresees && s.isOrphan(i))

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// pruneTemplates drops unused templates where no webhook did it. It is the one
-// edit of spec that a controller makes: autoDeleteUnusedTemplate asks for nothing
-// else.
+// pruneTemplates drops unused templates where no webhook did it. It is the one edit of
+// spec that a controller makes: autoDeleteUnusedTemplate asks for nothing else.
 func pruneTemplates(s *spec) []Action {
 	if !s.tapp.Spec.AutoDeleteUnusedTemplate {
 		return nil

@@ -14,8 +14,10 @@ func countServing(all []*instance) budget.Counts {
 	}
 }
 
-// countsAsServing says whether the turns of others count the instance.
-func (i *instance) countsAsServing() bool { return i.serving && (i.available || !i.updated) }
+// countsAsServing says whether the turns of others count the instance. A new template soaks from its hash on.
+func (i *instance) countsAsServing() bool {
+	return i.serving && (i.available || i.template == nil || i.hash != i.template.Hashes.Template)
+}
 
 // weight is what the instance counts for the turns of others.
 func (i *instance) weight() budget.Weight {
