@@ -19,6 +19,9 @@ const (
 	// restTime is how long nothing may be written at the end. Backoffs grow to 5
 	// minutes, and what stalls is told of after 10.
 	restTime = 16 * time.Minute
+	// writeTime is how long a write takes after the last fault. A process that writes
+	// without end would otherwise stop the clock, and what it waits for would never come.
+	writeTime = 5*time.Millisecond + oddTime
 )
 
 // storm runs until the horizon: everything happens in any order.
@@ -118,6 +121,7 @@ func (w *world) calm() error {
 		}
 		if w.Version != last {
 			last, quiet = w.Version, w.now()
+			w.advance(writeTime, false)
 		}
 		if w.wrote.After(quiet) {
 			quiet = w.wrote
