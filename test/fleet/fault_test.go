@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
+	"slices"
 	"sync"
 	"testing"
 
@@ -202,6 +203,15 @@ func TestSwapped(t *testing.T) {
 	defer swap(one, two)
 	swap(two, one)
 	r.shows(r.hub, "Ready Mistaken Mistaken", "get", "as", "shop", states)
+	for s, log := range logs {
+		wrote := slices.DeleteFunc(r.carried(s, log), func(request audit.Request) bool {
+			return request.Resource == "leases" // renewed by the registration before
+		})
+		if len(wrote) > 0 {
+			t.Errorf("to %s it wrote %v before it knew", s.name, wrote)
+		}
+		logs[s] = r.on(s).FollowAudit()
+	}
 	r.shows(r.hub, "Unknown 9 3 v1", "get", "as", "shop", columns)
 	hub.KubectlWith(app("shop", "InPlaceSet", "v2", 3, "member1", "member2"), "apply", "--filename", "-")
 	hub.KubectlWith(app("other", "InPlaceSet", "v1", 2, "member1", "member3"), "apply", "--filename", "-")

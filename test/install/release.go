@@ -129,6 +129,7 @@ apiVersion: apps.tkestack.io/v1
 kind: TApp
 metadata: {name: bad}
 spec:
+  selector: {matchLabels: {app: bad}}
   replicas: 2
   template:
     metadata: {labels: {app: bad}}
