@@ -288,7 +288,7 @@ certs-test: need-go bin/devcluster ## Test certificates of our own against a rea
 # $(call on_cluster,NAME,FLAGS,PACKAGES[,FIRST]) tests packages on a cluster of their own. FIRST is put before the command.
 define on_cluster
 mkdir -p dist
-test/cluster.sh '$(STATE)/$(1)' $(2) $(OTHER) -- bash -o pipefail -c "$(4)go test -json -tags cluster -count 1 -timeout 25m $(RUN) $(3) | $(REPORT)"
+test/cluster.sh '$(STATE)/$(1)' $(2) $(OTHER) -- bash -o pipefail -c "$(4)go test -json -tags cluster -count 1 -timeout 40m $(RUN) $(3) | $(REPORT)"
 endef
 
 # What the benchmark has measured, and the page that is made of it.
