@@ -5,56 +5,72 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	plan "tkestack.io/tapp/plan/tapp"
 )
 
-// idSet has the ids of the instances whose pods this process deleted for their update or
-// restart, and that have no next pod yet.
-type idSet struct {
-	mu  sync.Mutex // actions are carried out beside each other
-	ids map[string]struct{}
+// forUpdate has the instances whose pods this process deleted for their update or restart, and
+// that have no next pod yet.
+type forUpdate struct {
+	mu sync.Mutex // actions are carried out beside each other
+	// pods that were deleted, by the ids of their instances.
+	pods map[string]types.UID
 }
 
 // deleted notes that the pod of an instance was deleted for its update.
-func (s *idSet) deleted(id string) {
+func (s *forUpdate) deleted(id string, pod types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ids == nil {
-		s.ids = map[string]struct{}{}
+	if s.pods == nil {
+		s.pods = map[string]types.UID{}
 	}
-	s.ids[id] = struct{}{}
+	s.pods[id] = pod
 }
 
 // created notes that an instance has its next pod.
-func (s *idSet) created(id string) {
+func (s *forUpdate) created(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.ids, id)
+	delete(s.pods, id)
 }
 
-// followed drops the instances that have a next pod.
-func (s *idSet) followed(pods []*corev1.Pod) {
-	if len(s.ids) == 0 {
+// followed drops the instances that have a next pod. A view that shows the deleted pod as it
+// was is behind, and shows no next one.
+func (s *forUpdate) followed(pods []*corev1.Pod) {
+	if len(s.pods) == 0 {
 		return
 	}
 	for _, pod := range pods {
-		if pod.DeletionTimestamp == nil {
-			delete(s.ids, pod.Name[strings.LastIndexByte(pod.Name, '-')+1:])
+		id := pod.Name[strings.LastIndexByte(pod.Name, '-')+1:]
+		if pod.DeletionTimestamp == nil && pod.UID != s.pods[id] {
+			delete(s.pods, id)
 		}
 	}
 }
 
+// ids of the instances.
+func (s *forUpdate) ids() map[string]struct{} {
+	if len(s.pods) == 0 {
+		return nil
+	}
+	out := make(map[string]struct{}, len(s.pods))
+	for id := range s.pods {
+		out[id] = struct{}{}
+	}
+	return out
+}
+
 // keep only instances that are to run.
-func (s *idSet) keep(all []plan.Instance) {
-	if len(s.ids) == 0 {
+func (s *forUpdate) keep(all []plan.Instance) {
+	if len(s.pods) == 0 {
 		return
 	}
-	desired := make(map[string]struct{}, len(s.ids))
+	desired := make(map[string]types.UID, len(s.pods))
 	for i := range all {
-		if _, has := s.ids[all[i].ID]; has && all[i].Desired {
-			desired[all[i].ID] = struct{}{}
+		if uid, has := s.pods[all[i].ID]; has && all[i].Desired {
+			desired[all[i].ID] = uid
 		}
 	}
-	s.ids = desired
+	s.pods = desired
 }

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	plan "tkestack.io/tapp/plan/tapp"
 )
@@ -14,22 +15,22 @@ import (
 // TestForUpdate: what is known of pods that this process deleted for an update, from the
 // deletion to the next pod.
 func TestForUpdate(t *testing.T) {
-	var s idSet
+	var s forUpdate
 	want := func(about string, ids ...string) {
 		t.Helper()
-		if got := slices.Sorted(maps.Keys(s.ids)); !slices.Equal(got, ids) {
+		if got := slices.Sorted(maps.Keys(s.ids())); !slices.Equal(got, ids) {
 			t.Errorf("%s: %q, want %q", about, got, ids)
 		}
 	}
 	for _, id := range []string{"0", "1", "2", "10"} {
-		s.deleted(id)
+		s.deleted(id, types.UID("u"+id))
 	}
 	want("deleted", "0", "1", "10", "2")
 	s.created("2")
 	want("created", "0", "1", "10")
 	dying := somePod("a-1", "u1", "1")
 	dying.DeletionTimestamp = &metav1.Time{}
-	s.followed([]*corev1.Pod{dying, somePod("a-10", "u2", "2")})
+	s.followed([]*corev1.Pod{dying, somePod("a-1", "u1", "1"), somePod("a-10", "u2", "2")})
 	want("its next pod is there", "0", "1")
 	s.keep([]plan.Instance{{ID: "0", Desired: true}, {ID: "1"}, {ID: "5", Desired: true}})
 	want("one is not to run any more", "0")
@@ -64,12 +65,12 @@ func TestForUpdateNoted(t *testing.T) {
 		}}
 		controller, o := s.newController(t), &object{}
 		if c.had {
-			o.forUpdate.deleted("1")
+			o.forUpdate.deleted("1", "u0")
 		}
 		app := someTApp("a")
 		_ = controller.tapps.GetStore().Add(app)
 		controller.apply(t.Context(), app, o, []plan.Action{c.action})
-		if _, got := o.forUpdate.ids["1"]; got != c.want {
+		if _, got := o.forUpdate.ids()["1"]; got != c.want {
 			t.Errorf("%s: noted: %t", name, got)
 		}
 	}

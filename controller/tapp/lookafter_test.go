@@ -57,7 +57,7 @@ func TestLookAfter(t *testing.T) {
 			if asks := len(s.asked()); asks != 1+min(c.get, 1) {
 				t.Errorf("%d requests", asks)
 			}
-			if len(o.forUpdate.ids) > 0 {
+			if len(o.forUpdate.ids()) > 0 {
 				t.Error("it is taken for a deletion of ours")
 			}
 		})

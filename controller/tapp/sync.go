@@ -36,7 +36,7 @@ type object struct {
 	// data of the TApp's revisions by UID, while plans ask for it: it never changes.
 	data map[types.UID]runtime.RawExtension
 	// forUpdate has the instances whose pods this process deleted for an update.
-	forUpdate idSet
+	forUpdate forUpdate
 	// refused is what the API server refuses; nil: nothing has been tried yet.
 	refused refusal.Set
 	// noQuotaUntil is until when the namespace counts as one without quotas.
@@ -131,7 +131,7 @@ func (c *Controller) compute(ctx context.Context, v *view, o *object) (plan.Plan
 	began := time.Now()
 	o.forUpdate.followed(v.pods)
 	in := plan.Input{TApp: v.tapp, Pods: v.pods, Claims: v.claims, Revisions: v.revisions, Now: c.Clock.Now(), NodesAfter: o.nodesAfter, NoCreationUntil: o.terminating, Policy: c.policy(),
-		ForUpdate: o.forUpdate.ids, Refused: o.refused, Trials: o.trials.known()}
+		ForUpdate: o.forUpdate.ids(), Refused: o.refused, Trials: o.trials.known()}
 	p := plan.Compute(in)
 	c.Metrics.planDuration.Observe(time.Since(began).Seconds())
 	o.forUpdate.keep(p.Instances)

@@ -61,7 +61,7 @@ type writer struct {
 	tapp  *tappv1.TApp
 	guard *cache.Guard
 	// forUpdate has the instances whose pods were deleted for their update.
-	forUpdate *idSet
+	forUpdate *forUpdate
 
 	pods    corev1client.PodInterface
 	claims  corev1client.PersistentVolumeClaimInterface
@@ -153,7 +153,7 @@ func deletePod(ctx context.Context, w *writer, a *plan.Action) error {
 	}
 	found, err := w.delete(ctx, a.Pod, o, false)
 	if found && a.ForUpdate {
-		w.forUpdate.deleted(a.ID)
+		w.forUpdate.deleted(a.ID, a.Pod.UID)
 	}
 	return err
 }
