@@ -2,7 +2,12 @@ package plugin
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/ids"
@@ -71,6 +76,63 @@ func TestRestart(t *testing.T) {
 		code, out, errOut := run(t, append(append([]string{program}, c.args...), "--dry-run=client")...)
 		if code != 0 || out != want || errOut != c.note {
 			t.Errorf("%q: exit code %d, %q, errors %q, want %q and %q", c.args, code, out, errOut, want, c.note)
+		}
+	}
+}
+
+// TestNow: with --now the pods of instances whose claims are being deleted get the UIDs of
+// these, and no other pods do. Ended ones, and those out of range, do as well.
+func TestNow(t *testing.T) {
+	tapp := webTApp(4, func(t *tappv1.TApp) {
+		t.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}, {ObjectMeta: metav1.ObjectMeta{Name: "logs"}}}
+	})
+	tapp.SetGroupVersionKind(tappv1.GroupVersionKind())
+	var claims corev1.PersistentVolumeClaimList
+	for _, name := range []string{"data-web-1", "logs-web-1", "data-web-2", "data-web-3", "logs-web-5"} {
+		claims.Items = append(claims.Items, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: tapp.Namespace, UID: types.UID("uid-" + name), DeletionTimestamp: new(metav1.Now()),
+			Labels: map[string]string{tappv1.LabelInstanceID: name[len(name)-1:]}}})
+	}
+	dying := func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }
+	serve(t, map[string]any{tappsPath + "/web": tapp, claimsPath: &claims, podsPath: podList(podOf(tapp, "default", 0), podOf(tapp, "default", 1), podOf(tapp, "default", 2, failed),
+		podOf(tapp, "default", 3, dying), podOf(tapp, "default", 5))})
+	const both = "uid-data-web-1,uid-logs-web-1"
+	for _, c := range []struct {
+		args []string
+		want string // of each pod that is patched: whether a restart is asked for, and what may go
+		err  string
+	}{
+		{[]string{"restart", "web", "0-1", "--now"}, "web-0 restart; web-1 restart " + both, ""},
+		{[]string{"restart", "web", "1"}, "web-1 restart", ""},
+		{[]string{"restart", "web", "2", "--now"}, "web-2 restart uid-data-web-2", ""},
+		{[]string{"restart", "web", "5", "--now"}, "web-5 restart uid-logs-web-5", ""},
+		{[]string{"restart", "web", "1,5", "--now"}, "web-1 restart " + both + "; web-5 restart uid-logs-web-5", ""},
+		{[]string{"restart", "web", "2"}, "", "instance 2 has no pod to restart: it ended (Failed)"},
+		{[]string{"restart", "web", "3", "--now"}, "", "instance 3 has no pod to restart: its pod is being deleted already"},
+		{[]string{"restart", "web", "5"}, "", "there is no instance 5 of web: its instances are 0-3"},
+		{[]string{"restart", "web", "6", "--now"}, "", "there is no instance 6 of web: its instances are 0-3"},
+		{[]string{"restart", "web", "--now"}, "", "--now loses data: name the IDS, or give --all\nSee 'kubectl tapp restart --help' for usage."},
+	} {
+		code, out, errOut := run(t, append(append([]string{program}, c.args...), "--dry-run=client", "-o", "json")...)
+		if c.err != "" {
+			if code != 1 || errOut != "error: "+c.err+"\n" {
+				t.Errorf("%q: exit code %d, errors %q, want %q", c.args, code, errOut, c.err)
+			}
+			continue
+		}
+		var got []string
+		for d := json.NewDecoder(strings.NewReader(out)); d.More(); {
+			var pod corev1.Pod
+			if err := d.Decode(&pod); err != nil {
+				t.Fatalf("%q: %v in %s", c.args, err, out)
+			}
+			text := pod.Name
+			if pod.Annotations[tappv1.AnnotationRestart] != "" {
+				text += " restart"
+			}
+			got = append(got, strings.TrimSpace(text+" "+pod.Annotations[tappv1.AnnotationClaimMayGo]))
+		}
+		if text := strings.Join(got, "; "); code != 0 || text != c.want {
+			t.Errorf("%q: exit code %d, %q, errors %q, want %q", c.args, code, text, errOut, c.want)
 		}
 	}
 }

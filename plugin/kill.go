@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/ids"
@@ -42,6 +43,7 @@ type edit struct {
 	*writing
 	*waiting
 	*selection
+	letGo
 	// entry returns the field of the spec, the value of each entry (nil removes it), and
 	// in words what was done.
 	entry func(*tappv1.TApp) (field string, value any, done string, err error)
@@ -65,7 +67,7 @@ func atLeastName(_ *cobra.Command, args []string) error {
 }
 
 func (x *edit) run(ctx context.Context, name string, args []string) error {
-	if err := x.validate(); err != nil {
+	if err := x.writing.validate(); err != nil {
 		return err
 	}
 	s, err := x.connect()
@@ -92,8 +94,12 @@ func (x *edit) run(ctx context.Context, name string, args []string) error {
 	if err != nil {
 		return err
 	}
+	patched, err := x.letClaimsGo(ctx, s, name, chosen)
+	if err != nil {
+		return err
+	}
 	if x.plan {
-		return x.tell(ctx, s, t, after)
+		return x.tell(ctx, s, t, after, patched...)
 	}
 	if err := x.report(after, ids.Instances(chosen)+" "+done); err != nil || !x.wait || x.dryRun != dryRunNone {
 		return err
@@ -101,15 +107,31 @@ func (x *edit) run(ctx context.Context, name string, args []string) error {
 	return x.until(ctx, s, after, chosen, x.missing)
 }
 
+// letClaimsGo lets claims of the instances go that are being deleted, if that is asked for.
+func (x *edit) letClaimsGo(ctx context.Context, s *session, name string, chosen []int) ([]*corev1.Pod, error) {
+	if !x.now {
+		return nil, nil
+	}
+	o, err := s.observe(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return x.release(ctx, x.writing, s, o, chosen)
+}
+
 func newKill(e *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "kill NAME IDS",
 		Short: "Stop instances; they keep their identity and their claims",
 		Long: `Stop instances: their pods go, and their identity and their claims stay. The instances are killed in spec.statuses until
-they are started again.`,
+they are started again.
+
+The pod of an instance whose claim is being deleted stays, since the claim and its data go with it (ClaimTerminating). With --now
+it does not.`,
 		Example: "  kubectl tapp kill web 0-3,7 --wait",
 	}
 	x := newEdit(e, c)
+	x.flag(c)
 	x.entry = func(*tappv1.TApp) (string, any, string, error) {
 		return "statuses", tappv1.InstanceKilled, "killed", nil
 	}

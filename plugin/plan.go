@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -38,6 +39,8 @@ type planning struct {
 	serverSide bool
 	revision   string
 	output     string
+	// patched are pods as a dry run made them.
+	patched []*corev1.Pod
 }
 
 func newPlan(e *environment) *cobra.Command {
@@ -143,6 +146,7 @@ func (p *planning) previewApplied(ctx context.Context, s *session, a *applied) (
 	if err != nil {
 		return nil, err
 	}
+	replace(pods, p.patched)
 	after := a.after
 	if a.before == nil {
 		after = withoutUID(after)

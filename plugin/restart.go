@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -20,6 +19,7 @@ type restart struct {
 	*writing
 	*waiting
 	*selection
+	letGo
 }
 
 func newRestart(e *environment) *cobra.Command {
@@ -30,22 +30,32 @@ func newRestart(e *environment) *cobra.Command {
 controller follows it as it would follow a new template: instances of the rolling template within spec.updateStrategy.maxUnavailable,
 all others within forceUpdate.maxUnavailable. An instance that does not serve does not wait.
 
-Without IDS all instances restart that have a pod, as kubectl rollout restart does it, which does not know TApps.`,
+Without IDS all instances restart that have a pod, as kubectl rollout restart does it, which does not know TApps.
+
+The pod of an instance whose claim is being deleted stays, since the claim and its data go with it (ClaimTerminating). With --now
+it does not: the claim may go, also where the pod ended, or is to go because of a scale-down.`,
 		Example: `  # All instances that have a pod
   kubectl tapp restart web --wait
 
   # Some of them
-  kubectl tapp restart web 0-3,7 --wait`,
+  kubectl tapp restart web 0-3,7 --wait
+
+  # One whose claim is being deleted: the claim goes, and a new one is made
+  kubectl tapp restart web 3 --now`,
 		Args:              atLeastName,
 		ValidArgsFunction: e.completeInstances,
 	}
 	r := &restart{environment: e, writing: newPlanned(e, c), waiting: newWaiting(c), selection: newSelection(c)}
+	r.flag(c)
 	c.RunE = func(c *cobra.Command, args []string) error { return r.run(c.Context(), args[0], args[1:]) }
 	return c
 }
 
 func (r *restart) run(ctx context.Context, name string, args []string) error {
-	if err := r.validate(); err != nil {
+	if err := r.writing.validate(); err != nil {
+		return err
+	}
+	if err := r.letGo.validate(r.all, args); err != nil {
 		return err
 	}
 	s, err := r.connect()
@@ -62,7 +72,7 @@ func (r *restart) run(ctx context.Context, name string, args []string) error {
 	}
 	if r.plan {
 		for n, pod := range pods {
-			if pods[n], err = r.request(ctx, s, pod); err != nil {
+			if pods[n], err = r.request(ctx, s, o, ids[n], pod); err != nil {
 				return err
 			}
 		}
@@ -71,7 +81,7 @@ func (r *restart) run(ctx context.Context, name string, args []string) error {
 	before := map[int]types.UID{}
 	for n, pod := range pods {
 		before[ids[n]] = pod.UID
-		after, err := r.request(ctx, s, pod)
+		after, err := r.request(ctx, s, o, ids[n], pod)
 		if err != nil {
 			return err
 		}
@@ -94,18 +104,22 @@ func (r *restart) run(ctx context.Context, name string, args []string) error {
 // one is restarted. Where none is named, those are left out that have no pod to restart.
 func (r *restart) chosen(o *observed, args []string) (chosen []int, pods []*corev1.Pod, err error) {
 	named := r.all || len(args) > 0
+	args, leaving := r.split(o, args)
 	all := ids.Of(&o.TApp.Spec).All()
-	if named {
+	if named && len(leaving) > 0 && len(args) == 0 {
+		all = nil
+	} else if named {
 		if all, err = r.ids(o.TApp, args); err != nil {
 			return nil, nil, err
 		}
 	}
+	all = append(all, leaving...)
 	if o.TApp.Spec.Paused {
 		return nil, nil, fmt.Errorf("%s is paused, so that nothing would restart; resume it first", o.TApp.Name)
 	}
 	var left []int
 	for _, id := range all {
-		pod, err := o.restartable(id)
+		pod, err := r.restartable(o, id)
 		switch {
 		case err == nil:
 			chosen, pods = append(chosen, id), append(pods, pod)
@@ -122,6 +136,16 @@ func (r *restart) chosen(o *observed, args []string) (chosen []int, pods []*core
 		r.note("Left out, without a pod to restart: " + ids.Instances(left))
 	}
 	return chosen, pods, nil
+}
+
+// restartable returns the pod of an instance that can restart; with --now also one that stays
+// for nothing but its claims.
+func (r *restart) restartable(o *observed, id int) (*corev1.Pod, error) {
+	pod, err := o.restartable(id)
+	if i := o.Instance(id); err != nil && r.now && len(o.terminating(id)) > 0 && i.Pod.DeletionTimestamp == nil {
+		return i.Pod, nil
+	}
+	return pod, err
 }
 
 // restartable returns the pod of an instance that can restart.
@@ -143,13 +167,8 @@ func (o *observed) restartable(id int) (*corev1.Pod, error) {
 }
 
 // request asks the controller to replace the pod.
-func (r *restart) request(ctx context.Context, s *session, pod *corev1.Pod) (*corev1.Pod, error) {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid":         pod.UID,
-		"annotations": map[string]any{tappv1.AnnotationRestart: time.Now().UTC().Format(time.RFC3339)},
-	}})
-	if err != nil {
-		return nil, fmt.Errorf("writing a patch: %w", err)
-	}
-	return r.patchPod(ctx, s, pod, patch)
+func (r *restart) request(ctx context.Context, s *session, o *observed, id int, pod *corev1.Pod) (*corev1.Pod, error) {
+	annotations := r.annotations(o, id)
+	annotations[tappv1.AnnotationRestart] = time.Now().UTC().Format(time.RFC3339)
+	return annotate(ctx, r.writing, s, pod, annotations)
 }

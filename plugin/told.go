@@ -18,8 +18,8 @@ func newPlanned(e *environment, c *cobra.Command) *writing {
 
 // tell prints, for --plan, what the controller would do about a TApp that was patched in
 // a dry run of the server: its rights and its admission were asked.
-func (w *writing) tell(ctx context.Context, s *session, before, after *tappv1.TApp) error {
-	p := &planning{environment: w.environment}
+func (w *writing) tell(ctx context.Context, s *session, before, after *tappv1.TApp, patched ...*corev1.Pod) error {
+	p := &planning{environment: w.environment, patched: patched}
 	v, err := p.previewApplied(ctx, s, &applied{before: before, after: after})
 	if err != nil {
 		return err
@@ -30,12 +30,8 @@ func (w *writing) tell(ctx context.Context, s *session, before, after *tappv1.TA
 	return p.print([]*preview{v})
 }
 
-// tellPods is tell for pods that were patched, which are others of the TApp's.
-func (w *writing) tellPods(ctx context.Context, s *session, t *tappv1.TApp, patched []*corev1.Pod) error {
-	pods, err := s.pods(ctx, t.Namespace)
-	if err != nil {
-		return err
-	}
+// replace pods by what a dry run made of them.
+func replace(pods, patched []*corev1.Pod) {
 	for i := range pods {
 		for _, p := range patched {
 			if p.UID == pods[i].UID {
@@ -43,6 +39,15 @@ func (w *writing) tellPods(ctx context.Context, s *session, t *tappv1.TApp, patc
 			}
 		}
 	}
+}
+
+// tellPods is tell for pods that were patched, which are others of the TApp's.
+func (w *writing) tellPods(ctx context.Context, s *session, t *tappv1.TApp, patched []*corev1.Pod) error {
+	pods, err := s.pods(ctx, t.Namespace)
+	if err != nil {
+		return err
+	}
+	replace(pods, patched)
 	o, err := s.compute(ctx, t, pods)
 	if err != nil {
 		return err

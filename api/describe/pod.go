@@ -8,13 +8,13 @@ import (
 
 	"tkestack.io/tapp/api/answer"
 	apiv1 "tkestack.io/tapp/api/v1"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/unready"
 )
 
 // Pod describes a pod, without its environment variables, which may be secret.
 func Pod(pod *corev1.Pod, owner string) apiv1.Pod {
 	out := apiv1.Pod{Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID), Created: pod.CreationTimestamp, Deleting: pod.DeletionTimestamp != nil,
-		Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, IP: pod.Status.PodIP, Owner: owner, Labels: pod.Labels, Ready: plan.IsReady(pod), Containers: []apiv1.Container{}}
+		Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, IP: pod.Status.PodIP, Owner: owner, Labels: pod.Labels, Ready: unready.IsReady(pod), Containers: []apiv1.Container{}}
 	for _, c := range pod.Status.Conditions {
 		out.Conditions = append(out.Conditions, metav1.Condition{Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime})
 	}

@@ -12,8 +12,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/termination"
 )
 
 // telling runs a recorder in fake time; told are its events as "type reason
@@ -85,6 +89,47 @@ func TestEventsOfAFailure(t *testing.T) {
 		}
 		if got[0] != `Warning FailedCreate cannot create instance 0: pods "a-<id>" is forbidden: exceeded quota: q` {
 			t.Errorf("told %q", got[0])
+		}
+	})
+}
+
+// TestTerminatingClaimsAreToldOnce: by an event each, from when they are seen, and not again
+// by the next process, which finds them in the stored status.
+func TestTerminatingClaimsAreToldOnce(t *testing.T) {
+	telling(t, func(r recorder, told func() []string) {
+		c := &Controller{recorder: r}
+		tapp, o := someTApp("a"), &object{}
+		claims := []termination.Claim{{Instance: 1, Name: "data-a-1", UID: "u1", Volume: "pv-7"}}
+		for range 10 {
+			c.tellClaims(tapp, o, claims)
+			time.Sleep(10 * time.Minute)
+		}
+		const want = "Warning ClaimTerminating claim data-a-1 (UID u1) of instance 1 is being deleted, and goes with its pod: to save its volume, set persistentVolumeReclaimPolicy of PersistentVolume pv-7 to Retain"
+		if got := told(); len(got) != 1 || got[0] != want {
+			t.Errorf("told %q", got)
+		}
+		tapp.Status.Conditions = []metav1.Condition{{Type: tappv1.ConditionClaimTerminating, Status: metav1.ConditionTrue, Message: claims[0].String()}}
+		o = &object{}
+		c.tellClaims(tapp, o, claims)
+		time.Sleep(10 * time.Minute)
+		if got := told(); len(got) != 1 {
+			t.Errorf("the next process told %q", got)
+		}
+		tapp.Status.Conditions = nil
+		c.tellClaims(tapp, o, nil)
+		claims[0].UID = "u2"
+		c.tellClaims(tapp, o, claims)
+		time.Sleep(10 * time.Minute)
+		if got := told(); len(got) != 2 {
+			t.Errorf("of the next claim of that name %q is told", got)
+		}
+		for n := range 100 {
+			claims = append(claims, termination.Claim{Instance: n + 2, Name: fmt.Sprint("data-a-", n+2), UID: types.UID(fmt.Sprint("v", n))})
+		}
+		c.tellClaims(tapp, o, claims)
+		time.Sleep(10 * time.Minute)
+		if got := told(); len(got) != 2+maxProblems || !strings.Contains(fmt.Sprint(got), "(and 95 more claims)") {
+			t.Errorf("told %d: %q", len(got), got)
 		}
 	})
 }

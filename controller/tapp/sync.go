@@ -39,6 +39,8 @@ type object struct {
 	forUpdate forUpdate
 	// refused is what the API server refuses; nil: nothing has been tried yet.
 	refused refusal.Set
+	// claims in use that are being deleted, of which events told.
+	claims map[types.UID]bool
 	// noQuotaUntil is until when the namespace counts as one without quotas.
 	noQuotaUntil time.Time
 	// trials are what the API server said of what is to come.
@@ -83,6 +85,7 @@ func (c *Controller) sync(ctx context.Context, k loop.Key) (loop.Result, error) 
 	c.ask(ctx, v.tapp, o, tries)
 	done := c.apply(ctx, v.tapp, o, append(history, actions...))
 	c.tellProblems(v.tapp, o, p.Problems)
+	c.tellClaims(v.tapp, o, p.Terminating)
 	telling.Wait()
 	if len(p.Actions) == 0 && rest == 0 && meta.IsStatusConditionTrue(p.Status.Conditions, tappv1.ConditionReady) {
 		c.recorder.Settled(v.tapp.UID)

@@ -40,7 +40,7 @@ func remembersNothing(t *tappv1.TApp, first *tappv1.TAppStatus) bool {
 	}
 	return t.Spec.Selector != nil && len(t.Spec.VolumeClaimTemplates) == 0 && len(first.Nodes) == 0 && len(first.Failures) == 0 &&
 		meta.FindStatusCondition(first.Conditions, tappv1.ConditionForceDeleted) == nil &&
-		!meta.IsStatusConditionTrue(first.Conditions, tappv1.ConditionReplicaFailure)
+		!meta.IsStatusConditionTrue(first.Conditions, tappv1.ConditionReplicaFailure) && !meta.IsStatusConditionTrue(first.Conditions, tappv1.ConditionClaimTerminating)
 }
 
 // isTrouble says whether an instance has lost its pod on its own. The next pod may be
@@ -57,8 +57,10 @@ func remembersSame(t *tappv1.TApp, next *tappv1.TAppStatus) bool {
 		!maps.Equal(stored.Nodes, next.Nodes) || !remembersInstances(t, next) {
 		return false
 	}
-	if meta.IsStatusConditionTrue(stored.Conditions, tappv1.ConditionReplicaFailure) != meta.IsStatusConditionTrue(next.Conditions, tappv1.ConditionReplicaFailure) {
-		return false // others wait for this news
+	for _, news := range []string{tappv1.ConditionReplicaFailure, tappv1.ConditionClaimTerminating} {
+		if meta.IsStatusConditionTrue(stored.Conditions, news) != meta.IsStatusConditionTrue(next.Conditions, news) {
+			return false // others wait for it
+		}
 	}
 	was, is := meta.FindStatusCondition(stored.Conditions, tappv1.ConditionForceDeleted), meta.FindStatusCondition(next.Conditions, tappv1.ConditionForceDeleted)
 	return was == is || was != nil && is != nil && was.Status == is.Status && was.Message == is.Message

@@ -30,6 +30,8 @@ const (
 	Create Effect = "Create"
 	// Hold: the pod stays as it is although it does not follow its template.
 	Hold Effect = "Hold"
+	// Wait: the pod would go, and stays since it keeps a claim that is being deleted.
+	Wait Effect = "Wait"
 )
 
 // effectWords are the words for one instance and for several.
@@ -48,6 +50,7 @@ var effects = []effectWords{
 	{ScaleDown, "is removed", "are removed"},
 	{Create, "is created", "are created"},
 	{Hold, "stays on its old template", "stay on their old template"},
+	{Wait, "waits", "wait"},
 }
 
 // All effects, in the order in which they are told of.

@@ -15,6 +15,7 @@ func TestSentences(t *testing.T) {
 		{Change{Kill, []int{1, 2}, "Killed"}, "2 instances are killed (1-2): Killed"},
 		{Change{ScaleDown, []int{1, 2}, "fewer"}, "2 instances are removed (1-2): fewer"},
 		{Change{Create, []int{1}, "missing"}, "1 instance is created (1): missing"},
+		{Change{Wait, []int{1}, "its claim goes"}, "1 instance waits (1): its claim goes"},
 		{Change{Hold, []int{1, 3}, "InPlaceOnly"}, "2 instances stay on their old template (1,3): InPlaceOnly"},
 	} {
 		if got := c.change.String(); got != c.want {

@@ -15,6 +15,7 @@ import (
 	"tkestack.io/tapp/plan/growth"
 	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/ownership"
+	"tkestack.io/tapp/plan/termination"
 )
 
 // ReasonClaimUnlabelled is the reason for creating a claim that most likely exists, and
@@ -22,12 +23,11 @@ import (
 const ReasonClaimUnlabelled = "ClaimUnlabelled"
 
 const (
-	reasonNameTaken        = "NameTaken"
-	reasonClaimTerminating = "ClaimTerminating"
-	reasonClaimTracked     = "ClaimTracked"
-	reasonClaimUnclear     = "ClaimUnclear"
-	reasonClaimUnmarked    = "ClaimUnmarked"
-	reasonRetention        = "RetentionPolicyChanged"
+	reasonNameTaken     = "NameTaken"
+	reasonClaimTracked  = "ClaimTracked"
+	reasonClaimUnclear  = "ClaimUnclear"
+	reasonClaimUnmarked = "ClaimUnmarked"
+	reasonRetention     = "RetentionPolicyChanged"
 )
 
 // claims are those that carry the name of one of the TApp's instances.
@@ -94,7 +94,7 @@ func (l *claims) createFor(i *instance) (all bool) {
 		if c, ok := l.byName[name]; ok {
 			switch {
 			case c.DeletionTimestamp != nil:
-				i.wait(reasonClaimTerminating, "its claim "+name+" is being deleted, and a new one is made when it is gone")
+				i.wait(termination.Reason, "its claim "+name+" is being deleted, and a new one is made when it is gone")
 				return false
 			case c.Use == claim.Taken:
 				i.wait(reasonNameTaken, c.Why+"; the instance waits until it is gone")
@@ -173,9 +173,13 @@ func (l *claims) withoutPods(byID map[int]*instance) []*instance {
 // another policy, the stored status tells: it lists an id until its claims are
 // gone. An instance that was killed when it was scaled down keeps its claims.
 func (s *spec) areLeft(i *instance) bool {
-	last, listed := s.tapp.Status.Statuses[i.name]
-	killed := last == tappv1.InstanceKilled || s.tapp.Spec.Statuses[i.name] == tappv1.InstanceKilled
-	return listed && !killed && s.claimsFollow()
+	_, listed := s.tapp.Status.Statuses[i.name]
+	return listed && s.mayFollow(i)
+}
+
+// mayFollow says whether whenScaled deletes claims of the id when it is out of range.
+func (s *spec) mayFollow(i *instance) bool {
+	return s.claimsFollow() && s.tapp.Status.Statuses[i.name] != tappv1.InstanceKilled && s.tapp.Spec.Statuses[i.name] != tappv1.InstanceKilled
 }
 
 // goes says whether a policy may delete the claim, now or when it is marked.

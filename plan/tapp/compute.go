@@ -14,6 +14,7 @@ import (
 	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/kept"
 	"tkestack.io/tapp/plan/problem"
+	"tkestack.io/tapp/plan/prune"
 	"tkestack.io/tapp/plan/revision"
 )
 
@@ -30,6 +31,7 @@ func Compute(in Input) Plan {
 	s := readSpec(in)
 	claims := readClaims(s, &in)
 	all := observe(s, c, in, claims)
+	s.terminating = claims.inUse(all)
 	own := revision.Own(s.tapp, in.Revisions)
 	former := formerTemplates(in.RevisionsRead, own)
 
@@ -46,7 +48,7 @@ func Compute(in Input) Plan {
 		createMissing(s, c, t, claims, all)
 		problems = heldProblems(rollOut(s, c, t, s.newBench(&in, all), all))
 		h = keepHistory(s, c, former, own, all)
-		h.actions = append(h.actions, pruneTemplates(s)...)
+		h.actions = append(h.actions, prune.Templates(s.tapp)...)
 	} else {
 		keepClaims(s, claims, all)
 	}
@@ -65,6 +67,7 @@ func Compute(in Input) Plan {
 		Budgets:          s.budgetsOf(count(all, (*instance).desired)),
 		Problems:         problems,
 		Refused:          refused,
+		Terminating:      s.terminating.All(),
 		Evidence:         evidence.Order(lost.unread.all(), s.told(tappv1.ConditionForceDeleted), in.NodesAfter),
 		NeedsRevisions:   former == nil && (h.unread || count(all, (*instance).isUnread) > 0),
 		Workloads:        slices.Sorted(claims.unread.all()),
@@ -138,22 +141,6 @@ func count(all []*instance, is func(*instance) bool) (n int) {
 		}
 	}
 	return n
-}
-
-// Ready returns the pod's Ready condition, or nil.
-func Ready(pod *corev1.Pod) *corev1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if pod.Status.Conditions[i].Type == corev1.PodReady {
-			return &pod.Status.Conditions[i]
-		}
-	}
-	return nil
-}
-
-// IsReady says whether the pod is Ready.
-func IsReady(pod *corev1.Pod) bool {
-	c := Ready(pod)
-	return c != nil && c.Status == corev1.ConditionTrue
 }
 
 func isEnded(pod *corev1.Pod) bool {

@@ -16,6 +16,7 @@ import (
 	"tkestack.io/tapp/plan/message"
 	"tkestack.io/tapp/plan/problem"
 	"tkestack.io/tapp/plan/tally"
+	"tkestack.io/tapp/plan/termination"
 )
 
 // isWaiting says whether an instance only waits for others, or for the user: it is
@@ -29,6 +30,8 @@ type counted struct {
 	tally.Tally
 	infeasible bool      // claims can never grow as they are to
 	held       *instance // whose refusal is told; else the first that is stuck, or that waits
+	kept       *instance // the first whose pod keeps a claim that is being deleted, and has to wait
+	goesOn     bool      // others are on their way
 }
 
 func (m *summary) count() counted {
@@ -54,6 +57,12 @@ func (m *summary) count() counted {
 			if i.actions[a].Reason == reasonRetention {
 				t.Owners++
 			}
+		}
+		switch {
+		case !m.isKept(i):
+			t.goesOn = t.goesOn || i.isUnderWay()
+		case t.kept == nil:
+			t.kept = i
 		}
 	}
 	t.Completed = count(m.instances, func(i *instance) bool { return i.completed })
@@ -90,6 +99,7 @@ func (m *summary) conclude(s *tappv1.TAppStatus) {
 	m.concludeGrowing(s)
 	m.concludeInitImages(s)
 	m.concludeRefused(s)
+	m.concludeTerminating(s)
 
 	late := m.isLate(s, &t, settled)
 	switch {
@@ -122,6 +132,8 @@ func (m *summary) concludeStalled(s *tappv1.TAppStatus, t *counted, late bool, p
 		reason, why = "ResizeInfeasible", []string{progress}
 	case len(m.lost.held) > 0:
 		reason = ReasonNodeLost
+	case t.kept != nil && !t.goesOn:
+		reason, why = termination.Reason, m.whyKept()
 	case late:
 		reason = reasonDeadline
 	default:
@@ -129,7 +141,7 @@ func (m *summary) concludeStalled(s *tappv1.TAppStatus, t *counted, late bool, p
 		return
 	}
 	why = append(why, m.lost.held.Why(ids.Instances)...)
-	if late && len(m.problems) == 0 && !t.infeasible {
+	if late && len(m.problems) == 0 && !t.infeasible && reason != termination.Reason {
 		why = append(why, fmt.Sprintf("nothing moved for %d seconds: %s%s", *m.tapp.Spec.ProgressDeadlineSeconds, progress, m.alsoStuck(t.held)))
 	}
 	m.set(s, tappv1.ConditionStalled, true, reason, message.Join(why, evidence.Separator))

@@ -11,6 +11,7 @@ import (
 	"tkestack.io/tapp/plan/ending"
 	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/message"
+	"tkestack.io/tapp/plan/termination"
 )
 
 const (
@@ -133,8 +134,11 @@ func (s *spec) replace(c *clock, claims *claims, i *instance) {
 		failures++
 	}
 	switch {
+	case s.keepsClaim(i):
+		i.failures = failures
+		return
 	case claims.waitFor(i):
-		s.deleteCounted(c, i, failures, Action{Reason: reasonClaimTerminating, Why: n.text})
+		s.deleteCounted(c, i, failures, Action{Reason: termination.Reason, Why: n.text})
 		return
 	case len(i.pod.Finalizers) > 0:
 		s.deleteCounted(c, i, failures, Action{Reason: n.reason, Why: n.text})

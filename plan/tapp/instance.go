@@ -151,7 +151,7 @@ func (s *spec) look(c *clock, i *instance) {
 	i.updated = i.template != nil && i.hash == i.template.Hashes.Template && inplace.HasResources(i.pod, i.template.Spec)
 	i.updating = !c.isSettled(i)
 	// A preview takes orphans for adopted. The plan that decides on losses does not yet.
-	i.serving = i.desired() && !i.updating && IsReady(i.pod) && !(s.foresees && s.isOrphan(i))
+	i.serving = i.desired() && !i.updating && unready.IsReady(i.pod) && !(s.foresees && s.isOrphan(i))
 	i.available = i.serving && s.isReadyForLong(c, i.pod)
 	i.mayServe = i.desired() && !i.serving && (i.mayRestart() || !i.updating && unready.ByOthers(i.pod) || s.stillStarts(c, i))
 }

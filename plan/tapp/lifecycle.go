@@ -55,9 +55,9 @@ func removeUndesired(s *spec, c *clock, all []*instance) {
 
 // delete deletes the instance's pod for the reasons of the action. Where its node, or
 // its claims, must be remembered it first waits until the stored status has what tells
-// of them. It says whether it does.
+// of them. A pod that keeps the data of a claim stays. It says whether it does.
 func (s *spec) delete(c *clock, i *instance, a Action) bool {
-	if s.nodeUnrecorded(c, i) || s.claimsUnrecorded(c, i) {
+	if s.nodeUnrecorded(c, i) || s.claimsUnrecorded(c, i) || s.keepsClaim(i) {
 		return false
 	}
 	a.Op, a.Pod = OpDelete, i.pod

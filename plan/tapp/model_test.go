@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/unready"
 )
 
 // drawSpec draws a spec that a user may begin with.
@@ -246,7 +247,7 @@ func (c *cluster) assertSettled(p Plan) {
 		if isEnd(p.Status.Statuses[id]) && (pod == nil || isEnded(pod)) {
 			continue
 		}
-		if pod == nil || !IsReady(pod) || p.Status.Statuses[id] != tappv1.InstanceRunning {
+		if pod == nil || !unready.IsReady(pod) || p.Status.Statuses[id] != tappv1.InstanceRunning {
 			t.Fatalf("instance %s does not run\n%s", id, c.describe(p))
 		}
 		if isRestartRequested(pod) {

@@ -57,6 +57,7 @@ func judge(t rapid.TB, in Input, p Plan) {
 			o.touch(a)
 		}
 	}
+	o.keepsClaims()
 	o.budgets()
 	o.explained()
 	if p.Status.ObservedGeneration != in.TApp.Generation {
@@ -220,6 +221,32 @@ func (o *oracle) touchClaim(a Action) {
 		o.fail(a, "S3: the claims are to be retained")
 	case asksFor(o.spec, num) || o.pods[o.in.TApp.Name+"-"+a.ID] != nil || !listed:
 		o.fail(a, "S3: replicas are %d, the status lists it: %t", *o.spec.Replicas, listed)
+	}
+}
+
+// keepsClaims: no pod is deleted by us while its claim was seen as being deleted, unless
+// somebody let that claim go, or it goes by the policy.
+func (o *oracle) keepsClaims() {
+	o.t.Helper()
+	for _, a := range o.plan.Actions {
+		if a.Op != OpDelete && a.Op != OpReplace {
+			continue
+		}
+		pod := o.pods[a.Pod.Name]
+		num, _ := strconv.Atoi(a.ID)
+		if pod.DeletionTimestamp != nil || !asksFor(o.spec, num) && o.spec.PersistentVolumeClaimRetentionPolicy.WhenScaled == tappv1.DeletePersistentVolumeClaim {
+			continue
+		}
+		for _, v := range pod.Spec.Volumes {
+			if v.PersistentVolumeClaim == nil {
+				continue
+			}
+			for _, c := range o.in.Claims {
+				if c.Name == v.PersistentVolumeClaim.ClaimName && c.DeletionTimestamp != nil && !strings.Contains(pod.Annotations[tappv1.AnnotationClaimMayGo], string(c.UID)) {
+					o.fail(a, "claim %s is being deleted, and goes with the pod", c.Name)
+				}
+			}
+		}
 	}
 }
 

@@ -44,6 +44,7 @@ func (s *spec) podFrom(i *instance, t *podTemplate) *corev1.Pod {
 	}
 	delete(pod.Annotations, tappv1.AnnotationRestart) // one in a template would restart it for ever
 	delete(pod.Annotations, tappv1.AnnotationKept)
+	delete(pod.Annotations, tappv1.AnnotationClaimMayGo)
 	setAnnotation(pod, tappv1.AnnotationTemplateKeys, t.Record)
 
 	if service := s.tapp.Spec.ServiceName; service != "" {

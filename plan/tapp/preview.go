@@ -14,10 +14,12 @@ import (
 // Preview tells what the rollout of a TApp does as a whole, where Compute tells
 // its next step: budgets, pauses, delays and grace periods decide when something
 // happens, not whether. Both carry out the same decision, intentOf. Only Input.TApp,
-// Input.Pods and Input.Policy are looked at. Pods that are terminating, and completed
+// Input.Pods and Input.Policy are looked at, and of Input.Claims those that are being
+// deleted. Pods that are terminating, and completed
 // instances, are left out. The changes come in the order of the effects, then of their
 // first instance.
 func Preview(in Input) []effect.Change {
+	claims := Input{Claims: in.Claims}
 	in.Claims = nil
 	s := readSpec(in)
 	s.foresees = true
@@ -32,6 +34,7 @@ func Preview(in Input) []effect.Change {
 	var out []effect.Change
 	all := observe(s, &clock{now: in.Now}, in, readClaims(s, &in))
 	followLosses(s, &in, nil, all)
+	s.terminating = s.foreseen(&claims, all)
 	for _, i := range all {
 		k := key{effect: s.effectOf(i)}
 		switch k.effect {
@@ -39,6 +42,8 @@ func Preview(in Input) []effect.Change {
 			continue
 		case effect.Resize: // what follows, of which the action under way may be the first step
 			k.why = strings.Join(s.resizeOf(i).Changes, ", ")
+		case effect.Wait:
+			k.why = s.why(i) + "; but " + i.why
 		default:
 			k.why = s.why(i)
 		}
@@ -56,6 +61,12 @@ func Preview(in Input) []effect.Change {
 
 // effectOf the intent of an instance; empty: nothing becomes of it.
 func (s *spec) effectOf(i *instance) effect.Effect {
+	switch s.intentOf(i).kind {
+	case scaleDown, stop, replace, recreate:
+		if s.keepsClaim(i) {
+			return effect.Wait
+		}
+	}
 	switch s.intentOf(i).kind {
 	case create:
 		return effect.Create

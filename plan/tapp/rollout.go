@@ -77,6 +77,8 @@ func (r *rollout) isHeld(i *instance, n *intent) bool {
 	case r.tapp.Spec.Paused && !i.isDrained() && n.kind != stamp: // which changes nothing but what we know of the pod
 		i.wait(reasonPaused, "spec.paused is true, and no update starts")
 		return true
+	case n.kind == recreate && r.keepsClaim(i):
+		return true
 	}
 	return false
 }
@@ -186,7 +188,7 @@ func (r *rollout) drain(i *instance, version, reason, why string) (waits bool) {
 // drained says whether a pod with a closed gate is out of its Services, and has
 // been for the grace period.
 func (r *rollout) drained(i *instance) bool {
-	c := Ready(i.pod)
+	c := unready.Ready(i.pod)
 	if c != nil && c.Status == corev1.ConditionTrue {
 		i.wait("Draining", "its pod is being taken out of its Services: its gate is closed, and Ready is still True")
 		return false

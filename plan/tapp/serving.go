@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"tkestack.io/tapp/plan/budget"
+	"tkestack.io/tapp/plan/unready"
 )
 
 // countServing counts the instances that an interruption must leave enough of.
@@ -30,12 +31,12 @@ func (i *instance) needsRoom() bool { return i.serving || i.mayServe }
 // mayRestart says whether the pod is Ready, and only time tells if its kubelet is about to
 // restart a container of it.
 func (i *instance) mayRestart() bool {
-	return i.progress != nil && i.progress.Left > 0 && IsReady(i.pod)
+	return i.progress != nil && i.progress.Left > 0 && unready.IsReady(i.pod)
 }
 
 // isReadyForLong says whether a pod that is Ready has been so for minReadySeconds.
 func (s *spec) isReadyForLong(c *clock, pod *corev1.Pod) bool {
-	left := seconds(s.tapp.Spec.MinReadySeconds) - c.now.Sub(Ready(pod).LastTransitionTime.Time)
+	left := seconds(s.tapp.Spec.MinReadySeconds) - c.now.Sub(unready.Ready(pod).LastTransitionTime.Time)
 	if s.tapp.Spec.MinReadySeconds == 0 || left <= 0 {
 		return true
 	}

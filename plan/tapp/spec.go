@@ -15,6 +15,7 @@ import (
 	"tkestack.io/tapp/plan/problem"
 	"tkestack.io/tapp/plan/refusal"
 	"tkestack.io/tapp/plan/restart"
+	"tkestack.io/tapp/plan/termination"
 )
 
 // MaxReplicas is the most instances that one TApp can have: with them, all in the state
@@ -47,6 +48,7 @@ type spec struct {
 	// noCreationUntil: nothing may be created before, the namespace is terminating.
 	noCreationUntil time.Time
 	problems        []Problem
+	terminating     termination.Claims // claims in use that are being deleted
 	templates
 	budgets
 	restarts *restart.Judge

@@ -13,6 +13,7 @@ import (
 	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/refusal"
 	"tkestack.io/tapp/plan/tally"
+	"tkestack.io/tapp/plan/unready"
 )
 
 const (
@@ -94,7 +95,7 @@ func (m *summary) add(s *tappv1.TAppStatus, i *instance) {
 		return
 	}
 	s.Replicas++
-	if IsReady(i.pod) {
+	if unready.IsReady(i.pod) {
 		s.ReadyReplicas++
 	}
 	if i.available {
@@ -142,7 +143,7 @@ func (m *summary) statusOf(i *instance) tappv1.InstanceStatus {
 		switch {
 		case inplace.GateClosed(i.pod), i.updating && !inplace.HasGate(i.pod):
 			return tappv1.InstanceUpdating
-		case i.pod.Status.Phase == corev1.PodRunning && IsReady(i.pod):
+		case i.pod.Status.Phase == corev1.PodRunning && unready.IsReady(i.pod):
 			return tappv1.InstanceRunning
 		}
 		return tappv1.InstancePending

@@ -52,6 +52,13 @@ func (r *rollout) admits(i *instance, n *intent) (begins, takesRoom bool) {
 		return r.carryOut(i, d)
 	}
 	d.Why = "the API server does not take the update in place: " + d.Why
+	if r.keepsClaim(i) { // none turns into a recreation
+		d.Do, d.Reason, d.Why, d.Refusal = trial.DoWait, i.reason, i.why, trial.Refusal{Times: 1, Words: d.Why}
+		if i.isDrained() {
+			d.Do = trial.DoReopen
+		}
+		return r.carryOut(i, d)
+	}
 	if r.tapp.Spec.UpdateStrategy.InPlaceUpdate.Policy == tappv1.InPlaceOnly {
 		d.Do, d.Reason, d.Refusal = trial.DoWait, trial.ReasonImmutable, trial.Refusal{Times: 1, Words: d.Why}
 		if d.Why += "; spec.updateStrategy.inPlaceUpdate.policy is InPlaceOnly"; i.isDrained() {

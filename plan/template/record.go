@@ -144,7 +144,7 @@ func theirs(m map[string]string) (keys, digests []string) {
 func IsOurKey(key string) bool {
 	switch key {
 	case tappv1.LabelInstanceID, tappv1.LabelTemplateHash, tappv1.LabelUniqHash, tappv1.LabelPodIndex,
-		tappv1.AnnotationInPlaceState, tappv1.AnnotationTemplateKeys, tappv1.AnnotationFailures, tappv1.AnnotationRestart, tappv1.AnnotationShapeHash, tappv1.AnnotationResized, tappv1.AnnotationKept:
+		tappv1.AnnotationInPlaceState, tappv1.AnnotationTemplateKeys, tappv1.AnnotationFailures, tappv1.AnnotationRestart, tappv1.AnnotationShapeHash, tappv1.AnnotationResized, tappv1.AnnotationKept, tappv1.AnnotationClaimMayGo:
 		return true
 	}
 	return false

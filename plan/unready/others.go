@@ -24,3 +24,19 @@ func ByOthers(pod *corev1.Pod) bool {
 	}
 	return true
 }
+
+// Ready returns the pod's Ready condition, or nil.
+func Ready(pod *corev1.Pod) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == corev1.PodReady {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// IsReady says whether the pod is Ready.
+func IsReady(pod *corev1.Pod) bool {
+	c := Ready(pod)
+	return c != nil && c.Status == corev1.ConditionTrue
+}

@@ -75,14 +75,14 @@ func waitingContainer(pod *corev1.Pod, _ inplace.Progress) (reason, why string) 
 
 // closedGate: one of other programs, such as one for load balancers.
 func closedGate(pod *corev1.Pod, _ inplace.Progress) (reason, why string) {
-	if c := ready(pod); c != nil && c.Status != corev1.ConditionTrue && c.Reason == "ReadinessGatesNotReady" {
+	if c := Ready(pod); c != nil && c.Status != corev1.ConditionTrue && c.Reason == "ReadinessGatesNotReady" {
 		return c.Reason, "its pod is not ready: " + message.Quote(c.Message)
 	}
 	return "", ""
 }
 
 func notReadyForLong(pod *corev1.Pod, _ inplace.Progress) (reason, why string) {
-	if c := ready(pod); c != nil && c.Status == corev1.ConditionTrue {
+	if c := Ready(pod); c != nil && c.Status == corev1.ConditionTrue {
 		return "NotReadyForLong", "its pod has not been ready for minReadySeconds yet"
 	}
 	return "", ""
@@ -90,13 +90,4 @@ func notReadyForLong(pod *corev1.Pod, _ inplace.Progress) (reason, why string) {
 
 func notReady(*corev1.Pod, inplace.Progress) (reason, why string) {
 	return "NotReady", "its pod is not ready"
-}
-
-func ready(pod *corev1.Pod) *corev1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
-			return c
-		}
-	}
-	return nil
 }

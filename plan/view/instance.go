@@ -8,6 +8,7 @@ import (
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/inplace"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/unready"
 )
 
 // Instance is what is told of one instance of a TApp.
@@ -96,7 +97,7 @@ func Since(i *plan.Instance) *metav1.Time {
 			return end
 		}
 	}
-	if c := plan.Ready(pod); c != nil {
+	if c := unready.Ready(pod); c != nil {
 		return &c.LastTransitionTime
 	}
 	return &pod.CreationTimestamp

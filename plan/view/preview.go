@@ -13,6 +13,7 @@ import (
 	"tkestack.io/tapp/plan/effect"
 	"tkestack.io/tapp/plan/ids"
 	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/unready"
 )
 
 // Phase is when a step of a rollout takes place.
@@ -26,7 +27,7 @@ const (
 	Forced Phase = "Forced"
 	// Rolling is within maxUnavailable.
 	Rolling Phase = "Rolling"
-	// Held is what the policy InPlaceOnly forbids.
+	// Held is what the policy InPlaceOnly forbids, or a claim that is being deleted.
 	Held Phase = "Held"
 )
 
@@ -151,7 +152,7 @@ func (o *Observed) Steps() []Step {
 
 func (o *Observed) phaseOf(e effect.Effect, id int) Phase {
 	switch e {
-	case effect.Hold:
+	case effect.Hold, effect.Wait:
 		return Held
 	case effect.UpdateInPlace, effect.Recreate:
 		if i := o.Instance(id); i != nil && i.Forced {
@@ -164,7 +165,7 @@ func (o *Observed) phaseOf(e effect.Effect, id int) Phase {
 
 // isReadyOrphan says whether an instance serves by being adopted.
 func isReadyOrphan(i *plan.Instance) bool {
-	return i.Pod != nil && metav1.GetControllerOfNoCopy(i.Pod) == nil && plan.IsReady(i.Pod)
+	return i.Pod != nil && metav1.GetControllerOfNoCopy(i.Pod) == nil && unready.IsReady(i.Pod)
 }
 
 // firstActions are the actions of the plan. Those with the same operation, reason and

@@ -15,7 +15,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/ids"
-	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/unready"
 )
 
 // migration of one StatefulSet.
@@ -177,7 +177,7 @@ func (v *migration) notRolledOut(pods []*corev1.Pod) []string {
 			out = append(out, "pod "+name+" is being deleted")
 		case pod.Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision:
 			out = append(out, "pod "+name+" does not run the present template")
-		case !v.force && !plan.IsReady(pod):
+		case !v.force && !unready.IsReady(pod):
 			out = append(out, "pod "+name+" is not ready")
 		}
 	}

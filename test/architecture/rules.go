@@ -54,9 +54,14 @@ var rooms = []room{
 	{name: "plan/effect", may: []string{"plan/ids"}, only: []string{}},
 	// How a pod ended.
 	{name: "plan/ending", may: []string{"plan/message"}, only: []string{"k8s.io/api"}},
+	// What the planner of TApps answers in, and an answer that needs no more than the TApp.
+	{name: "plan/terms", may: []string{"plan/spread", "plan/trial", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/prune", may: []string{"plan/terms", "crd/tapp/v1"}, only: []string{}},
 	// What a budget of updates lets be unavailable, and what a spec gets wrong.
 	{name: "plan/budget", only: []string{"k8s.io/apimachinery"}},
 	{name: "plan/problem", may: []string{"plan/message"}, only: []string{}},
+	// Claims that are being deleted while a pod mounts them.
+	{name: "plan/termination", may: []string{"plan/ids", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	// What the API server refuses, and how it is told.
 	{name: "plan/refusal", may: []string{"plan/ids", "plan/message", "crd/tapp/v1"}, only: []string{"k8s.io/apimachinery"}},
 	// Why an instance is not available: one table.
@@ -70,8 +75,8 @@ var rooms = []room{
 	{name: "plan/tally", may: []string{"crd/tapp/v1"}, only: []string{}},
 	// How new pods are spread over nodes and zones.
 	{name: "plan/spread", may: []string{"crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
-	{name: "plan/tapp", may: []string{"plan/tally", "plan/trial", "plan/ids", "plan/spread", "plan/revision", "plan/kept", "plan/deferral", "plan/effect", "plan/ending", "plan/unready", "plan/evidence", "plan/message", "plan/budget", "plan/problem", "plan/refusal", "plan/growth", "plan/restart", "plan/template", "plan/inplace", "plan/claim", "plan/ownership", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
-	{name: "plan/view", may: []string{"plan/effect", "plan/budget", "plan/refusal", "plan/ids", "plan/revision", "plan/tapp", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/tapp", may: []string{"plan/prune", "plan/terms", "plan/tally", "plan/trial", "plan/ids", "plan/spread", "plan/revision", "plan/kept", "plan/deferral", "plan/effect", "plan/ending", "plan/unready", "plan/evidence", "plan/message", "plan/budget", "plan/problem", "plan/refusal", "plan/termination", "plan/growth", "plan/restart", "plan/template", "plan/inplace", "plan/claim", "plan/ownership", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/view", may: []string{"plan/unready", "plan/effect", "plan/budget", "plan/refusal", "plan/ids", "plan/revision", "plan/tapp", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/podset", may: []string{"plan/message", "plan/rollout", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference"}},
 	// Rollouts of units that know no kind.
 	{name: "plan/rollout", may: []string{"plan/message"}, only: []string{"k8s.io/apimachinery"}},
@@ -92,7 +97,7 @@ var rooms = []room{
 	{name: "controller/write", may: []string{"process/parallel"}},
 	{name: "controller/status", may: []string{"controller/write"}},
 	{name: "controller/events", may: []string{"controller/write", "process/parallel"}},
-	{name: "controller/tapp", may: []string{"plan/trial", "plan/refusal", "plan/ids", "plan/claim", "plan/tapp", "plan/inplace", "plan/message", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/tapp/v1", "crd/client", "process/parallel"}},
+	{name: "controller/tapp", may: []string{"plan/trial", "plan/refusal", "plan/termination", "plan/ids", "plan/claim", "plan/tapp", "plan/inplace", "plan/message", "plan/template", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/tapp/v1", "crd/client", "process/parallel"}},
 	{name: "controller/revisions", may: []string{"controller/cache", "plan/podset", "crd/workload/v1beta1"}},
 	{name: "controller/release", may: []string{"plan/release", "plan/podset", "plan/manifest", "crd/workload/v1beta1", "helm"}},
 	{name: "controller/advdeployment", may: []string{"plan/advdeployment", "plan/manifest", "plan/podset", "plan/release", "controller/release", "controller/revisions", "controller/loop", "controller/cache", "controller/write", "controller/status", "controller/events", "crd/workload/v1beta1", "crd/client"}},

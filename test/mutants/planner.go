@@ -177,7 +177,7 @@ var planner = []mutant{
 	{"retained-claims-deleted", "claims.go", "claims go although whenScaled is Retain",
 		" && s.tapp.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled == tappv1.DeletePersistentVolumeClaim", ""},
 	{"killed-claims-deleted", "claims.go", "claims of an instance that was killed when it was scaled down are deleted",
-		"return listed && !killed && s.claimsFollow()", "return listed && (!killed || listed) && s.claimsFollow()"},
+		"return s.claimsFollow() && s.tapp.Status.Statuses[i.name] != tappv1.InstanceKilled && s.tapp.Spec", "return s.claimsFollow() && s.tapp.Spec"},
 	{"claim-unmarked-mounted", "claims.go", "a pod mounts a claim before it is marked, which another may take",
 		"			case !c.Marked:\n", "			case !c.Marked && c.Name == \"\":\n"},
 	{"claim-taken-mounted", "claims.go", "a pod mounts a claim that is another's",
@@ -303,7 +303,7 @@ var instanceIDs = []mutant{
 // deferrals are mutants of plan/deferral.
 var deferrals = []mutant{
 	{"deferral-of-refusals", "deferral.go", "that something is refused waits for the next status",
-		"		return false // others wait for this news\n", ""},
+		"			return false // others wait for it\n", ""},
 	{"no-status-at-first", "deferral.go", "a TApp without a status has none for a while, although kstatus takes that for done",
 		"return stored.ObservedGeneration < 0 && remembersNothing", "return remembersNothing"},
 	{"selector-passes", "deferral.go", "the selector that only the status knows is told late",

@@ -7,7 +7,7 @@ var refusals = []mutant{
 	{"refused-highest-first", "refusal.go", "the highest id is told",
 		"cmp.Compare(k.ID, other.ID), cmp", "cmp.Compare(other.ID, k.ID), cmp"},
 	{"refused-since-the-last-try", "refusal.go", "the time is that of the last try",
-		"		since = was.Since\n", ""},
+		"		since = was.Since\n", "		_ = was\n"},
 	{"refused-after-it-passed", "refusal.go", "what came through is told as refused",
 		"		delete(s, Key{ID: id, Op: part})\n", "		_ = part\n"},
 	{"refused-parts-stay", "refusal.go", "the deletion of an ended pod is told as refused after its replacement",

@@ -87,6 +87,8 @@ func classes() []class {
 		{name: classClaims, plan: func(p *Plan, rng *rand.Rand) {
 			p.Claims = true
 			p.strikes(rng, claimDeleted, claimDeleted, podEnds, foreignDelete)
+			p.edits(rng, "env", "restart", "kill")
+			p.strikes(rng, claimDeleted, claimLetGo, claimLetGo)
 		}},
 		{name: classKept, needs: classClaims, plan: func(p *Plan, rng *rand.Rand) {
 			p.strikes(rng, claimDeleted, claimDeleted, evicted, evicted, podEnds)

@@ -130,6 +130,8 @@ func (w *world) strike(f Fault) {
 		if list := apiserver.All[*corev1.PersistentVolumeClaim](w.Store, claims); len(list) > 0 {
 			_, _ = w.Remove(claims, keyOf(list[f.A%len(list)]), metav1.DeleteOptions{}, w.as("somebody"))
 		}
+	case claimLetGo:
+		w.strikeTerminating(f)
 	case clockJump:
 		w.advance(time.Duration(1+f.A)*10*time.Second+oddTime, true)
 	default:

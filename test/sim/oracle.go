@@ -154,6 +154,9 @@ func (o *oracle) judgePod(c *change) error {
 		if err := o.deletes(c, before, id, seen); err != nil {
 			return err
 		}
+		if err := o.keepsClaims(c, before, id, seen); err != nil {
+			return err
+		}
 		return o.budget(c, before, id, seen)
 	case causeOf(c).Sub == "status":
 		if gateOpen(before) && !gateOpen(after) {

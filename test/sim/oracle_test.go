@@ -37,7 +37,7 @@ func newRig(t *testing.T, edit func(*tappv1.TApp)) *rig {
 	for _, id := range []string{"0", "1", "2"} {
 		r.must(r.Create(pods, r.pod(id), r.as("user")))
 		r.ready("shop/web-" + id)
-		r.must(r.Create(claims, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "data-web-" + id}}, r.as("user")))
+		r.must(r.Create(claims, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "data-web-" + id, Labels: map[string]string{tappv1.LabelInstanceID: id}}}, r.as("user")))
 	}
 	return r
 }
@@ -55,8 +55,14 @@ func (r *rig) pod(id string) *corev1.Pod {
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(tapp, tappv1.GroupVersionKind())}
 	pod.Spec = *tapp.Spec.Template.Spec.DeepCopy()
 	pod.Spec.NodeName = "n1"
+	pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-web-" + id}}}}
 	pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: tappv1.GateInPlaceUpdate}}
 	return pod
+}
+
+// claimGoes has somebody delete a claim, which stays while its pod is there.
+func (r *rig) claimGoes(name string) {
+	r.must(r.Remove(claims, "shop/"+name, metav1.DeleteOptions{}, r.as("somebody")))
 }
 
 func (r *rig) ready(name string) {
@@ -96,6 +102,14 @@ func TestOraclesBite(t *testing.T) {
 			r.must(r.Update(tapps, "shop/web", "", r.as("user"), func(o object) error { o.(*tappv1.TApp).Spec.Replicas = &to; return nil }))
 		}
 	}
+	followed := func(to int32) func(*rig) {
+		return func(r *rig) {
+			r.must(r.Update(tapps, "shop/web", "", r.as("user"), func(o object) error {
+				o.(*tappv1.TApp).Spec.Replicas, o.(*tappv1.TApp).Spec.PersistentVolumeClaimRetentionPolicy = &to, retention(2)
+				return nil
+			}))
+		}
+	}
 	adopted := func(r *rig) {
 		r.must(r.Update(pods, "shop/web-0", "", r.as("somebody"), func(o object) error {
 			o.SetOwnerReferences([]metav1.OwnerReference{foreignOwner()})
@@ -121,6 +135,13 @@ func TestOraclesBite(t *testing.T) {
 		"a claim is to go with a TApp": {nil, func(r *rig) {
 			r.ask("patch", claims, "data-web-2", "", `{"metadata":{"ownerReferences":[{"apiVersion":"apps.tkestack.io/v1","kind":"TApp","name":"web","uid":"u4"}]}}`)
 		}, "S3: claim shop/data-web-2 is to go with the TApp, and its policy does not say so"},
+		"a claim goes with its pod": {func(r *rig) { scaled(2)(r); r.claimGoes("data-web-2") }, func(r *rig) { r.ask("delete", pods, "web-2", "", "") }, "S13: pod web-2 is deleted, and its claim data-web-2, which is being deleted, goes with it"},
+		"and somebody let it": {func(r *rig) {
+			scaled(2)(r)
+			r.claimGoes("data-web-2")
+			r.letClaimsGo(apiserver.All[*corev1.Pod](r.Store, pods)[2])
+		}, func(r *rig) { r.ask("delete", pods, "web-2", "", "") }, ""},
+		"or the policy does":        {func(r *rig) { followed(2)(r); r.claimGoes("data-web-2") }, func(r *rig) { r.ask("delete", pods, "web-2", "", "") }, ""},
 		"a pod goes by force":       {nil, func(r *rig) { r.ask("delete", pods, "web-0", "", `{"gracePeriodSeconds":0}`) }, "S4: pod web-0 goes by force, and nobody opted in, or the status does not tell of it"},
 		"an image before the drain": {toV2, func(r *rig) { r.ask("patch", pods, "web-0", "", newImage) }, "S5: the images of pod web-0 change before it is drained"},
 		"an image after the drain": {func(r *rig) {

@@ -83,6 +83,7 @@ const (
 	foreignPod    = "somebody takes the name of a pod"
 	// Faults that only runs of some class have.
 	claimDeleted    = "somebody deletes a claim"
+	claimLetGo      = "somebody lets a claim go that is being deleted"
 	podHeld         = "somebody puts a finalizer on a pod"
 	collectorStands = "the garbage collector stands still"
 	nodeLost        = "a node is lost for good"

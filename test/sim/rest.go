@@ -49,6 +49,9 @@ func (w *world) heal() {
 	for _, pod := range apiserver.All[*corev1.Pod](w.Store, pods) {
 		w.mendPod(pod)
 	}
+	for _, pod := range apiserver.All[*corev1.Pod](w.Store, pods) {
+		w.letClaimsGo(pod)
+	}
 	if !slices.ContainsFunc(w.alive(), func(r *replica) bool { return !r.stopping }) {
 		_ = w.start()
 		w.trace.say(w.steps, w.now(), "%s starts", w.replicas[len(w.replicas)-1].Name)

@@ -59,6 +59,10 @@ const (
 	// instance, as soon as the budget of its template allows it. The value, which is
 	// not empty, is the time of the request for people to read.
 	AnnotationRestart = "tkestack.io/restart-requested"
+	// AnnotationClaimMayGo is the pod annotation that lets claims go that are being deleted
+	// and that the pod mounts: their UIDs, with commas between them. While it lacks one, the
+	// pod is neither recreated nor stopped.
+	AnnotationClaimMayGo = "tkestack.io/claim-may-go"
 
 	// AnnotationClaimOf is the mark of a claim: whose it is, as <kind>/<name>/<uid>. Only a
 	// claim with the UID of its TApp, or that the TApp controls, goes by a retention policy.

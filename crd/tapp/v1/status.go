@@ -73,6 +73,10 @@ const (
 	// image than their pod's spec names, which an update in place brought; the message
 	// names them. It is there only once it has been True.
 	ConditionInitImagesBehind = "InitImagesBehind"
+	// ConditionClaimTerminating is True while claims of instances are being deleted that
+	// their pods mount, by others than the TApp's retention policy. They go with their pods.
+	// The message names them and their volumes. It is there only once it has been True.
+	ConditionClaimTerminating = "ClaimTerminating"
 	// ConditionReplicaFailure is True while the API server refuses what is done for
 	// instances, such as for a quota or by a policy: to create (reason FailedCreate), to
 	// delete (FailedDelete) or to patch (FailedUpdate) a pod or a claim. The message names
@@ -168,7 +172,7 @@ type TAppStatus struct {
 
 	// conditions are Ready, Progressing and Stalled, and ForceDeleted once a pod was deleted by force,
 	// ClaimsGrowing once claims had to grow, InitImagesBehind once an init container's image was changed in place,
-	// and ReplicaFailure once something was refused.
+	// ReplicaFailure once something was refused, and ClaimTerminating once a claim in use was being deleted.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
