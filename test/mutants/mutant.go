@@ -40,6 +40,7 @@ var rooms = []room{
 	{trialRoom, trials},
 	{problemRoom, problems},
 	{refusalRoom, refusals},
+	{terminationRoom, terminations},
 	{deferralRoom, deferrals},
 	{keptRoom, lossesOf},
 	{shellRoom, shell},
@@ -126,35 +127,36 @@ type stage struct {
 }
 
 const (
-	templateRoom = "plan/template"
-	inPlaceRoom  = "plan/inplace"
-	restartRoom  = "plan/restart"
-	planRoom     = "plan/tapp"
-	claimRoom    = "plan/claim"
-	spreadRoom   = "plan/spread"
-	clientRoom   = "crd/client"
-	idsRoom      = "plan/ids"
-	budgetRoom   = "plan/budget"
-	trialRoom    = "plan/trial"
-	problemRoom  = "plan/problem"
-	refusalRoom  = "plan/refusal"
-	deferralRoom = "plan/deferral"
-	keptRoom     = "plan/kept"
-	shellRoom    = "controller/tapp"
-	cacheRoom    = "controller/cache"
-	writeRoom    = "controller/write"
-	statusRoom   = "controller/status"
-	loopRoom     = "controller/loop"
-	eventsRoom   = "controller/events"
-	hookRoom     = "webhook/tapp"
-	reviewRoom   = "webhook/review"
-	ruleRoom     = "webhook/rule"
-	typesRoom    = "crd/tapp/v1"
-	pluginRoom   = "plugin"
-	migrateRoom  = "plugin/migrate"
-	handsRoom    = "plugin/ownership"
-	viewRoom     = "plan/view"
-	messageRoom  = "plan/message"
+	templateRoom    = "plan/template"
+	inPlaceRoom     = "plan/inplace"
+	restartRoom     = "plan/restart"
+	planRoom        = "plan/tapp"
+	claimRoom       = "plan/claim"
+	spreadRoom      = "plan/spread"
+	clientRoom      = "crd/client"
+	idsRoom         = "plan/ids"
+	budgetRoom      = "plan/budget"
+	trialRoom       = "plan/trial"
+	problemRoom     = "plan/problem"
+	refusalRoom     = "plan/refusal"
+	terminationRoom = "plan/termination"
+	deferralRoom    = "plan/deferral"
+	keptRoom        = "plan/kept"
+	shellRoom       = "controller/tapp"
+	cacheRoom       = "controller/cache"
+	writeRoom       = "controller/write"
+	statusRoom      = "controller/status"
+	loopRoom        = "controller/loop"
+	eventsRoom      = "controller/events"
+	hookRoom        = "webhook/tapp"
+	reviewRoom      = "webhook/review"
+	ruleRoom        = "webhook/rule"
+	typesRoom       = "crd/tapp/v1"
+	pluginRoom      = "plugin"
+	migrateRoom     = "plugin/migrate"
+	handsRoom       = "plugin/ownership"
+	viewRoom        = "plan/view"
+	messageRoom     = "plan/message"
 
 	schemaRoom     = "controller/servedschema"
 	fleetRoom      = "fleet"
@@ -208,6 +210,7 @@ var stages = []stage{
 	{budgetRoom, budgetRoom, [][]string{nil}, []string{budgetRoom}},
 	{trialRoom, trialRoom, [][]string{nil}, []string{trialRoom}},
 	{refusalRoom, refusalRoom, [][]string{nil}, []string{refusalRoom}},
+	{terminationRoom, terminationRoom, [][]string{nil}, []string{terminationRoom}},
 	{deferralRoom, deferralRoom, [][]string{nil}, []string{deferralRoom}},
 	{keptRoom, keptRoom, [][]string{nil}, []string{keptRoom}},
 	{claimRoom, claimRoom, [][]string{nil}, []string{claimRoom}},

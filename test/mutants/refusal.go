@@ -19,3 +19,15 @@ var refusals = []mutant{
 	{"refused-of-old-read", "refusal.go", "a condition that is not True is read",
 		"if c == nil || c.Status != metav1.ConditionTrue {", "if c == nil {"},
 }
+
+// terminations are mutants of plan/termination: claims that are being deleted.
+var terminations = []mutant{
+	{"terminating-any-annotation", "termination.go", "any value of the annotation lets a claim go",
+		"return slices.Contains(free, string(c.UID)) })", "return pod.Annotations[tappv1.AnnotationClaimMayGo] != \"\" })"},
+	{"terminating-by-name", "termination.go", "a claim is let go by its name",
+		"slices.Contains(free, string(c.UID))", "slices.Contains(free, c.Name)"},
+	{"terminating-unordered", "termination.go", "the claims of an instance are told as they were found",
+		"	slices.SortFunc(of, func(a, b Claim) int { return strings.Compare(a.Name, b.Name) })\n", ""},
+	{"terminating-false-read", "termination.go", "a condition that is not True is read",
+		"if c == nil || c.Status != metav1.ConditionTrue {", "if c == nil {"},
+}

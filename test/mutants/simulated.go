@@ -20,6 +20,8 @@ var simulations = []simulated{
 		" || !template.IsOurKey(key) && had(key, value) {", " || !template.IsOurKey(key) && had(key, value) && false {"}},
 	{planRoom, "claims", mutant{"sim-terminating-claim-mounted", "claims.go", "a pod is created that mounts a claim which is being deleted",
 		"			case c.DeletionTimestamp != nil:\n", "			case c.DeletionTimestamp != nil && c.UID == \"\":\n"}},
+	{planRoom, "claims", mutant{"sim-claim-goes-with-its-pod", "keep.go", "a pod goes although its claim is being deleted",
+		"	if len(holding) == 0 || i.pod.DeletionTimestamp != nil {", "	if len(holding) >= 0 || i.pod.DeletionTimestamp != nil {"}},
 	{planRoom, "kept-claims", mutant{"sim-ended-pod-keeps-claim", "ends.go", "an ended pod and its claim that is being deleted wait for each other",
 		"case claims.waitFor(i):", "case claims.waitFor(i) && s.tapp == nil:"}},
 	{planRoom, "exits", mutant{"sim-update-counts-as-end", "ends.go", "a pod that an update stopped for good counts as one that ended",
