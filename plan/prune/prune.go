@@ -9,9 +9,8 @@ import (
 	"tkestack.io/tapp/plan/terms"
 )
 
-// Templates drops unused templates where no webhook did it. It is the one
-// edit of spec that a controller makes: autoDeleteUnusedTemplate asks for nothing
-// else.
+// Templates drops unused templates where no webhook did it. It is the one edit of
+// spec that a controller makes: autoDeleteUnusedTemplate asks for nothing else.
 func Templates(t *tappv1.TApp) []terms.Action {
 	if !t.Spec.AutoDeleteUnusedTemplate {
 		return nil
