@@ -66,7 +66,7 @@ func (s *spec) keepsClaim(i *instance) bool {
 
 // isKept says whether the instance waits since its pod keeps a claim.
 func (m *summary) isKept(i *instance) bool {
-	return i.reason == termination.Reason && i.pod != nil && len(m.spec.terminating.Of(i.id)) > 0
+	return i.reason == termination.Reason && i.pod != nil && len(m.terminating.Of(i.id)) > 0
 }
 
 // isUnderWay says whether the instance is not where the spec wants it.
