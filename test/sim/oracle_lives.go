@@ -128,6 +128,9 @@ func (o *oracle) end(l *life, c *change, t *tappv1.TApp) {
 // rowsOf an instance that gets a pod: more than one where nobody can tell which it is.
 func (o *oracle) rowsOf(t *tappv1.TApp, id string, lives []life, r *request) []row {
 	if len(lives) == 0 {
+		if killed, _ := o.wasOff(t, id, 0); killed {
+			return []row{rowNew, rowStarted} // it was killed before it had a pod
+		}
 		return []row{rowNew}
 	}
 	var out []row
