@@ -242,7 +242,7 @@ plugin-test: build bin/devcluster ## Test kubectl tapp against a real API server
 .PHONY: page-test
 page-test: need-chromium build bin/devcluster ## Test the web page in a real browser, with a hub and a member on simulated nodes. Its pictures are in dist/page.
 	@mkdir -p dist
-	@test/fleet.sh '$(STATE)/page' 'hub --nodes sim --sim 5' 'member --nodes sim --sim 2' -- bash -o pipefail -c "TAPP_KUBECONFIG='$(STATE)/page/hub/kubeconfig' go test -json -tags cluster -count 1 -timeout 20m $(RUN) ./test/page/... | $(REPORT)"
+	@test/fleet.sh '$(STATE)/page' 'hub --nodes sim --sim 5' 'member --nodes sim --sim 2' -- bash -o pipefail -c "TAPP_KUBECONFIG='$(STATE)/page/hub/kubeconfig' go test -json -tags cluster -count 1 -timeout 40m $(RUN) ./test/page/... | $(REPORT)"
 
 .PHONY: e2e
 e2e: build bin/devcluster ## Test TApp on a cluster of its own, with real nodes, which is taken down at the end.

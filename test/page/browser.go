@@ -25,7 +25,7 @@ import (
 )
 
 // patience ends what hangs; nothing waits longer than it has to.
-const patience = 2 * time.Minute
+const patience = 10 * time.Minute
 
 // chromium starts the browser for all tests of the package. It gets a profile of its own
 // that goes with it, and asks nobody but the servers of the tests.
