@@ -214,14 +214,14 @@ app-test: need-go bin/devcluster ## Test the kind App, its writes for 500 of the
 fleet-test: build bin/devcluster ## Test the fleet: hubs with three and with two member clusters, which have simulated nodes.
 	@mkdir -p dist
 	@test/fleet.sh '$(STATE)/fleet' 'hub --nodes api' 'member1 --nodes sim --sim 3' 'member2 --nodes sim --sim 3' 'member3 --nodes sim --sim 3' \
-	  'second/hub --nodes api' 'second/member1 --nodes sim --sim 3' 'second/member2 --nodes sim --sim 3' -- bash -o pipefail -c "go test -json -tags cluster -count 1 -timeout 20m -parallel 32 $(RUN) ./test/fleet/... | $(REPORT)"
+	  'second/hub --nodes api' 'second/member1 --nodes sim --sim 3' 'second/member2 --nodes sim --sim 3' -- bash -o pipefail -c "go test -json -tags cluster -count 1 -timeout 40m -parallel 32 $(RUN) ./test/fleet/... | $(REPORT)"
 
 .PHONY: pair-test
 pair-test: PLATFORMS = $(HOST)
 pair-test: build image bin/devcluster ## Test the fleet as Helm installs it: a hub and a member, each with a real node.
 	@mkdir -p dist
 	@test/fleet.sh '$(STATE)/pair' 'hub --nodes 1 --sim 0' 'member --nodes 1 --sim 0' -- bash -o pipefail -c "$(foreach name,hub member,bin/devcluster push --dir '$(STATE)/pair/$(name)' dist/tapp-image.tar tapp:test && ) \
-	  TAPP_IMAGE=tapp:test go test -json -tags cluster -count 1 -timeout 20m $(RUN) ./test/pair/... | $(REPORT)"
+	  TAPP_IMAGE=tapp:test go test -json -tags cluster -count 1 -timeout 40m $(RUN) ./test/pair/... | $(REPORT)"
 
 .PHONY: release-test
 release-test: build bin/devcluster ## Test charts and releases beside the helm program, with public charts, on simulated nodes.
