@@ -73,6 +73,11 @@ type instance struct {
 // desired says whether the instance is to have a running pod.
 func (i *instance) desired() bool { return i.inRange && !i.stopped && !i.completed }
 
+// hasTemplate says whether the pod has the hash of its template. Its resources may follow later.
+func (i *instance) hasTemplate() bool {
+	return i.template != nil && i.hash == i.template.Hashes.Template
+}
+
 // isDrained says whether the pod is out of its Services for an update: that has
 // begun.
 func (i *instance) isDrained() bool {
@@ -148,7 +153,7 @@ func (s *spec) look(c *clock, i *instance) {
 	if i.state != alive {
 		return
 	}
-	i.updated = i.template != nil && i.hash == i.template.Hashes.Template && inplace.HasResources(i.pod, i.template.Spec)
+	i.updated = i.hasTemplate() && inplace.HasResources(i.pod, i.template.Spec)
 	i.updating = !c.isSettled(i)
 	// A preview takes orphans for adopted. The plan that decides on losses does not yet.
 	i.serving = i.desired() && !i.updating && unready.IsReady(i.pod) && !(s.foresees && s.isOrphan(i))

@@ -36,7 +36,7 @@ func (s *spec) resizeOf(i *instance) inplace.Resize {
 // it from what the pod was created with to what it is now.
 func (s *spec) resourcesToFollow(i *instance) template.ResourceSet {
 	follows := inplace.Resized(i.pod)
-	if i.hash == i.template.Hashes.Template {
+	if i.hasTemplate() {
 		return follows
 	}
 	return follows.With(s.recordOf(i).ChangedResources(i.pod, i.template.Spec))

@@ -17,7 +17,7 @@ func countServing(all []*instance) budget.Counts {
 
 // countsAsServing says whether the turns of others count the instance. A new template soaks from its hash on.
 func (i *instance) countsAsServing() bool {
-	return i.serving && (i.available || i.template == nil || i.hash != i.template.Hashes.Template)
+	return i.serving && (i.available || !i.hasTemplate())
 }
 
 // weight is what the instance counts for the turns of others.
