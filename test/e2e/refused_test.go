@@ -94,7 +94,7 @@ func TestRefused(t *testing.T) {
 		"update": {
 			policy("UPDATE", "pods", "object.spec.containers[0].image == oldObject.spec.containers[0].image"),
 			[]string{"set", "image", "pod/app-0", "main=demo:v3"}, gen.Default(gen.Image("demo:v2")), "FailedUpdate",
-			[]string{"cannot update in place instance 0 since ", house}, "instance 0: cannot update it in place: ",
+			[]string{"cannot begin the update in place of instance 0 since ", house}, "instance 0: cannot begin its update in place: ",
 		},
 		"drain": {
 			policy("UPDATE", "pods/status", "!has(object.status.conditions) || !object.status.conditions.exists(c, c.type == 'tkestack.io/InPlaceUpdate' && c.status == 'False')"),
@@ -105,7 +105,7 @@ func TestRefused(t *testing.T) {
 		"webhook": {
 			deadWebhook("UPDATE", "pods"),
 			[]string{"set", "image", "pod/app-0", "main=demo:v3"}, gen.Default(gen.Image("demo:v2")), "FailedUpdate",
-			[]string{"cannot update in place instance 0 since ", `failed calling webhook "dead.tapp.test"`}, "instance 0: cannot update it in place: ",
+			[]string{"cannot begin the update in place of instance 0 since ", `failed calling webhook "dead.tapp.test"`}, "instance 0: cannot begin its update in place: ",
 		},
 		"delete": {
 			policy("DELETE", "pods", "false"),

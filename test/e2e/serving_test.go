@@ -150,7 +150,9 @@ func TestServingInstancesSpendTheBudget(t *testing.T) {
 			change(t, ns, "app", minReady(0))
 			settled(t, ns, "app")
 			rollout.neverBelow(t, 3)
-			rollout.reached(t, 3)
+			if drain := c.app.Spec.UpdateStrategy.InPlaceUpdate.Drain; drain == nil || *drain {
+				rollout.reached(t, 3) // without a drain, a kubelet need not report a restart that is short
+			}
 			rollout.ascending(t, 1, 0, 1, 2, 3)
 			routes.neverFewer(t, 3)
 		})

@@ -44,7 +44,7 @@ func TestVerbs(t *testing.T) {
 		return first + "- {name: member2" + strings.Replace(last, "{start: 2}", "{start: 4}", 1)
 	}
 	hub.KubectlWith(good("v1"), "apply", "--filename", "-")
-	has(fleet("status", "verbs", "--watch", "--timeout", "2m"), "podSets: 4 of 4 as the spec says", `AppSet "verbs" successfully rolled out`)
+	has(fleet("status", "verbs", "--watch", "--timeout", "10m"), "podSets: 4 of 4 as the spec says", `AppSet "verbs" successfully rolled out`)
 	r.shows(m, "verbs-gz01-blue-2 verbs-gz01-blue-3 verbs-gz01-canary-0", "get", "pods", "--output=jsonpath={.items[*].metadata.name}")
 	r.shows(r.members[1], "verbs-gz01-blue-4 verbs-gz01-blue-5 verbs-gz01-canary-0", "get", "pods", "--output=jsonpath={.items[*].metadata.name}")
 	has(fleet("get", "verbs", "-o", "wide"), "2-3", "4-5")
@@ -63,7 +63,7 @@ func TestVerbs(t *testing.T) {
 	}
 	has(fleet("confirm", "verbs"), "error: no gate of verbs waits: it is Paused", "(failed)")
 	has(fleet("resume", "verbs"), "appset.workload.dmall.com/verbs resumed")
-	has(fleet("status", "verbs", "--watch", "--timeout", "2m"), `AppSet "verbs" successfully rolled out`)
+	has(fleet("status", "verbs", "--watch", "--timeout", "10m"), `AppSet "verbs" successfully rolled out`)
 	r.shows(m, "nginx:v2 nginx:v2 nginx:v2", "get", "pods", "--output=jsonpath={.items[*].spec.containers[0].image}")
 
 	// A part whose AppSet is another one's is an orphan.

@@ -119,7 +119,7 @@ at most 2 of all instances are unavailable at once, in all clusters together`
 	says(verb("confirm", "walk", "--stage", "canary", "--as=ann"), "error: stage canary does not wait: stage blue does\n(exit status 1)")
 	says(try("ann", confirmationOf("walk", strings.Join(waiting, " ")), "create"), fmt.Sprintf("The Confirmation \"walk-%s\" is invalid: spec.stage: Invalid value: no gate waits after stage canary, which is: Done", waiting[2]))
 	verb("confirm", "walk", "--stage", "blue", "--as=ann")
-	if got := verb("status", "walk", "--watch", "--timeout", "2m"); !strings.Contains(got, "AppSet \"walk\" successfully rolled out") {
+	if got := verb("status", "walk", "--watch", "--timeout", "10m"); !strings.Contains(got, "AppSet \"walk\" successfully rolled out") {
 		t.Errorf("status says\n%s", got)
 	}
 	images("nginx:v2", "nginx:v2", "nginx:v2")

@@ -43,7 +43,7 @@ func TestRestartKeepsToTheBudget(t *testing.T) {
 	if _, err := suite.tapps.TApps(ns).Create(t.Context(), app, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	kubectl(t, "tapp", "-n", ns, "status", "web", "--watch", "--timeout", "1m")
+	kubectl(t, "tapp", "-n", ns, "status", "web", "--watch", "--timeout", "10m")
 	w := witness.Watch(t, suite.Kube.CoreV1().Pods(ns))
 	w.Expect(2)
 	kubectl(t, "tapp", "restart", "web", "--all", "--wait", "--timeout=1m", "--namespace="+ns)

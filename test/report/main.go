@@ -165,29 +165,37 @@ func (r *report) endPackage(e event, output []string) {
 var (
 	// said matches what a test has said itself, not the program that it tests.
 	said = regexp.MustCompile(`^\s*\w+\.go:\d+: |^panic: `)
+	// logged matches what a library has logged by way of the test.
+	logged = regexp.MustCompile(`^\s*\w+\.go:\d+: [IWE]\d{4} `)
+	// more matches a further line of what a test has said.
+	more = regexp.MustCompile(`^ {8}\s*\S`)
 	// script matches the line at which a script of testscript failed.
 	script = regexp.MustCompile(`^\s*FAIL: \S+:\d+: `)
 )
 
-// fails keeps the last lines that a failed test has said: its errors come after
-// what it logs. Of a script it keeps what its last commands printed. Of a test whose
-// subtest failed there is nothing to say.
+// fails keeps the last messages of a failed test: its errors come after what it logs,
+// and before what its end logs. Of a script it keeps what its last commands printed. A
+// test whose subtest failed has no message.
 func (r *report) fails(id string, output []string) {
-	const lines, before, width = 3, 8, 300
-	var why []string
+	const messages, further, before, width = 5, 2, 8, 300
+	var why [][]string
 	for n, line := range output {
 		if script.MatchString(line) {
-			why = output[max(0, n-before) : n+1]
+			why = [][]string{output[max(0, n-before) : n+1]}
 			break
 		}
-		if said.MatchString(line) {
-			why = append(why[max(0, len(why)-lines+1):], line)
+		switch last := len(why) - 1; {
+		case logged.MatchString(line):
+		case said.MatchString(line):
+			why = append(why[max(0, len(why)-messages+1):], []string{line})
+		case last >= 0 && len(why[last]) <= further && more.MatchString(line):
+			why[last] = append(why[last], line)
 		}
 	}
 	if len(why) > 0 {
 		r.failures = append(r.failures, id)
 	}
-	for _, line := range why {
+	for _, line := range slices.Concat(why...) {
 		r.failures = append(r.failures, fmt.Sprintf("  %.*s", width, strings.TrimSpace(line)))
 	}
 }

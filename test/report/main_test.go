@@ -42,15 +42,19 @@ func TestReport(t *testing.T) {
 {"Action":"output","Package":"a","Test":"T/s","Output":"I1121 20:08:13.06 9911 sync.go:59] \"Synced\"\n"}
 {"Action":"output","Package":"a","Test":"T/s","Output":"    t.go:3: two\n"}
 {"Action":"output","Package":"a","Test":"T/s","Output":"        more of two\n"}
+{"Action":"output","Package":"a","Test":"T/s","Output":"    reflector.go:434: I1127 20:36:38.397259] Stopping\n"}
 {"Action":"output","Package":"a","Test":"T/s","Output":"    t.go:4: three\n"}
+{"Action":"output","Package":"a","Test":"T/s","Output":"    t.go:5: four\n"}
+{"Action":"output","Package":"a","Test":"T/s","Output":"    t.go:6: five\n"}
 {"Action":"fail","Package":"a","Test":"T/s"}
 {"Action":"output","Package":"a","Test":"T","Output":"--- FAIL: T (0.1s)\n"}
 {"Action":"fail","Package":"a","Test":"T"}`,
 			want: "    t.go:1: chatter\n    t.go:2: one\nI1121 20:08:13.06 9911 sync.go:59] \"Synced\"\n" +
-				"    t.go:3: two\n        more of two\n    t.go:4: three\n--- FAIL: T (0.1s)\n",
+				"    t.go:3: two\n        more of two\n    reflector.go:434: I1127 20:36:38.397259] Stopping\n" +
+				"    t.go:4: three\n    t.go:5: four\n    t.go:6: five\n--- FAIL: T (0.1s)\n",
 			count:    count{Failed: 2},
 			failed:   true,
-			failures: "a T/s\n  t.go:2: one\n  t.go:3: two\n  t.go:4: three",
+			failures: "a T/s\n  t.go:2: one\n  t.go:3: two\n  more of two\n  t.go:4: three\n  t.go:5: four\n  t.go:6: five",
 		},
 		"a script, by what its last commands printed": {
 			in: `{"Action":"output","Package":"a","Test":"T/s","Output":"    testscript.go:584: WORK=$WORK\n"}
