@@ -44,6 +44,16 @@ func GateClosedSince(pod *corev1.Pod) (time.Time, bool) {
 	return c.LastTransitionTime.Time, true
 }
 
+// GateOpenSince says since when our condition is True, by the clock of the controller that
+// opened it. It is false for a gate that is closed or has no condition yet.
+func GateOpenSince(pod *corev1.Pod) (time.Time, bool) {
+	c := gateCondition(pod)
+	if c == nil || c.Status != corev1.ConditionTrue {
+		return time.Time{}, false
+	}
+	return c.LastTransitionTime.Time, true
+}
+
 func gateCondition(pod *corev1.Pod) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
 		if pod.Status.Conditions[i].Type == tappv1.GateInPlaceUpdate {

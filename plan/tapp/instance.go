@@ -156,9 +156,10 @@ func (s *spec) look(c *clock, i *instance) {
 	i.updated = i.hasTemplate() && inplace.HasResources(i.pod, i.template.Spec)
 	i.updating = !c.isSettled(i)
 	// A preview takes orphans for adopted. The plan that decides on losses does not yet.
-	i.serving = i.desired() && !i.updating && unready.IsReady(i.pod) && !(s.foresees && s.isOrphan(i))
-	i.available = i.serving && s.isReadyForLong(c, i.pod)
-	i.mayServe = i.desired() && !i.serving && (i.mayRestart() || !i.updating && unready.ByOthers(i.pod) || s.stillStarts(c, i))
+	opening := unready.Opening(i.pod, c.now)
+	i.serving = i.desired() && !i.updating && unready.IsReady(i.pod) && !(s.foresees && s.isOrphan(i)) && !c.waits(opening.Left)
+	i.available = i.serving && !c.waits(unready.Soak(i.pod, seconds(s.tapp.Spec.MinReadySeconds), c.now))
+	i.mayServe = i.desired() && !i.serving && (i.mayServeYet(opening) || !i.updating && unready.ByOthers(i.pod) || s.stillStarts(c, i))
 }
 
 func (s *spec) stateOf(i *instance) state {

@@ -213,7 +213,7 @@ func (r *rollout) finish(i *instance, explained bool) {
 	case i.updating:
 		r.awaitUpdate(i, explained)
 	case !i.available && !explained:
-		i.wait(unready.Why(i.pod, inplace.Progress{}))
+		i.wait(unready.Why(i.pod, unready.Opening(i.pod, r.clock.now)))
 	}
 }
 

@@ -1,9 +1,10 @@
 package tapp
 
 import (
-	corev1 "k8s.io/api/core/v1"
+	"time"
 
 	"tkestack.io/tapp/plan/budget"
+	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/unready"
 )
 
@@ -28,18 +29,16 @@ func (i *instance) weight() budget.Weight {
 // needsRoom says whether a disruption of the instance needs room in the budget.
 func (i *instance) needsRoom() bool { return i.serving || i.mayServe }
 
-// mayRestart says whether the pod is Ready, and only time tells if its kubelet is about to
-// restart a container of it.
-func (i *instance) mayRestart() bool {
-	return i.progress != nil && i.progress.Left > 0 && unready.IsReady(i.pod)
+// mayServeYet says whether the pod is Ready, and only time tells if it stays so: its kubelet may
+// be about to restart a container of it, or to answer that its gate was closed before.
+func (i *instance) mayServeYet(opening inplace.Progress) bool {
+	return unready.IsReady(i.pod) && (i.progress != nil && i.progress.Left > 0 || !i.updating && opening.Left > 0)
 }
 
-// isReadyForLong says whether a pod that is Ready has been so for minReadySeconds.
-func (s *spec) isReadyForLong(c *clock, pod *corev1.Pod) bool {
-	left := seconds(s.tapp.Spec.MinReadySeconds) - c.now.Sub(unready.Ready(pod).LastTransitionTime.Time)
-	if s.tapp.Spec.MinReadySeconds == 0 || left <= 0 {
-		return true
+// waits says whether there is time left to wait for, and has the controller look again then.
+func (c *clock) waits(left time.Duration) bool {
+	if left > 0 {
+		c.waitFor(left)
 	}
-	c.waitFor(left)
-	return false
+	return left > 0
 }

@@ -47,6 +47,19 @@ func TestServingSpendsTheBudget(t *testing.T) {
 		"a gate is closed, and the pod is still Ready: it takes the room, and goes on": {
 			pods:  []podStory{{IDs: "0", From: "image", Gate: "closed 1s", Ready: "1h"}, {IDs: "1-3", From: "image", Ready: "10s"}},
 			waits: map[int]string{0: "its pod is being taken out of its Services: its gate is closed, and Ready is still True", 1: "3 " + fewServe + " 3 must be"}},
+		"a gate was opened again, and Ready is from before: others do not count it": {
+			pods:  []podStory{{IDs: "0", Gate: "open 2s", Ready: "1h"}, {IDs: "1-3", From: "image"}},
+			waits: map[int]string{0: "its gate was opened again, and the kubelet may still report that it was closed", 1: "3 of 4 instances are available, and at least 3 must be"}},
+		"a gate was opened again, and Ready is from before: its own turn needs room": {
+			pods:  []podStory{{IDs: "0", From: "image", Gate: "open 2s", Ready: "1h"}, {IDs: "1", From: "image", Ready: "not 1s"}, {IDs: "2-3"}},
+			want:  []string{"Drain 1"},
+			waits: map[int]string{0: "2 " + fewServe + " 3 must be"}},
+		"a gate was opened again, and the kubelet has answered": {
+			pods: []podStory{{IDs: "0", Gate: "open 130s", Ready: "130s"}, {IDs: "1-3", From: "image"}},
+			want: []string{"Drain 1"}},
+		"a gate was opened again long ago": {
+			pods: []podStory{{IDs: "0", Gate: "open 20s", Ready: "1h"}, {IDs: "1-3", From: "image"}},
+			want: []string{"Drain 1"}},
 		"no gate, and patched: it takes the room until the kubelet has done it": {
 			pods:  []podStory{{IDs: "0", From: "image", Patched: "default", Kubelet: "unseen", Gate: "none", Ready: "1h"}, {IDs: "1-3", From: "image", Gate: "none", Ready: "10s"}},
 			waits: map[int]string{1: "3 " + fewServe + " 3 must be"}},

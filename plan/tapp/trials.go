@@ -90,9 +90,7 @@ func (r *rollout) subject(i *instance) trial.Subject {
 
 // carryOut a decision. It says whether the interruption begins, and whether it takes room.
 func (r *rollout) carryOut(i *instance, d trial.Decision) (begins, takesRoom bool) {
-	if d.Left > 0 {
-		r.clock.waitFor(d.Left)
-	}
+	r.clock.waits(d.Left)
 	switch d.Do {
 	case trial.DoBegin:
 		return true, true

@@ -12,6 +12,7 @@ import (
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/plan/trial"
+	"tkestack.io/tapp/plan/unready"
 )
 
 // TestTrials: nothing that serves is interrupted before the API server said that it takes what
@@ -183,6 +184,7 @@ func TestRefusedByWhatGatesTell(t *testing.T) {
 			at := slices.IndexFunc(conditions, func(x corev1.PodCondition) bool { return x.Type == tappv1.GateInPlaceUpdate })
 			conditions[at].Reason, conditions[at].Message = trial.ReasonUpdateRefused, trial.Message(hash, trial.Refusal{Times: 1, Words: "no"})
 			conditions[at].LastTransitionTime.Time = in.Now.Add(-c.ago)
+			unready.Ready(in.Pods[id]).LastTransitionTime.Time = in.Now.Add(-c.ago) // its kubelet has answered
 		}
 		p := Compute(in)
 		if got := ops(p); !slices.Equal(got, c.asked) && len(got)+len(c.asked) > 0 {

@@ -63,6 +63,8 @@ const (
 	classOthers = "claims-of-others"
 	// Templates change in what means a restart: a checksum, the image of an init container.
 	classRestarts = "restarts"
+	// Kubelets report late what they saw of a pod: also a gate that was opened again by then.
+	classLate = "late-kubelets"
 )
 
 // class is what a seed draws for one.
@@ -160,6 +162,9 @@ func classes() []class {
 			if rng.IntN(2) == 0 {
 				set(&t.Spec.Template.Annotations, checksum, "0")
 			}
+		}},
+		{name: classLate, plan: takeBack, draft: func(t *tappv1.TApp, rng *rand.Rand) {
+			t.Spec.Replicas, t.Spec.MinReadySeconds = ptr.To(3+rng.Int32N(fewReplicas-2)), 30*rng.Int32N(2)
 		}},
 	}
 }
@@ -284,6 +289,16 @@ func lose(p *Plan, rng *rand.Rand) {
 		step += 5 + rng.IntN(30)
 	}
 	edit("resume", 0)
+	p.Horizon = max(p.Horizon, step+1)
+}
+
+// takeBack has images pushed and taken back within a few steps, again and again.
+func takeBack(p *Plan, rng *rand.Rand) {
+	step, app := 60+rng.IntN(60), p.apps()[0]
+	for n := range 6 {
+		p.Edits = append(p.Edits, Edit{Step: step, App: app, Kind: "image", A: n % 2})
+		step += 2 + rng.IntN(25)
+	}
 	p.Horizon = max(p.Horizon, step+1)
 }
 

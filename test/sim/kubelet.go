@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -31,8 +32,10 @@ type sandbox struct {
 	key  string
 	node string
 	seen *corev1.Pod
-	runs map[string]*corev1.ContainerStatus
-	next int
+	// seenAt is when it was seen last.
+	seenAt time.Time
+	runs   map[string]*corev1.ContainerStatus
+	next   int
 	// settling: containers that started and are not ready yet.
 	settling bool
 	// ended is the phase of a pod that has ended; stopped: all has been killed.
@@ -82,7 +85,7 @@ func (k *kubelets) due() []string {
 			continue
 		}
 		s := k.sandboxes[pod.UID]
-		if s != nil && s.hangs && k.holdsOut() {
+		if s != nil && (s.hangs && k.holdsOut() || k.reportsLate(s, pod) && k.Now().Sub(s.seenAt) < late) {
 			continue
 		}
 		if s == nil || s.seen.ResourceVersion != pod.ResourceVersion || s.unreported || s.settling ||
@@ -110,7 +113,10 @@ func (k *kubelets) step(key string) {
 		}
 		fallthrough
 	case s.seen.ResourceVersion != pod.ResourceVersion:
-		s.seen = pod
+		if k.reportsLate(s, pod) {
+			break
+		}
+		s.seen, s.seenAt = pod, k.Now()
 		if isFinished(pod) && s.ended == "" {
 			s.ended = pod.Status.Phase
 		}
@@ -119,13 +125,14 @@ func (k *kubelets) step(key string) {
 		}
 		k.act(s)
 		k.forget()
-		if k.slow {
+		if k.slow || k.has(classLate) {
 			return
 		}
 	case len(s.runs) == 0 && pod.DeletionTimestamp == nil:
 		k.act(s)
 	case s.settling && pod.DeletionTimestamp == nil:
 		s.settle()
+		s.seenAt = k.Now()
 	}
 	if pod.DeletionTimestamp != nil {
 		k.terminate(s, pod)
@@ -245,7 +252,7 @@ func (k *kubelets) report(s *sandbox, pod *corev1.Pod) {
 			p.Status.ObservedGeneration = s.seen.Generation
 		}
 		if p.Status.StartTime == nil {
-			p.Status.StartTime = ptr.To(k.clockOf(s.node))
+			p.Status.StartTime = ptr.To(k.foundAt(s))
 		}
 		k.resize(s, p)
 		p.Status.InitContainerStatuses = s.statuses(s.seen.Spec.InitContainers)
@@ -265,8 +272,8 @@ func (k *kubelets) report(s *sandbox, pod *corev1.Pod) {
 		if s.disrupted != nil && !isDisrupted(p) {
 			p.Status.Conditions = append(p.Status.Conditions, *s.disrupted)
 		}
-		setCondition(p, corev1.ContainersReady, ready, k.clockOf(s.node))
-		setReady(p, ready && gatesOpen(s.seen), k.clockOf(s.node))
+		setCondition(p, corev1.ContainersReady, ready, k.foundAt(s))
+		setReady(p, ready && gatesOpen(s.seen), k.foundAt(s))
 	})
 }
 

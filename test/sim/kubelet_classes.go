@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/sim/apiserver"
 )
 
@@ -21,6 +22,33 @@ func (k *kubelets) clockOf(node string) metav1.Time {
 		return k.Second()
 	}
 	return metav1.NewTime(k.Second().Add(time.Duration(skews()[node]) * time.Second))
+}
+
+// late is how long a kubelet takes to report what it saw, in runs where it is late.
+const late = 5 * time.Second
+
+// reportsLate says whether the kubelet has yet to report what it saw of the pod.
+func (k *kubelets) reportsLate(s *sandbox, pod *corev1.Pod) bool {
+	return k.has(classLate) && s.seen != nil && s.unreported && pod.DeletionTimestamp == nil
+}
+
+// foundAt is when a kubelet found what it reports, by its clock.
+func (k *kubelets) foundAt(s *sandbox) metav1.Time {
+	now := k.clockOf(s.node)
+	if k.has(classLate) {
+		now.Time = now.Add(s.seenAt.Truncate(time.Second).Sub(k.Second().Time))
+	}
+	return now
+}
+
+// answersClosing says whether a pod's kubelet has seen its gate closed, and has yet to report
+// that. It does so within twice its sync period.
+func (k *kubelets) answersClosing(pod *corev1.Pod, at time.Time) bool {
+	if pod == nil || !k.has(classLate) {
+		return false
+	}
+	s, gate := k.sandboxes[pod.UID], conditionOf(pod, tappv1.GateInPlaceUpdate)
+	return s != nil && s.seen != nil && s.unreported && !gatesOpen(s.seen) && gate != nil && at.Sub(gate.LastTransitionTime.Time) < 20*time.Second
 }
 
 // words of a runtime about what does not work.

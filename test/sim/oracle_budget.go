@@ -133,11 +133,12 @@ func (o *oracle) count(t *tappv1.TApp, v view) counts {
 			continue
 		}
 		c.desired[id] = true
-		available := isAvailable(t, pod, v.at)
+		late := o.w.answersClosing(pod, v.at)
+		available := isAvailable(t, pod, v.at) && !late
 		if !available {
 			c.unavailable[id] = true
 		}
-		if !available && (!isServing(t, pod) || o.isSoaking(t, pod, id)) {
+		if !available && (late || !isServing(t, pod) || o.isSoaking(t, pod, id)) {
 			c.silent[id] = true
 		}
 	}
