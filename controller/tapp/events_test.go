@@ -22,7 +22,7 @@ import (
 
 // telling runs a recorder in fake time; told are its events as "type reason
 // message".
-func telling(t *testing.T, f func(r recorder, told func() []string)) {
+func telling(t *testing.T, f func(t *testing.T, r recorder, told func() []string)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stub{answer: func(_, _, body string) (int, any) { return 201, json.RawMessage(body) }}
 		c := s.newController(t)
@@ -30,7 +30,7 @@ func telling(t *testing.T, f func(r recorder, told func() []string)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { r.Run(ctx); close(done) }()
-		f(r, func() []string {
+		f(t, r, func() []string {
 			synctest.Wait()
 			var out []string
 			for _, ask := range s.asked() {
@@ -53,7 +53,7 @@ var (
 )
 
 func TestEventsTellRanges(t *testing.T) {
-	telling(t, func(r recorder, told func() []string) {
+	telling(t, func(t *testing.T, r recorder, told func() []string) {
 		for n := range 250 {
 			r.succeeded(someTApp("a"), created, &plan.Action{ID: fmt.Sprint(n), Pod: somePod("a-1", "", ""), Why: "the instance has no pod"})
 		}
@@ -76,7 +76,7 @@ func TestEventsTellRanges(t *testing.T) {
 
 // TestEventsOfAFailure: a quota that is exhausted for an hour, tried every 30 s.
 func TestEventsOfAFailure(t *testing.T) {
-	telling(t, func(r recorder, told func() []string) {
+	telling(t, func(t *testing.T, r recorder, told func() []string) {
 		for n := range 120 {
 			name := fmt.Sprint("a-", n%10)
 			r.failed(someTApp("a"), created, &plan.Action{ID: fmt.Sprint(n % 10), Pod: somePod(name, "", "")},
@@ -96,7 +96,7 @@ func TestEventsOfAFailure(t *testing.T) {
 // TestTerminatingClaimsAreToldOnce: by an event each, from when they are seen, and not again
 // by the next process, which finds them in the stored status.
 func TestTerminatingClaimsAreToldOnce(t *testing.T) {
-	telling(t, func(r recorder, told func() []string) {
+	telling(t, func(t *testing.T, r recorder, told func() []string) {
 		c := &Controller{recorder: r}
 		tapp, o := someTApp("a"), &object{}
 		claims := []termination.Claim{{Instance: 1, Name: "data-a-1", UID: "u1", Volume: "pv-7"}}
@@ -135,7 +135,7 @@ func TestTerminatingClaimsAreToldOnce(t *testing.T) {
 }
 
 func TestProblemsAreToldOnceAGeneration(t *testing.T) {
-	telling(t, func(r recorder, told func() []string) {
+	telling(t, func(t *testing.T, r recorder, told func() []string) {
 		c := &Controller{recorder: r}
 		tapp, m := someTApp("a"), &object{}
 		problems := []plan.Problem{{Field: "spec.templates[1]", Reason: "TemplateMissing", Why: "there is no template \"x\""}}

@@ -56,6 +56,14 @@ func operations() map[plan.Op]operation {
 	}
 }
 
+// triedOperation is what a dry run stands for, as events tell of a refusal.
+func triedOperation(kind trial.Kind) operation {
+	if kind == trial.Create {
+		return operation{verb: "begin the recreation of", failure: refusal.FailedCreate}
+	}
+	return operation{verb: "begin the update in place of", failure: refusal.FailedUpdate}
+}
+
 // writer makes the writes of one sync, and notes them in the guard.
 type writer struct {
 	tapp  *tappv1.TApp

@@ -106,7 +106,9 @@ func (c *Controller) ask(ctx context.Context, t *tappv1.TApp, o *object, tries [
 			said := trial.Said{Verdict: trial.NoAnswer, At: c.Clock.Now()}
 			_ = c.loop.Contain(func() error { // a panic is counted there
 				err := c.try(ctx, t.Namespace, a)
-				said = saidOf(a, err, c.Clock.Now())
+				if said = saidOf(a, err, c.Clock.Now()); said.Verdict == trial.Refused {
+					c.recorder.failed(t, triedOperation(a.Question.Kind), a, err)
+				}
 				return nil
 			})
 			klog.FromContext(ctx).V(3).Info("Asked", "instance", a.ID, "kind", a.Question.Kind, "verdict", said.Verdict, "words", said.Words)

@@ -51,6 +51,32 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// TestRefusedTriesAreEvents: a refusal of a dry run is an event, and a missing answer is none.
+func TestRefusedTriesAreEvents(t *testing.T) {
+	telling(t, func(t *testing.T, r recorder, told func() []string) {
+		status := 403
+		s := &stub{answer: func(string, string, string) (int, any) {
+			return apiError(status, map[int]metav1.StatusReason{403: metav1.StatusReasonForbidden, 503: metav1.StatusReasonServiceUnavailable}[status], `pods "a-1" is forbidden: no`)
+		}}
+		c, o := s.newController(t), &object{}
+		c.recorder = r
+		ask := func(kinds ...trial.Kind) {
+			for _, kind := range kinds {
+				c.ask(t.Context(), someTApp("a"), o, []plan.Action{question(kind, "k")})
+				c.asks.Wait()
+			}
+		}
+		ask(trial.Update, trial.Create)
+		status = 503
+		ask(trial.Resize)
+		time.Sleep(2 * time.Second) // of the bubble: events wait for others like them
+		want := []string{"Warning FailedCreate cannot begin the recreation of instance 1: pods \"a-<id>\" is forbidden: no", "Warning FailedUpdate cannot begin the update in place of instance 1: pods \"a-<id>\" is forbidden: no"}
+		if got := slices.Sorted(slices.Values(told())); !slices.Equal(got, want) {
+			t.Errorf("events are %q, want %q", got, want)
+		}
+	})
+}
+
 // TestAskedOnce: while a question is under way it is not asked again, and at most MaxAsked are.
 func TestAskedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
