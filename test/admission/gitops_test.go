@@ -247,10 +247,15 @@ func TestTutorial(t *testing.T) {
 			}
 		}
 	}
+	const selector = "Warning: spec.selector: it was left out, and taken from the labels of spec.template: app=example-tapp. From now on they cannot change; give spec.selector for others"
 	want := []string{
+		"tutorial-3.2.1.yaml: " + selector,
 		`tutorial-3.2.2.yaml: Warning: 1 of 3 instances does not follow the change of spec.template, and stays on "test" (1)`,
 		`tutorial-3.4.1.yaml: Warning: 1 of 3 instances does not follow the change of spec.template, and stays on "test2" (1)`,
+		"tutorial-3.7.yaml: " + selector,
 		"tutorial-3.8.yaml: Warning: spec.DefaultTemplateName: this spelling is deprecated, and its value was moved; write defaultTemplateName",
+		"tutorial-3.8.yaml: " + selector,
+		"tutorial-3.9.yaml: " + selector,
 	}
 	if !slices.Equal(said, want) {
 		t.Errorf("it warns:\n%s\nwant:\n%s", strings.Join(said, "\n"), strings.Join(want, "\n"))

@@ -130,7 +130,9 @@ func TestVersionLabel(t *testing.T) {
 	expect(t, r.KubectlWith(at("v1"), "apply", "--filename", "-"),
 		"Warning: spec.selector: it was left out, and taken from the labels of spec.template: app=web. From now on they cannot change; give spec.selector for others. These can change: version",
 		"tapp.apps.tkestack.io/web created")
-	expect(t, r.KubectlWith(at("v2"), "apply", "--filename", "-"), "tapp.apps.tkestack.io/web configured")
+	expect(t, r.KubectlWith(at("v2"), "apply", "--filename", "-"),
+		"Warning: 3 instances are created (0-2): the instance has no pod",
+		"tapp.apps.tkestack.io/web configured")
 	stored := func(version string) string {
 		other := manifest("other", gen.Default(gen.Label("version", version)))
 		other.Spec.Selector.MatchLabels["version"] = "v1"

@@ -153,7 +153,11 @@ func TestServingInstancesSpendTheBudget(t *testing.T) {
 			if drain := c.app.Spec.UpdateStrategy.InPlaceUpdate.Drain; drain == nil || *drain {
 				rollout.reached(t, 3) // without a drain, a kubelet need not report a restart that is short
 			}
-			rollout.ascending(t, 1, 0, 1, 2, 3)
+			budget := 1
+			if name == "one-flapped" {
+				budget = 4 // the one that is not available goes first, if it is not yet
+			}
+			rollout.ascending(t, budget, 0, 1, 2, 3)
 			routes.neverFewer(t, 3)
 		})
 	}
