@@ -20,7 +20,7 @@ func tellRefused(s *spec, in *Input, all []*instance) refusal.Set {
 	for k, r := range known {
 		i := find(all, k.ID)
 		tried := k.Op == refusal.TryUpdate || k.Op == refusal.TryCreate
-		if i != nil && (tried && i.isTried() || !tried && s.wants(i, refusal.ReasonOf(k.Op))) {
+		if i != nil && (tried && s.isTried(i, in.Policy.Try) || !tried && s.wants(i, refusal.ReasonOf(k.Op))) {
 			out[k] = r
 		}
 	}
@@ -45,9 +45,10 @@ func find(all []*instance, id int) *instance {
 	return all[at]
 }
 
-// isTried says whether the API server is asked again, for the instance or one that is alike.
-func (i *instance) isTried() bool {
-	return i.reason == reasonTurn || slices.ContainsFunc(i.actions, func(a Action) bool { return a.Op == OpTry })
+// isTried says whether the API server is asked again, for the instance or one that is alike. A plan that
+// asks nothing itself, as a preview, has it that whoever does asks for each update that is left.
+func (s *spec) isTried(i *instance, asks bool) bool {
+	return i.reason == reasonTurn || !asks && !s.tapp.Spec.Paused && s.intentOf(i).kind.disrupts() || slices.ContainsFunc(i.actions, func(a Action) bool { return a.Op == OpTry })
 }
 
 // wants says whether something is to be done for the instance that a reason of refusals is

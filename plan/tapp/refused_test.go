@@ -69,6 +69,11 @@ func TestRefusalEnds(t *testing.T) {
 		"an adoption":                              {"Adopt", 0, pods(podStory{IDs: "0", Owner: "none"}, podStory{IDs: "1-2"}), true},
 		"a claim that is to be labelled":           {"CreateClaim", 0, withClaims, true},
 		"a patch of it":                            {"UpdateClaim", 0, withClaims, true},
+		"a dry run of an update":                   {"TryUpdate", 0, pods(podStory{IDs: "0-2", From: "v1"}), true},
+		"of one that is where it is to be":         {"TryUpdate", 0, pods(podStory{IDs: "0-2"}), false},
+		"of one that is paused by now":             {"TryUpdate", 0, func(s *scenario) { s.TApp.Spec.Paused = true }, false},
+		"a dry run of a recreation":                {"TryCreate", 0, pods(podStory{IDs: "0-2", From: "e1"}), true},
+		"of one that is scaled down by now":        {"TryCreate", 2, func(s *scenario) { s.TApp.Spec.Replicas = new(int32(2)) }, false},
 		"an update of a TApp that is being deleted": {"Drain", 0, func(s *scenario) {
 			s.TApp.DeletionTimestamp = new(ago(0))
 			s.TApp.Finalizers = []string{"foregroundDeletion"}

@@ -97,6 +97,8 @@ var planner = []mutant{
 		"m.set(s, tappv1.ConditionClaimsGrowing, false,", "m.set(s, tappv1.ConditionClaimsGrowing, true,"},
 	{"resize-forgets", "resize.go", "a template that changes other resources than the one before takes the place of a resize that is still to come",
 		"return follows.With(", "return template.ResourceSet{}.With("},
+	{"refused-tries-unforeseen", "refused.go", "a plan that asks nothing itself does not tell that the update was refused",
+		"!asks && !s.tapp.Spec.Paused", "asks && !s.tapp.Spec.Paused"},
 	{"resizes-serve-untried", "serving.go", "what has its template serves for the turns of others until its node has resized it",
 		"!i.hasTemplate())", "!i.updated)"},
 	{"drain-skipped", "rollout.go", "the gate is closed, and the patch does not wait until that is seen",
