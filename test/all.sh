@@ -46,18 +46,17 @@ lane() {
 run vet unit sim sim-app sim-release sim-fleet build bin/devcluster
 bin/devcluster build
 code=0 lanes=
+# These need no cluster, and with cold caches minutes of one processor, which the others leave them: those wait for nodes and
+# leaders to be given up.
+{ renice -n 19 $BASHPID >/dev/null && GOMAXPROCS=1 GOFLAGS="${GOFLAGS:-} -p=1" lane 3 lint chart-test devcluster-test argocd-test; } &
+lanes+=" $!"
+# The seven API servers of fleets leave no processor for another lane: clusters would be lost.
+lane 1 fleet-test || code=1
+# Two lanes keep two processors busy. A third one ends nothing sooner, and has leaders lose their leases.
 # The browser goes first: it drops its connections when real nodes come and go, as those of the others do. Install and pair make the image.
-lane 1 page-test install-test pair-test nodes-test app-nodes-test &
+lane 1 page-test e2e admission-test install-test pair-test &
 lanes+=" $!"
-# These need no cluster, and with cold caches minutes of one processor, which the
-# others leave them: those wait for nodes and leaders to be given up.
-{ renice -n 19 $BASHPID >/dev/null && GOMAXPROCS=1 GOFLAGS="${GOFLAGS:-} -p=1" lane 4 lint chart-test devcluster-test argocd-test; } &
-lanes+=" $!"
-# The seven API servers of fleets leave no processor for a third lane: clusters would be lost.
-lane 2 fleet-test || code=1
-lane 2 e2e admission-test &
-lanes+=" $!"
-lane 3 shell-test failover-test certs-test app-test plugin-test api-test release-test &
+lane 2 shell-test failover-test certs-test app-test plugin-test api-test release-test nodes-test app-nodes-test &
 lanes+=" $!"
 for lane in $lanes; do
 	wait "$lane" || code=1

@@ -44,15 +44,20 @@ func TestVerbs(t *testing.T) {
 		return first + "- {name: member2" + strings.Replace(last, "{start: 2}", "{start: 4}", 1)
 	}
 	hub.KubectlWith(good("v1"), "apply", "--filename", "-")
-	has(fleet("status", "verbs", "--watch", "--timeout", "10m"), "podSets: 4 of 4 as the spec says", `AppSet "verbs" successfully rolled out`)
+	has(fleet("status", "verbs", "--watch", "--timeout", "10m"), `AppSet "verbs" successfully rolled out`)
+	shows := func(want string, args ...string) {
+		t.Helper()
+		// A member may have been silent for a moment.
+		cluster.Eventually(t, want, func(context.Context) error {
+			got := fleet(args...)
+			return cluster.When(!strings.Contains(got, want), got)
+		})
+	}
+	shows("podSets: 4 of 4 as the spec says", "status", "verbs")
 	r.shows(m, "verbs-gz01-blue-2 verbs-gz01-blue-3 verbs-gz01-canary-0", "get", "pods", "--output=jsonpath={.items[*].metadata.name}")
 	r.shows(r.members[1], "verbs-gz01-blue-4 verbs-gz01-blue-5 verbs-gz01-canary-0", "get", "pods", "--output=jsonpath={.items[*].metadata.name}")
 	has(fleet("get", "verbs", "-o", "wide"), "2-3", "4-5")
-	// A member may have been silent for a moment.
-	cluster.Eventually(t, "nothing waits", func(context.Context) error {
-		got := fleet("explain", "verbs")
-		return cluster.When(!strings.Contains(got, "nothing waits"), got)
-	})
+	shows("nothing waits", "explain", "verbs")
 
 	// Paused, a change waits, and the command says so.
 	has(fleet("pause", "verbs"), "appset.workload.dmall.com/verbs paused")
