@@ -9,6 +9,8 @@ import (
 
 // Tally of the instances.
 type Tally struct {
+	// Deleting: the TApp is being deleted.
+	Deleting                    bool
 	Desired, Available, Updated int
 	Left                        int // pods that are to go, or going
 	Claims                      int // instances whose claims are to go
@@ -22,6 +24,8 @@ type Tally struct {
 func (t *Tally) Ready(settled bool, progress string) (is bool, reason, text string) {
 	completed := fmt.Sprintf("%d of %d available, %d completed", t.Available, t.Desired+t.Completed, t.Completed)
 	switch {
+	case t.Deleting:
+		return false, "Deleting", "it is being deleted; " + progress
 	case settled && t.Failed > 0:
 		return false, "InstancesFailed", fmt.Sprintf("%s: %d instances failed, and stay as they ended", completed, t.Failed)
 	case settled && t.Completed > 0:

@@ -35,7 +35,7 @@ type counted struct {
 }
 
 func (m *summary) count() counted {
-	var t counted
+	t := counted{Tally: tally.Tally{Deleting: m.tapp.DeletionTimestamp != nil}}
 	for _, i := range m.instances {
 		if i.desired() {
 			t.Desired++

@@ -2,6 +2,8 @@ package main
 
 // planner are the mutants of plan/tapp: what is decided.
 var planner = []mutant{
+	{"deletion-untold", "conditions.go", "a TApp that is being deleted is Ready, or waits for nothing that is told",
+		"tally.Tally{Deleting: m.tapp.DeletionTimestamp != nil}", "tally.Tally{}"},
 	{"stray-made", "claims.go", "new claims are strays for Argo CD",
 		"	maps.Copy(c.Annotations, l.us.Spare(c, claim.Verdict{Use: claim.Ours}))\n", ""},
 	{"stray-marked", "claims.go", "claims that were marked before stay strays",
