@@ -199,27 +199,38 @@ func (o *oracle) asItWas(t *tappv1.TApp, v view, id string, lives []life, b *bel
 }
 
 // isStored says whether a revision has a content for all that a process saw. Somebody may have
-// deleted it, or the template was followed by the next one before it was stored.
+// deleted it, or the template was followed by the next one before it was stored. One that we
+// deleted was forgotten too early, or it would not be asked for.
 func (o *oracle) isStored(t *tappv1.TApp, has content, b *belief) bool {
-	if slices.ContainsFunc(o.w.plan.Edits, func(e Edit) bool { return e.Kind == "resources" }) || slices.ContainsFunc(o.w.Tables[revisions].History, func(c *change) bool { return c.After == nil && causeOf(c) == nil && controllerOf(c.Before) == t.UID }) {
+	if slices.ContainsFunc(o.w.plan.Edits, func(e Edit) bool { return e.Kind == "resources" }) {
 		return false // a content does not tell which one it was, nor its resources
 	}
-	before := o.w.Tables[revisions].At(b.told[revisions])
-	return slices.ContainsFunc(apiserver.All[*appsv1.ControllerRevision](o.w.Store, revisions), func(r *appsv1.ControllerRevision) bool {
-		if controllerOf(r) != t.UID || before[keyOf(r)] == nil {
+	stored := false
+	for _, c := range o.w.Tables[revisions].History {
+		r := c.Object().(*appsv1.ControllerRevision)
+		switch {
+		case controllerOf(r) != t.UID:
+		case c.After == nil && causeOf(c) == nil:
 			return false
+		case c.Version <= b.told[revisions]:
+			stored = stored || hasContent(r, has)
 		}
-		var data struct{ Spec tappv1.TAppSpec }
-		if err := json.Unmarshal(r.Data.Raw, &data); err != nil {
-			return false
+	}
+	return stored
+}
+
+// hasContent says whether a template of a revision has a content.
+func hasContent(r *appsv1.ControllerRevision, has content) bool {
+	var data struct{ Spec tappv1.TAppSpec }
+	if err := json.Unmarshal(r.Data.Raw, &data); err != nil {
+		return false
+	}
+	for _, other := range data.Spec.TemplatePool {
+		if contentOfTemplate(&other) == has {
+			return true
 		}
-		for _, other := range data.Spec.TemplatePool {
-			if contentOfTemplate(&other) == has {
-				return true
-			}
-		}
-		return contentOfTemplate(&data.Spec.Template) == has
-	})
+	}
+	return contentOfTemplate(&data.Spec.Template) == has
 }
 
 // usual are the contents that most serving instances of the same template run: more than one
