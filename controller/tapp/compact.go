@@ -59,8 +59,12 @@ func (c *compactor) compact(object any) (any, error) {
 	if !ok {
 		return cache.Trim(object)
 	}
-	if !cache.TrimOnce(pod) {
+	overwritten := template.Reduce(pod)
+	if template.IsReduced(pod.ManagedFields) || !cache.TrimOnce(pod) {
 		return pod, nil
+	}
+	if overwritten != nil {
+		pod.ManagedFields = overwritten
 	}
 	trimStatus(&pod.Status)
 	if template.IsOurs(pod.Labels[tappv1.LabelTemplateHash]) {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/template"
 )
 
 func fullPod(name, memory string) *corev1.Pod {
@@ -54,6 +55,25 @@ func TestCompact(t *testing.T) {
 	loner := somePod("x-1", "u", "1")
 	if _, err := c.compact(loner); err != nil || len(c.models) != 1 {
 		t.Errorf("a pod without an owner: %v, %d models", err, len(c.models))
+	}
+}
+
+// TestCompactKeepsOverwritten: of managedFields a cached pod keeps whose image somebody wrote,
+// however often it is compacted.
+func TestCompactKeepsOverwritten(t *testing.T) {
+	pod := fullPod("a-0", "1Gi")
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{
+		{Manager: "tapp", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:containers":{"k:{\"name\":\"main\"}":{"f:name":{}}}}}`)},
+		{Manager: "kubectl-set", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:containers":{"k:{\"name\":\"main\"}":{"f:image":{}}}}}`)},
+	}
+	c := newCompactor()
+	for range 2 {
+		if _, err := c.compact(pod); err != nil {
+			t.Fatal(err)
+		}
+		if got := template.Overwritten(pod); len(pod.ManagedFields) != 1 || !slices.Equal(got, []string{"main"}) {
+			t.Errorf("%d entries, overwritten %q", len(pod.ManagedFields), got)
+		}
 	}
 }
 

@@ -32,6 +32,14 @@ type Writer struct {
 	Now time.Time
 }
 
+// StatusOf a condition that holds or does not.
+func StatusOf(is bool) metav1.ConditionStatus {
+	if is {
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
+}
+
 // Set a condition. Its message is bounded.
 func (w Writer) Set(kind string, is metav1.ConditionStatus, reason, text string) {
 	meta.SetStatusCondition(w.Conditions, metav1.Condition{Type: kind, Status: is, Reason: reason, Message: message.Bound(text),

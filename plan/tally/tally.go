@@ -18,6 +18,8 @@ type Tally struct {
 	Restarts                    int // requested, and not begun
 	Completed, Failed           int
 	Paused                      int
+	// Differs: no more than images that somebody overwrote is left.
+	Differs bool
 }
 
 // Ready is the condition of that name. Settled: nothing is left to do.
@@ -32,6 +34,9 @@ func (t *Tally) Ready(settled bool, progress string) (is bool, reason, text stri
 		return true, "Available", completed
 	case settled:
 		return true, "Available", fmt.Sprintf("all %d instances are available and follow their template", t.Desired)
+	}
+	if t.Differs {
+		return false, "ImageDiffers", progress
 	}
 	return false, "NotAvailable", progress
 }

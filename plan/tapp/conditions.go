@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/condition"
 	"tkestack.io/tapp/plan/evidence"
 	"tkestack.io/tapp/plan/growth"
 	"tkestack.io/tapp/plan/ids"
@@ -16,7 +17,7 @@ import (
 	"tkestack.io/tapp/plan/message"
 	"tkestack.io/tapp/plan/problem"
 	"tkestack.io/tapp/plan/tally"
-	"tkestack.io/tapp/plan/termination"
+	"tkestack.io/tapp/plan/template"
 )
 
 // isWaiting says whether an instance only waits for others, or for the user: it is
@@ -30,7 +31,7 @@ type counted struct {
 	tally.Tally
 	infeasible bool      // claims can never grow as they are to
 	held       *instance // whose refusal is told; else the first that is stuck, or that waits
-	kept       *instance // the first whose pod keeps a claim that is being deleted, and has to wait
+	kept       *instance // the first that only somebody takes further: its claim is being deleted, or its image differs
 	goesOn     bool      // others are on their way
 }
 
@@ -42,7 +43,7 @@ func (m *summary) count() counted {
 			if i.available {
 				t.Available++
 			}
-			if i.updated {
+			if i.updated && i.differs == "" {
 				t.Updated++
 			}
 			if i.state == alive && isRestartRequested(i.pod) {
@@ -94,7 +95,9 @@ func (m *summary) conclude(s *tappv1.TAppStatus) {
 	}
 	settled := rolledOut && t.Left == 0 && t.Claims == 0 && t.Owners == 0 && t.Restarts == 0 && len(m.growing) == 0
 	progress := m.progress(&t)
-	m.concludeReady(s, &t, settled, progress)
+	t.Differs = t.kept != nil && !t.goesOn && t.kept.reason == template.ReasonImageDiffers
+	is, reason, text := t.Ready(settled, progress)
+	m.set(s, tappv1.ConditionReady, is, reason, text)
 	m.concludeLost(s, settled)
 	m.concludeGrowing(s)
 	m.concludeInitImages(s)
@@ -133,7 +136,7 @@ func (m *summary) concludeStalled(s *tappv1.TAppStatus, t *counted, late bool, p
 	case len(m.lost.held) > 0:
 		reason = ReasonNodeLost
 	case t.kept != nil && !t.goesOn:
-		reason, why = termination.Reason, m.whyKept()
+		reason, why = t.kept.reason, m.whyKept(t.kept.reason)
 	case late:
 		reason = reasonDeadline
 	default:
@@ -141,16 +144,10 @@ func (m *summary) concludeStalled(s *tappv1.TAppStatus, t *counted, late bool, p
 		return
 	}
 	why = append(why, m.lost.held.Why(ids.Instances)...)
-	if late && len(m.problems) == 0 && !t.infeasible && reason != termination.Reason {
+	if late && len(m.problems) == 0 && !t.infeasible && (t.kept == nil || t.goesOn) {
 		why = append(why, fmt.Sprintf("nothing moved for %d seconds: %s%s", *m.tapp.Spec.ProgressDeadlineSeconds, progress, m.alsoStuck(t.held)))
 	}
 	m.set(s, tappv1.ConditionStalled, true, reason, message.Join(why, evidence.Separator))
-}
-
-// concludeReady sets the condition Ready.
-func (m *summary) concludeReady(s *tappv1.TAppStatus, t *counted, settled bool, progress string) {
-	is, reason, text := t.Ready(settled, progress)
-	m.set(s, tappv1.ConditionReady, is, reason, text)
 }
 
 // progress tells in a sentence how far the instances are.
@@ -202,12 +199,8 @@ func (m *summary) isLate(s *tappv1.TAppStatus, t *counted, settled bool) bool {
 }
 
 func (m *summary) set(s *tappv1.TAppStatus, kind string, is bool, reason, text string) {
-	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message.Bound(text),
-		ObservedGeneration: m.tapp.Generation, LastTransitionTime: metav1.NewTime(m.clock.now.Truncate(time.Second))}
-	if is {
-		c.Status = metav1.ConditionTrue
-	}
-	meta.SetStatusCondition(&s.Conditions, c)
+	w := condition.Writer{Conditions: &s.Conditions, Generation: m.tapp.Generation, Now: m.clock.now.Truncate(time.Second)}
+	w.Set(kind, condition.StatusOf(is), reason, text)
 }
 
 // concludeLost sets the condition ForceDeleted.

@@ -16,6 +16,7 @@ import (
 	"tkestack.io/tapp/plan/inplace"
 	"tkestack.io/tapp/plan/kept"
 	"tkestack.io/tapp/plan/message"
+	"tkestack.io/tapp/plan/template"
 	"tkestack.io/tapp/plan/unready"
 )
 
@@ -60,6 +61,7 @@ type instance struct {
 	templateName string
 	template     *podTemplate // nil: cannot be used, reason says why
 	pod          *corev1.Pod
+	differs      string            // images that somebody wrote over the template's, while it is updated by its hashes
 	hash         string            // the pod's label: of the template that it follows
 	progress     *inplace.Progress // nil until it is asked for
 
@@ -153,7 +155,9 @@ func (s *spec) look(c *clock, i *instance) {
 	if i.state != alive {
 		return
 	}
-	i.updated = i.hasTemplate() && inplace.HasResources(i.pod, i.template.Spec)
+	if i.updated = i.hasTemplate() && inplace.HasResources(i.pod, i.template.Spec); i.updated {
+		i.differs = template.Differences(i.pod, i.template.Spec)
+	}
 	i.updating = !c.isSettled(i)
 	// A preview takes orphans for adopted. The plan that decides on losses does not yet.
 	opening := unready.Opening(i.pod, c.now)

@@ -7,6 +7,7 @@ import (
 	"tkestack.io/tapp/plan/claim"
 	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/message"
+	"tkestack.io/tapp/plan/template"
 	"tkestack.io/tapp/plan/termination"
 )
 
@@ -64,9 +65,9 @@ func (s *spec) keepsClaim(i *instance) bool {
 	return true
 }
 
-// isKept says whether the instance waits since its pod keeps a claim.
+// isKept says whether only somebody takes the instance further: its pod keeps a claim, or an image differs.
 func (m *summary) isKept(i *instance) bool {
-	return i.reason == termination.Reason && i.pod != nil && len(m.terminating.Of(i.id)) > 0
+	return i.reason == template.ReasonImageDiffers || i.reason == termination.Reason && i.pod != nil && len(m.terminating.Of(i.id)) > 0
 }
 
 // isUnderWay says whether the instance is not where the spec wants it.
@@ -80,11 +81,11 @@ func (i *instance) isUnderWay() bool {
 	return i.pod != nil && i.state != foreign && !i.completed
 }
 
-// whyKept tells of all instances that wait since their pods keep claims.
-func (m *summary) whyKept() []string {
+// whyKept tells of all instances that are kept for a reason.
+func (m *summary) whyKept(reason string) []string {
 	var kept ids.Whys
 	for _, i := range m.instances {
-		if m.isKept(i) {
+		if m.isKept(i) && i.reason == reason {
 			kept.Add(i.why, i.id)
 		}
 	}

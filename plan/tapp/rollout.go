@@ -8,6 +8,7 @@ import (
 
 	"tkestack.io/tapp/plan/budget"
 	"tkestack.io/tapp/plan/inplace"
+	"tkestack.io/tapp/plan/template"
 	"tkestack.io/tapp/plan/trial"
 	"tkestack.io/tapp/plan/unready"
 )
@@ -214,6 +215,8 @@ func (r *rollout) finish(i *instance, explained bool) {
 		r.awaitUpdate(i, explained)
 	case !i.available && !explained:
 		i.wait(unready.Why(i.pod, unready.Opening(i.pod, r.clock.now)))
+	case !explained && i.differs != "":
+		i.wait(template.ReasonImageDiffers, i.differs+"; kubectl tapp restart "+r.tapp.Name+" with its id makes it anew, and the next update in place sets it back")
 	}
 }
 

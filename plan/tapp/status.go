@@ -101,7 +101,7 @@ func (m *summary) add(s *tappv1.TAppStatus, i *instance) {
 	if i.available {
 		s.AvailableReplicas++
 	}
-	if i.updated {
+	if i.updated && i.differs == "" {
 		s.UpdatedReplicas++
 	}
 }

@@ -66,6 +66,8 @@ type podStory struct {
 	// Annotations that others wrote; null takes one away.
 	Annotations map[string]*string `json:"annotations"`
 	Images      map[string]string  `json:"images"`
+	// Overwritten are the containers whose image somebody wrote with kubectl set image.
+	Overwritten []string `json:"overwritten"`
 	// Resources that admission gave containers.
 	Resources map[string]corev1.ResourceRequirements `json:"resources"`
 	// Pull is the imagePullPolicy that the API server gave its containers.
@@ -91,6 +93,10 @@ func (s *scenario) tell(t rapid.TB, p podStory) []*corev1.Pod {
 		}
 		p.settle(t, pod, patched)
 		p.disturb(pod)
+		for _, name := range p.Overwritten {
+			pod.ManagedFields = append(pod.ManagedFields, metav1.ManagedFieldsEntry{Manager: "kubectl-set", Operation: metav1.ManagedFieldsOperationUpdate,
+				FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:containers":{"k:{\"name\":\"` + name + `\"}":{"f:image":{}}}}}`)})
+		}
 		out = append(out, pod)
 	}
 	return out

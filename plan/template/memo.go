@@ -33,7 +33,7 @@ func (m *Memo) RecordOf(pod *corev1.Pod) *Record {
 		}
 		m.records[text] = r
 	}
-	return r
+	return r.of(pod)
 }
 
 // isCopy is IsCopy.

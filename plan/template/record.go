@@ -21,6 +21,7 @@ import (
 // | has the same value | no, whatever the pod has |
 // | none, or of an earlier version | where the pod has something else |
 // | none, and the pod is another program's | where that is no mirror's copy of the image (see IsCopy) |
+// | any, and somebody overwrote the image | where the pod has something else (see Overwritten) |
 //
 // Resources change in place only where the user asked for it, see ResourceSet.
 type Record struct {
@@ -39,6 +40,8 @@ type Record struct {
 
 	// copies is IsCopy for pods of another program, otherwise nil.
 	copies func(image, of string) bool
+	// overwritten are the containers of the pod whose image somebody overwrote.
+	overwritten []string
 }
 
 // RecordOf a pod. Of a pod whose hash is another program's, which may have changed the
@@ -48,7 +51,18 @@ func RecordOf(pod *corev1.Pod) *Record {
 	if !IsOurs(pod.Labels[tappv1.LabelTemplateHash]) {
 		return &Record{Labels: r.Labels, Annotations: r.Annotations, copies: IsCopy}
 	}
-	return r
+	return r.of(pod)
+}
+
+// of a pod: what its template said, and whose images somebody overwrote.
+func (r *Record) of(pod *corev1.Pod) *Record {
+	overwritten := Overwritten(pod)
+	if len(overwritten) == 0 {
+		return r
+	}
+	own := *r
+	own.overwritten = overwritten
+	return &own
 }
 
 // NoRecord is what is known of the images of a pod of another program.
@@ -68,7 +82,7 @@ func (r *Record) ChangesImage(has, want *corev1.Container) bool {
 	if has.Image == want.Image {
 		return false
 	}
-	if last, known := r.Images[want.Name]; known {
+	if last, known := r.Images[want.Name]; known && !slices.Contains(r.overwritten, want.Name) {
 		return last != want.Image
 	}
 	return r.copies == nil || !r.copies(has.Image, want.Image)
