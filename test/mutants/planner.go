@@ -252,7 +252,7 @@ var planner = []mutant{
 		"		s.CompletedReplicas++\n", ""},
 	{"end-without-template", "ends.go", "an instance whose template is missing when its pod ends stays down for good",
 		"return s.isFinal(i.pod)\n	case", "return !s.runsAgain(i)\n	case"},
-	{"message-unbounded", "conditions.go", "the message of a condition is as long as it may be",
+	{"message-unbounded", "../condition/condition.go", "the message of a condition is as long as it may be",
 		"Message: message.Bound(text),", "Message: text,"},
 	{"ready-before-claims-follow", "conditions.go", "a TApp is Ready although its claims still go with it",
 		"t.Claims == 0 && t.Owners == 0 && t.Restarts", "t.Claims == 0 && t.Restarts"},

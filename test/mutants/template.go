@@ -23,7 +23,7 @@ var templates = []mutant{
 	{"explicit-policy-ignored", "containers.go", "a template that says how to pull latest is not applied in place",
 		"if want.ImagePullPolicy == \"\" && has", "if has"},
 	{"record-ignored", "record.go", "an image that the template did not change is changed",
-		"	if last, known := r.Images[want.Name]; known {", "	if last, known := r.Images[want.Name]; known && last == \"\" {"},
+		"; known && !slices.Contains(", "; known && last == \"\" && !slices.Contains("},
 	{"no-record-is-known", "resources.go", "the resources of a pod without a record of them count as unchanged",
 		"len(r.Resources) > 0 || pod", "len(r.Resources) >= 0 || pod"},
 	{"bare-record-unknown", "resources.go", "the defaults of a namespace go where the template had no resources before",
