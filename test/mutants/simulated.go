@@ -68,8 +68,6 @@ var simulations = []simulated{
 		"return former.IsNewestOf(r.Revision, used) })", "return former.IsNewestOf(r.Revision, used) && s.tapp == nil })"}},
 	{claimRoom, "claims-of-others", mutant{"sim-marks-of-others-ours", "claim.go", "a claim that is marked as another's is used",
 		"case kind != \"\" && (kind != w.Kind || name != w.Name):", "case kind != \"\" && name == \"\":"}},
-	{planRoom, "policies", mutant{"sim-unadmitted", "trials.go", "an update begins that the API server was not asked for",
-		"	if r.bench == nil {\n		return true, true", "	if r.bench == nil || r.tapp != nil {\n		return true, true"}},
 	{planRoom, "renewed", mutant{"sim-serving-alone", "../budget/round.go", "what is available is taken while others serve, though too few are available",
 		"return after.Serving >= r.Least && (!w.Available || after.Available >= r.Least)", "return after.Serving >= r.Least"}},
 }
