@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -108,13 +110,20 @@ func (o *oracle) drained(before, after *corev1.Pod) {
 		return
 	}
 	for _, c := range after.Spec.Containers {
-		if image(before, c.Name) == c.Image {
+		if image(before, c.Name) == c.Image || setByKubectl(after) {
 			continue
 		}
 		if isReady(before) || condition(before, tappv1.GateInPlaceUpdate) != corev1.ConditionFalse {
 			o.violation(after, "S5: %s became %s before the pod was drained: %s", c.Name, c.Image, cluster.PodLine(before))
 		}
 	}
+}
+
+// setByKubectl says whether an image of the pod was written last by kubectl set image.
+func setByKubectl(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == "kubectl-set" && e.FieldsV1 != nil && strings.Contains(e.FieldsV1.GetRawString(), "f:image")
+	})
 }
 
 func (o *oracle) violation(p *corev1.Pod, format string, args ...any) {
