@@ -27,13 +27,7 @@ func minReady(seconds int32) gen.Option {
 
 // cache is an app of so many instances, of which one may be out of service.
 func cache(replicas, minReadySeconds int32, opts ...gen.Option) *tappv1.TApp {
-	return gen.TApp("app", append([]gen.Option{gen.Replicas(replicas), minReady(minReadySeconds), gen.Default(gen.Probe(), steady)}, opts...)...)
-}
-
-// steady has a server be not Ready only when it says so for a while, and not because the machine is busy.
-func steady(p *corev1.PodTemplateSpec) {
-	probe := p.Spec.Containers[0].ReadinessProbe
-	probe.TimeoutSeconds, probe.FailureThreshold = 10, 3
+	return gen.TApp("app", append([]gen.Option{gen.Replicas(replicas), minReady(minReadySeconds), gen.Default(gen.Probe())}, opts...)...)
 }
 
 // allReady waits until n instances are Ready, available or not.

@@ -182,11 +182,12 @@ func RestartPolicy(p corev1.RestartPolicy) Edit {
 	return func(t *corev1.PodTemplateSpec) { t.Spec.RestartPolicy = p }
 }
 
-// Probe has the first container be ready when the demo server says so.
+// Probe has the first container be ready when the demo server says so, and not ready when it
+// says so for a while: a machine that is busy answers late.
 func Probe() Edit {
 	return func(t *corev1.PodTemplateSpec) {
 		t.Spec.Containers[0].ReadinessProbe = &corev1.Probe{
-			PeriodSeconds: 1, FailureThreshold: 1,
+			PeriodSeconds: 1, TimeoutSeconds: 10, FailureThreshold: 3,
 			ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 				Path: "/readyz", Port: intstr.FromInt32(DemoPort),
 			}},
