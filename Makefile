@@ -168,10 +168,10 @@ argocd-test: need-go ## Ask Argo CD's own code what becomes of claims, without a
 # Which simulation, of the controller of TApps, of Apps (app), of the fleet or of Helm releases (release); how many runs it makes, and from which seed
 # on; SEED replays a single one, step by step.
 KIND       ?= tapp
-RUNS_app   := 1000
-RUNS_fleet := 2000
-RUNS_release := 500
-RUNS_tapp  := 10000
+RUNS_app   := 500
+RUNS_fleet := 1000
+RUNS_release := 250
+RUNS_tapp  := 4000
 SEEDS      ?= $(RUNS_$(KIND))
 SEED_START ?= 1
 SEED       ?=
@@ -181,6 +181,13 @@ sim: need-go ## Simulate the controller under faults: SEEDS runs from SEED_START
 	@mkdir -p dist; go test -c -o dist/sim.test ./test/sim$(patsubst %,/%,$(filter fleet app release,$(KIND))); \
 	  if [ -n '$(SEED)' ]; then GODEBUG=asyncpreemptoff=1 dist/sim.test -test.run '^TestSeeds$$' -sim.seed '$(SEED)'; \
 	  else GODEBUG=asyncpreemptoff=1 dist/sim.test -test.run '^(TestSameAgain|TestCrashPoints)$$' && dist/sim.test -sim.workers "$$(nproc)" -sim.seeds '$(SEEDS)' -sim.start '$(SEED_START)'; fi
+
+.PHONY: sims
+sims: ## Simulate all of them for longer than `make test` does: before a change of a planner or a controller is done.
+	@$(MAKE) sim SEEDS=10000
+	@$(MAKE) sim KIND=app SEEDS=1000
+	@$(MAKE) sim KIND=release SEEDS=500
+	@$(MAKE) sim KIND=fleet SEEDS=2000
 
 .PHONY: sim-fleet
 sim-fleet: ## Simulate the controller of AppSets with a hub and its members under faults.
