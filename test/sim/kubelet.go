@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	tappv1 "tkestack.io/tapp/crd/tapp/v1"
 	"tkestack.io/tapp/test/sim/apiserver"
 )
 
@@ -289,15 +288,6 @@ func (s *sandbox) statuses(list []corev1.Container) []corev1.ContainerStatus {
 	return out
 }
 
-func gatesOpen(pod *corev1.Pod) bool {
-	for _, g := range pod.Spec.ReadinessGates {
-		if c := conditionOf(pod, g.ConditionType); c == nil || c.Status != corev1.ConditionTrue {
-			return false
-		}
-	}
-	return true
-}
-
 // write changes the status of a pod, if it is still that one.
 func (k *kubelets) write(key string, uid types.UID, who string, edit func(*corev1.Pod)) {
 	pod, ok := apiserver.Find[*corev1.Pod](k.Store, pods, key)
@@ -310,24 +300,6 @@ func (k *kubelets) write(key string, uid types.UID, who string, edit func(*corev
 		return
 	}
 	_, _ = k.Update(pods, key, "status", k.as(who), func(o object) error { return apiserver.Assign(o, next) })
-}
-
-func setReady(pod *corev1.Pod, is bool, at metav1.Time) { setCondition(pod, corev1.PodReady, is, at) }
-
-func setCondition(pod *corev1.Pod, kind corev1.PodConditionType, is bool, at metav1.Time) {
-	want := corev1.ConditionFalse
-	if is {
-		want = corev1.ConditionTrue
-	}
-	switch has := conditionOf(pod, kind); {
-	case has == nil:
-		if start := pod.Status.StartTime; start != nil && !is { // a kubelet says so before it starts a container
-			at = *start
-		}
-		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: want, LastTransitionTime: at})
-	case has.Status != want:
-		has.Status, has.LastTransitionTime = want, at
-	}
 }
 
 // terminate ends a pod that is being deleted: it stops, gets a final phase, as
@@ -375,31 +347,4 @@ func (k *kubelets) crash(s *sandbox) {
 		k.start(s, &s.seen.Spec.Containers[i], false)
 		s.unreported = true
 	}
-}
-
-func conditionOf(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if pod.Status.Conditions[i].Type == kind {
-			return &pod.Status.Conditions[i]
-		}
-	}
-	return nil
-}
-
-func isFinished(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
-}
-
-func isReady(pod *corev1.Pod) bool {
-	c := conditionOf(pod, corev1.PodReady)
-	return c != nil && c.Status == corev1.ConditionTrue
-}
-
-func hasGate(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool { return g.ConditionType == tappv1.GateInPlaceUpdate })
-}
-
-func gateOpen(pod *corev1.Pod) bool {
-	c := conditionOf(pod, tappv1.GateInPlaceUpdate)
-	return c != nil && c.Status == corev1.ConditionTrue
 }
