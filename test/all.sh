@@ -54,9 +54,9 @@ lanes+=" $!"
 lane 1 fleet-test || code=1
 # Two lanes keep two processors busy. A third one ends nothing sooner, and has leaders lose their leases.
 # The browser goes first: it drops its connections when real nodes come and go, as those of the others do. Install and pair make the image.
-lane 1 page-test e2e admission-test install-test pair-test &
+lane 1 page-test e2e install-test pair-test &
 lanes+=" $!"
-lane 2 shell-test failover-test certs-test app-test plugin-test api-test release-test nodes-test app-nodes-test &
+lane 2 shell-test failover-test certs-test app-test plugin-test api-test release-test nodes-test app-nodes-test admission-test &
 lanes+=" $!"
 for lane in $lanes; do
 	wait "$lane" || code=1
