@@ -24,6 +24,8 @@ var templates = []mutant{
 		"if want.ImagePullPolicy == \"\" && has", "if has"},
 	{"record-ignored", "record.go", "an image that the template did not change is changed",
 		"; known && !slices.Contains(", "; known && last == \"\" && !slices.Contains("},
+	{"image-differs-of-makers", "overwritten.go", "the image of who made the pod counts as somebody else's",
+		"manager == writer || slices.Contains(makers, manager)", "manager == writer || slices.Contains(makers, manager) && manager == \"\""},
 	{"no-record-is-known", "resources.go", "the resources of a pod without a record of them count as unchanged",
 		"len(r.Resources) > 0 || pod", "len(r.Resources) >= 0 || pod"},
 	{"bare-record-unknown", "resources.go", "the defaults of a namespace go where the template had no resources before",
