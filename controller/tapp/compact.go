@@ -59,8 +59,11 @@ func (c *compactor) compact(object any) (any, error) {
 	if !ok {
 		return cache.Trim(object)
 	}
+	if template.IsReduced(pod.ManagedFields) {
+		return pod, nil // it is compact already
+	}
 	overwritten := template.Reduce(pod)
-	if template.IsReduced(pod.ManagedFields) || !cache.TrimOnce(pod) {
+	if !cache.TrimOnce(pod) {
 		return pod, nil
 	}
 	if overwritten != nil {

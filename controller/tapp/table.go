@@ -58,10 +58,11 @@ func operations() map[plan.Op]operation {
 
 // triedOperation is what a dry run stands for, as events tell of a refusal.
 func triedOperation(kind trial.Kind) operation {
+	op := refusal.TryUpdate
 	if kind == trial.Create {
-		return operation{verb: "begin the recreation of", failure: refusal.FailedCreate}
+		op = refusal.TryCreate
 	}
-	return operation{verb: "begin the update in place of", failure: refusal.FailedUpdate}
+	return operation{verb: refusal.VerbOf(op), failure: refusal.ReasonOf(op)}
 }
 
 // writer makes the writes of one sync, and notes them in the guard.

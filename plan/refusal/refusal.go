@@ -81,6 +81,14 @@ func ReasonOf(op string) string {
 	return ""
 }
 
+// VerbOf an operation that is refused, as in "cannot delete the pod of instance 3"; empty: it is none of an instance.
+func VerbOf(op string) string {
+	if o := find(op); o != nil {
+		return o.of
+	}
+	return ""
+}
+
 // Parts are an operation and the writes that it makes beside its own.
 func Parts(op string) []string {
 	if o := find(op); o != nil {

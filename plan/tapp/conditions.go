@@ -144,7 +144,7 @@ func (m *summary) concludeStalled(s *tappv1.TAppStatus, t *counted, late bool, p
 		return
 	}
 	why = append(why, m.lost.held.Why(ids.Instances)...)
-	if late && len(m.problems) == 0 && !t.infeasible && (t.kept == nil || t.goesOn) {
+	if late && len(m.problems) == 0 && !t.infeasible && (t.kept == nil || reason != t.kept.reason) {
 		why = append(why, fmt.Sprintf("nothing moved for %d seconds: %s%s", *m.tapp.Spec.ProgressDeadlineSeconds, progress, m.alsoStuck(t.held)))
 	}
 	m.set(s, tappv1.ConditionStalled, true, reason, message.Join(why, evidence.Separator))
