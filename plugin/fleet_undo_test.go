@@ -3,6 +3,7 @@ package plugin
 import (
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -76,4 +77,38 @@ func TestFleetReturnsClaims(t *testing.T) {
 	if got := back.Spec.PodSpec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage().String(); got != "2Gi" || back.Spec.ClusterTopology.Clusters[0].PodSets[0].Version != "v1" {
 		t.Errorf("claims of %s, and %+v", got, back.Spec.ClusterTopology)
 	}
+}
+
+// TestFleetUndoConflicts: a status that is written meanwhile does not end an undo, as the command
+// promises; a spec that changed does.
+func TestFleetUndoConflicts(t *testing.T) {
+	for name, c := range map[string]struct {
+		generation int64 // of the AppSet from the second answer on
+		out, err   string
+	}{
+		"status": {4, "appset.workload.dmall.com/web goes back to revision 1 (v1) (server dry run)\n", ""},
+		"spec":   {5, "", "error: the spec of web changed since this command read it; nothing was written: run it again\n"},
+	} {
+		a := fleetApp(t)
+		a.ResourceVersion = "7"
+		later := a.DeepCopy()
+		later.ResourceVersion, later.Generation = "8", c.generation
+		serveFleet(t, a, map[string]any{revisionsPath: revisionsOf(t, a), appSetsPath + "/web": changing{a, later, &atomic.Int32{}}})
+		if _, out, errOut := run(t, program, "fleet", "undo", "web", "--dry-run"); out != c.out || errOut != c.err {
+			t.Errorf("%s changed: %q, errors %q, want %q, %q", name, out, errOut, c.out, c.err)
+		}
+	}
+}
+
+// changing is an AppSet that somebody writes right after it was read for the first time.
+type changing struct {
+	first, then *v1beta1.AppSet
+	asked       *atomic.Int32
+}
+
+func (c changing) MarshalJSON() ([]byte, error) {
+	if c.asked.Add(1) == 1 {
+		return json.Marshal(c.first)
+	}
+	return json.Marshal(c.then)
 }

@@ -3,6 +3,7 @@ package plugin
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -40,6 +41,9 @@ func serve(t *testing.T, objects map[string]any) {
 			return
 		}
 		if patched := patchedBy(t, objects, r); patched != nil {
+			if bytes.Contains(patched, []byte(`"kind":"Status"`)) {
+				w.WriteHeader(http.StatusConflict)
+			}
 			_, _ = w.Write(patched)
 			return
 		}
@@ -71,7 +75,8 @@ func serve(t *testing.T, objects map[string]any) {
 	t.Setenv("KUBECONFIG", path)
 }
 
-// patchedBy is what a dry run of a merge patch makes of an object; nil: it is none.
+// patchedBy is what a dry run of a merge patch makes of an object, or the status of a conflict
+// where the patch is of another resourceVersion; nil: it is none.
 func patchedBy(t *testing.T, objects map[string]any, r *http.Request) []byte {
 	object := objects[r.URL.Path]
 	if r.Method != http.MethodPatch || r.URL.Query().Get("dryRun") != metav1.DryRunAll || object == nil {
@@ -88,6 +93,15 @@ func patchedBy(t *testing.T, objects map[string]any, r *http.Request) []byte {
 	after, err := jsonpatch.MergePatch(before, patch)
 	if err != nil {
 		t.Errorf("%v: %s", err, patch)
+	}
+	var was, is metav1.PartialObjectMetadata
+	if err := errors.Join(json.Unmarshal(before, &was), json.Unmarshal(after, &is)); err != nil {
+		t.Error(err)
+	}
+	if was.ResourceVersion != is.ResourceVersion {
+		conflict := apierrors.NewConflict(schema.GroupResource{Resource: was.Kind}, was.Name, errors.New("it has been modified")).Status()
+		conflict.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		after, _ = json.Marshal(conflict) // strings and numbers always marshal
 	}
 	return after
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -121,26 +122,58 @@ func (a *accept) ask(r *registration, uid types.UID, server string) error {
 // keep the UID with the registration; an empty one takes it off, and the hub keeps that of
 // who answers next.
 func (a *accept) keep(ctx context.Context, hub *session, r *registration, uid types.UID) error {
+	options := metav1.PatchOptions{FieldManager: manager}
+	if r.profile != nil {
+		return a.keepWithProfile(ctx, hub, r, uid, options)
+	}
+	patch, err := keeping(r.meta(), uid)
+	if err != nil {
+		return err
+	}
+	if r.secret != nil {
+		_, err = hub.core.Secrets(a.clusterNamespace).Patch(ctx, r.object, types.MergePatchType, patch, options)
+	} else {
+		_, err = hub.core.ConfigMaps(a.clusterNamespace).Patch(ctx, r.object, types.MergePatchType, patch, options)
+	}
+	return err
+}
+
+// keepWithProfile writes to a ClusterProfile as it was when the user was asked. Its status may be
+// another one meanwhile: cluster managers write it every few seconds.
+func (a *accept) keepWithProfile(ctx context.Context, hub *session, r *registration, uid types.UID, options metav1.PatchOptions) error {
+	profiles, now := hub.objects.Resource(v1beta1.ClusterProfiles()).Namespace(a.clusterNamespace), r.profile
+	return retryConflicts(func() (err error) {
+		if now == nil {
+			if now, err = profiles.Get(ctx, r.object, metav1.GetOptions{}); err != nil {
+				return err
+			}
+		}
+		asked := r.profile
+		if now.GetUID() != asked.GetUID() || now.GetGeneration() != asked.GetGeneration() || !maps.Equal(now.GetAnnotations(), asked.GetAnnotations()) {
+			return fmt.Errorf("the ClusterProfile %s changed meanwhile; nothing was written: run it again", r.object)
+		}
+		patch, err := keeping(now, uid)
+		if err == nil {
+			_, err = profiles.Patch(ctx, r.object, types.MergePatchType, patch, options)
+		}
+		now = nil
+		return err
+	})
+}
+
+// keeping is the patch of a registration at the version that was read.
+func keeping(of metav1.Object, uid types.UID) ([]byte, error) {
 	kept := map[string]any{v1beta1.AnnotationClusterUID: nil}
 	if uid != "" {
 		kept[v1beta1.AnnotationClusterUID] = uid
 	}
-	metadata := map[string]any{"resourceVersion": r.meta().GetResourceVersion(), "annotations": kept}
-	if was := r.uid(); was != "" {
+	metadata := map[string]any{"resourceVersion": of.GetResourceVersion(), "annotations": kept}
+	if was := of.GetAnnotations()[v1beta1.AnnotationClusterUID]; was != "" {
 		metadata["labels"] = map[string]any{v1beta1.LabelReplacesUID: was}
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
-		return fmt.Errorf("writing a patch: %w", err)
+		return nil, fmt.Errorf("writing a patch: %w", err)
 	}
-	options := metav1.PatchOptions{FieldManager: manager}
-	switch {
-	case r.secret != nil:
-		_, err = hub.core.Secrets(a.clusterNamespace).Patch(ctx, r.object, types.MergePatchType, patch, options)
-	case r.configMap != nil:
-		_, err = hub.core.ConfigMaps(a.clusterNamespace).Patch(ctx, r.object, types.MergePatchType, patch, options)
-	default:
-		_, err = hub.objects.Resource(v1beta1.ClusterProfiles()).Namespace(a.clusterNamespace).Patch(ctx, r.object, types.MergePatchType, patch, options)
-	}
-	return err
+	return patch, nil
 }

@@ -93,6 +93,8 @@ type writing struct {
 	dryRun, output string
 	// adopt is that of ownership.Write.
 	adopt []string
+	// told are the notes of earlier tries to write.
+	told []string
 }
 
 const (
@@ -142,7 +144,7 @@ func (w *writing) patch(ctx context.Context, hub *workspace, a *v1beta1.AppSet, 
 	}
 	write := ownership.Write[*v1beta1.AppSet]{
 		Manager: manager, Adopt: w.adopt, Maps: []string{"updateStrategy", "labels", "meta"}, DryRun: w.dryRun == dryRunServer,
-		Tell: func(note string) { _, _ = fmt.Fprintln(w.Streams.ErrOut, note) },
+		Tell: w.tellOnce,
 		Get:  func(ctx context.Context) (*v1beta1.AppSet, error) { return hub.get(ctx, a.Name) },
 		Patch: func(ctx context.Context, kind types.PatchType, patch []byte, dryRun bool) (*v1beta1.AppSet, error) {
 			options := metav1.PatchOptions{FieldManager: manager}
@@ -158,6 +160,14 @@ func (w *writing) patch(ctx context.Context, hub *workspace, a *v1beta1.AppSet, 
 	}
 	out.SetGroupVersionKind(v1beta1.SchemeGroupVersion.WithKind(v1beta1.KindAppSet))
 	return out, nil
+}
+
+// tellOnce writes a note to the error output, unless an earlier try did.
+func (w *writing) tellOnce(note string) {
+	if !slices.Contains(w.told, note) {
+		w.told = append(w.told, note)
+		_, _ = fmt.Fprintln(w.Streams.ErrOut, note)
+	}
 }
 
 // report prints what was done to an object, as kubectl does.

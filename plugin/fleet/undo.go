@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 
 	"tkestack.io/tapp/crd/workload/v1beta1"
 	"tkestack.io/tapp/plan/podset"
@@ -58,11 +61,36 @@ func (w *writing) undo(ctx context.Context, name, to string) error {
 	if err != nil {
 		return err
 	}
-	after, err := w.patch(ctx, hub, a, map[string]any{"metadata": map[string]any{"resourceVersion": a.ResourceVersion}, "spec": spec})
+	after, err := w.patchUnchanged(ctx, hub, a, spec)
 	if err != nil {
 		return err
 	}
 	return w.report(after, fmt.Sprintf("goes back to revision %d (%s)", v.Revision, v.Versions))
+}
+
+// patchUnchanged patches the spec of an AppSet if it is still the spec that was read. A status
+// that changed since then is no conflict: the controller writes it all the time in a rollout.
+func (w *writing) patchUnchanged(ctx context.Context, hub *workspace, read *v1beta1.AppSet, spec map[string]any) (after *v1beta1.AppSet, err error) {
+	now := read
+	err = retryConflicts(func() error {
+		if now == nil {
+			if now, err = hub.get(ctx, read.Name); err != nil {
+				return err
+			}
+		}
+		if now.UID != read.UID || now.Generation != read.Generation {
+			return fmt.Errorf("the spec of %s changed since this command read it; nothing was written: run it again", read.Name)
+		}
+		after, err = w.patch(ctx, hub, now, map[string]any{"metadata": map[string]any{"resourceVersion": now.ResourceVersion}, "spec": spec})
+		now = nil
+		return err
+	})
+	return after, err
+}
+
+// retryConflicts writes until there is no conflict, ten times within five seconds.
+func retryConflicts(write func() error) error {
+	return retry.RetryOnConflict(wait.Backoff{Steps: 10, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1}, write)
 }
 
 // chosen version: the one that is named, or the stable one, or the one before it.
