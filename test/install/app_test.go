@@ -55,7 +55,7 @@ func TestApp(t *testing.T) {
 func appAnswers(r *rig) {
 	r.Helper()
 	const want = "spec.deploymentTemplate.image"
-	r.Eventually("the webhook judges Apps", func(context.Context) error {
+	r.judged("the webhook judges Apps", func() error {
 		out, err := r.tryApply(strings.Replace(fmt.Sprintf(app, "shop"), "nginx:1.25", "", 1), "--dry-run=server")
 		if err == nil || !strings.Contains(out+err.Error(), want) {
 			return fmt.Errorf("an App without an image: %w %s", err, out)

@@ -107,7 +107,7 @@ func logs(ctx context.Context) string {
 func (r *rig) answers() {
 	r.Helper()
 	var out string
-	r.Eventually("admission is answered", func(context.Context) error {
+	r.judged("admission is answered", func() error {
 		var err error
 		if out, err = r.tryApply(badTApp, "--dry-run=server"); err == nil {
 			return fmt.Errorf("a bad TApp passed: %s", out)

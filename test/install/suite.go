@@ -5,6 +5,7 @@
 //
 //	suite.go        what the tests have: the cluster, kubectl, namespaces
 //	release.go      installing and removing the chart
+//	stale.go        webhooks that an API server read before
 //	load.go         admission requests that never stop
 //	modes_test.go   the three ways to a certificate
 //	life_test.go    upgrade, uninstall, reinstall
