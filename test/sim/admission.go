@@ -30,6 +30,9 @@ func (w *world) admit(resource string, o object) error {
 	if resource != pods {
 		return nil
 	}
+	if err := w.refuses(o.(*corev1.Pod), false); err != nil {
+		return err
+	}
 	if w.quota >= 0 && len(w.Tables[pods].Objects) >= w.quota {
 		return apierrors.NewForbidden(w.GroupResource(pods), o.GetName(), fmt.Errorf("exceeded quota: pods, limited: pods=%d", w.quota))
 	}
@@ -101,6 +104,11 @@ func (w *world) admitUpdate(resource, sub string, now object) error {
 		return w.admitSize(t)
 	}
 	pod, ok := now.(*corev1.Pod)
+	if ok && resource == pods && (sub == "" || sub == "resize") {
+		if err := w.refuses(pod, true); err != nil {
+			return err
+		}
+	}
 	switch {
 	case !ok || resource != pods:
 	case sub == "" && w.has(classAdmission) && w.plan.Seed%2 == 0:

@@ -61,6 +61,8 @@ const (
 	classEvictions = "evictions"
 	// Others have claims of the names of ours, and claims lose their marks or have others'.
 	classOthers = "claims-of-others"
+	// Policies and webhooks refuse pods and updates for a while.
+	classPolicies = "policies"
 	// Templates change in what means a restart: a checksum, the image of an init container.
 	classRestarts = "restarts"
 	// Kubelets report late what they saw of a pod: also a gate that was opened again by then.
@@ -157,6 +159,7 @@ func classes() []class {
 		{name: classOthers, plan: contest, draft: func(t *tappv1.TApp, rng *rand.Rand) {
 			t.Spec.Replicas, t.Spec.PersistentVolumeClaimRetentionPolicy = ptr.To(2+rng.Int32N(3)), retention(2+rng.IntN(2))
 		}},
+		{name: classPolicies, plan: drawPolicies},
 		{name: classRestarts, plan: busy("checksum", "checksum", "init", "checksum", "image", "init"), draft: func(t *tappv1.TApp, rng *rand.Rand) {
 			t.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "init:v1"}}
 			if rng.IntN(2) == 0 {

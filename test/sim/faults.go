@@ -121,6 +121,9 @@ func (w *world) strike(f Fault) {
 		names := nodeNames()
 		w.lost = names[len(names)-1] // the controller reads nodes in the order of their names
 		w.takeOut(w.lost, 0)
+	case policyComes:
+		w.until[f.Kind] = w.steps + 30 + 2*f.A
+		w.policyOf = f.A
 	case quotaFull:
 		w.until[f.Kind] = w.steps + 10 + f.A
 		w.quota = f.A % 4
@@ -330,6 +333,9 @@ func (w *world) write(r *request) {
 	w.trace.answer(w.steps, w.now(), r, a)
 	if !r.unsure {
 		w.oracle.answered(r, a)
+	}
+	if err := w.oracle.heard(r, a); err != nil {
+		w.fail(err)
 	}
 	if r.Resource == tapps && a.Status == http.StatusUnprocessableEntity && bytes.Contains(a.Body, []byte(pathOfConditions)) {
 		w.fail(fmt.Errorf("S10: the schema refuses a status, and all that waits for it waits with it: %s", a.Body))

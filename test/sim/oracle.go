@@ -35,6 +35,10 @@ type oracle struct {
 	ended map[string]bool
 	// recorded is what stored statuses can tell of instances whose pod is gone.
 	recorded map[string]record
+	// passed are the answers by which processes may interrupt what serves, and refusedAt when the
+	// gates were closed for which a patch was refused.
+	passed    map[string][]tried
+	refusedAt map[string]time.Time
 	// wasReady are the pods that were Ready once.
 	wasReady map[types.UID]bool
 	// deleted are the pods that a process deleted while they were being deleted already.
@@ -45,7 +49,8 @@ type oracle struct {
 
 func newOracle(w *world) *oracle {
 	return &oracle{w: w, evidence: map[string]string{}, owed: map[string]bool{}, strays: map[string]bool{}, strange: map[string]bool{}, ended: map[string]bool{},
-		recorded: map[string]record{}, wasReady: map[types.UID]bool{}, deleted: map[types.UID]string{}, toldFailed: map[types.UID]int64{}}
+		recorded: map[string]record{}, wasReady: map[types.UID]bool{}, deleted: map[types.UID]string{}, toldFailed: map[types.UID]int64{},
+		passed: map[string][]tried{}, refusedAt: map[string]time.Time{}}
 }
 
 func number(id string) (int, bool) {
@@ -157,9 +162,15 @@ func (o *oracle) judgePod(c *change) error {
 		if err := o.keepsClaims(c, before, id, seen); err != nil {
 			return err
 		}
+		if err := o.admitted(c, before, id, seen, true); err != nil {
+			return err
+		}
 		return o.budget(c, before, id, seen)
 	case causeOf(c).Sub == "status":
 		if gateOpen(before) && !gateOpen(after) {
+			if err := o.admitted(c, before, id, seen, false); err != nil {
+				return err
+			}
 			return o.budget(c, before, id, seen)
 		}
 	case !equality.Semantic.DeepEqual(imagesOf(before), imagesOf(after)):

@@ -28,6 +28,8 @@ type world struct {
 	mood   mood
 	// quota is how many pods the namespace may have; below 0: any number.
 	quota int
+	// policyOf is which policy for pods is in force, or was last.
+	policyOf int
 
 	replicas []*replica
 	started  int

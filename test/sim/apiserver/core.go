@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 )
 
@@ -102,7 +103,7 @@ func restrictPod(s *Server, sub string, o, before Object) error {
 		allowed.NodeName = now.Spec.NodeName
 	}
 	if !equality.Semantic.DeepEqual(*allowed, now.Spec) {
-		return s.Invalid(Pods, now.Name, "spec", "Forbidden: pod updates may not change fields other than `spec.containers[*].image`, `spec.initContainers[*].image`, `spec.activeDeadlineSeconds`, `spec.tolerations`")
+		return apierrors.NewInvalid(s.kinds[Pods].GVK.GroupKind(), now.Name, field.ErrorList{field.Forbidden(field.NewPath("spec"), "pod updates may not change fields other than `spec.containers[*].image`, `spec.initContainers[*].image`, `spec.activeDeadlineSeconds`, `spec.tolerations`")})
 	}
 	if sub != "binding" && !equality.Semantic.DeepEqual(old.Spec, now.Spec) {
 		now.Generation++

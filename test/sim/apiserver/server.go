@@ -46,6 +46,9 @@ func New(now func() time.Time, kinds map[string]Kind) *Server {
 	return &Server{Store: newStore(kinds), Now: now}
 }
 
+// IsDry says whether the request that is carried out is a dry run.
+func (s *Server) IsDry() bool { return s.dry }
+
 // Second is the time as the API writes it.
 func (s *Server) Second() metav1.Time { return metav1.NewTime(s.Now().Truncate(time.Second)) }
 
