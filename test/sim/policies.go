@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -111,7 +112,8 @@ func (o *oracle) heard(r *request, a *apiserver.Answer) error {
 	}
 	hash := ptr.Deref(pod.Metadata.Labels[tappv1.LabelTemplateHash], "")
 	app, _ := stem(apiserver.KeyOf(r.Namespace, name))
-	passed := a.Status < 300 || r.Verb == "create" && a.Status == http.StatusConflict
+	// The name and the quota are looked up last, and the quota gets back what the old pod has.
+	passed := a.Status < 300 || r.Verb == "create" && (a.Status == http.StatusConflict || a.Status == http.StatusForbidden && bytes.Contains(a.Body, []byte("exceeded quota")))
 	if hash != "" && passed {
 		o.passed[r.replica.Name] = append(o.passed[r.replica.Name], tried{app, hash, r.Verb == "create", o.w.now()})
 	}
