@@ -62,6 +62,8 @@ var simulations = []simulated{
 		"NodesAfter: o.nodesAfter,", "NodesAfter: \"\","}},
 	{planRoom, "evictions", mutant{"sim-disrupted-is-own-end", "../ending/ending.go", "a pod that was disrupted counts as one that failed by itself",
 		"	case c != nil && isDisrupted(pod, c):\n", "	case c != nil && c.Reason == \"\" && isDisrupted(pod, c):\n"}},
+	{planRoom, "policies", mutant{"sim-unadmitted", "trials.go", "instances are interrupted for updates and creations that nobody asked the API server about",
+		"	if r.bench == nil {\n		return true, true", "	if r.bench == nil || r.tapp != nil {\n		return true, true"}},
 	{planRoom, "restarts", mutant{"sim-init-image-in-place", "../restart/restart.go", "another image of an init container starts no other pod",
 		"	case len(images) > 0:\n", "	case len(images) < 0:\n"}},
 	{planRoom, "losses", mutant{"sim-used-revision-goes", "history.go", "a revision goes by which a lost instance would come back as it was",
