@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,9 +92,14 @@ func TestPolicy(t *testing.T) {
 // is as it is to be is not written.
 func TestPolicyIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var stored string // the ConfigMap; empty: there is none
-		writes := 0
+		var (
+			lock   sync.Mutex
+			stored string // the ConfigMap; empty: there is none
+			writes int
+		)
 		core := corev1client.NewForConfigOrDie(answering(func(r *http.Request) (int, string) {
+			lock.Lock()
+			defer lock.Unlock()
 			switch {
 			case strings.HasSuffix(r.URL.Path, "/configmaps/tapp-policy") && r.Method == http.MethodGet && stored == "":
 				return 404, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
@@ -121,11 +127,15 @@ func TestPolicyIsKept(t *testing.T) {
 			{func() { stored = strings.ReplaceAll(stored, "false", "true") }, 3},
 			{func() {}, 3},
 		} {
+			lock.Lock()
 			c.somebody()
+			lock.Unlock()
 			time.Sleep(publishInterval + time.Second) // of the bubble
+			lock.Lock()
 			if writes != c.writes {
 				t.Errorf("%d writes, want %d; it is %s", writes, c.writes, stored)
 			}
+			lock.Unlock()
 		}
 		cancel()
 		<-done
