@@ -25,7 +25,11 @@ func StampPatch(pod, want *corev1.Pod, h template.Hashes) ([]byte, error) {
 // RelabelPatch is a strategic merge patch that brings a pod's labels, annotations
 // and hashes to want's; nil when they are. It changes nothing that runs.
 func RelabelPatch(pod, want *corev1.Pod, h template.Hashes) ([]byte, error) {
-	return marshalMetadata(metadataChanges(pod, want, h, template.RecordOf(pod)))
+	m := metadataChanges(pod, want, h, template.RecordOf(pod))
+	if made := pod.Annotations[tappv1.AnnotationKept]; made != "" && made == pod.Labels[tappv1.LabelTemplateHash] && made != h.Template {
+		m.annotate(tappv1.AnnotationKept, h.Template) // it runs the content that it was made with
+	}
+	return marshalMetadata(m)
 }
 
 func marshalMetadata(m metaPatch) ([]byte, error) {

@@ -43,6 +43,30 @@ func TestRemovedKeys(t *testing.T) {
 	}
 }
 
+// TestRelabelledIsKept: a pod that was made as its instance was has that content still, when only
+// its labels become others; so it keeps its chance to become Ready.
+func TestRelabelledIsKept(t *testing.T) {
+	for name, c := range map[string]struct{ hash, kept, want string }{
+		"kept":                     {"v1-a", "v1-a", someHashes.Template},
+		"updated since":            {"v1-b", "v1-a", "v1-a"},
+		"made from its template":   {"v1-a", "", ""},
+		"its hash was overwritten": {"wrong", "v1-a", "v1-a"},
+	} {
+		pod := podWith("a:1")
+		pod.Labels = map[string]string{tappv1.LabelTemplateHash: c.hash}
+		if c.kept != "" {
+			pod.Annotations = map[string]string{tappv1.AnnotationKept: c.kept}
+		}
+		patch, err := RelabelPatch(pod, podWith("a:1"), someHashes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := applyPatch(t, pod, patch).Annotations[tappv1.AnnotationKept]; got != c.want {
+			t.Errorf("%s: %q, not %q", name, got, c.want)
+		}
+	}
+}
+
 // TestKeysOfATemplateThatLostAll: then the record says so.
 func TestKeysOfATemplateThatLostAll(t *testing.T) {
 	pod := podWith("a:1")

@@ -49,10 +49,11 @@ type Decider struct {
 	Serving map[string]map[string]int
 }
 
-// CauseOf says why an instance has no pod that runs. The pod is one that ended, or nil.
+// CauseOf says why an instance has no pod that runs. The pod is one that ended, or nil. One that was told to
+// have failed by itself stays so: what ended can be evicted, or lose its node, afterwards.
 func CauseOf(pod *corev1.Pod, had Last, forUpdate, wasKilled bool) Cause {
 	switch {
-	case ending.FailedByItself(pod):
+	case ending.FailedByItself(pod), pod != nil && had.Follows:
 		return Failed
 	case pod != nil:
 		return Lost
@@ -160,7 +161,7 @@ func LastOf(pod *corev1.Pod, last Last, present string, wasKilled bool) Last {
 	case pod == nil:
 		last.Follows = last.Follows || wasKilled
 	case pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed:
-		last.Follows = ending.FailedByItself(pod)
+		last.Follows = last.Follows || ending.FailedByItself(pod)
 	}
 	if last.Follows && !template.IsOurs(last.Hash) {
 		last.Hash = present // nothing else is known that it could come back as

@@ -286,6 +286,7 @@ func TestCauseAndLastContent(t *testing.T) {
 		"failed":                    {failed, Last{ours, false}, false, false, Failed, Last{ours, true}},
 		"failed, of another scheme": {failed, Last{"a", false}, false, false, Failed, Last{present, true}},
 		"evicted":                   {evicted, Last{ours, false}, false, false, Lost, Last{ours, false}},
+		"evicted after it failed":   {evicted, Last{ours, true}, false, false, Failed, Last{ours, true}},
 		"vanished":                  {nil, Last{ours, false}, false, false, Lost, Last{ours, false}},
 		"vanished after it failed":  {nil, Last{ours, true}, false, false, Started, Last{ours, true}},
 		"deleted for update":        {nil, Last{ours, false}, true, false, Updated, Last{ours, false}},

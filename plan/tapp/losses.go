@@ -74,10 +74,11 @@ func (s *spec) wasKilled(i *instance) bool {
 
 // had is which content the instance has, or had last.
 func (i *instance) had(stored kept.Contents) kept.Last {
+	last := stored.Of(i.id)
 	if i.state == missing || i.state == foreign {
-		return stored.Of(i.id)
+		return last
 	}
-	return kept.Last{Hash: i.hash}
+	return kept.Last{Hash: i.hash, Follows: i.state == ended && last.Follows && last.Hash == i.hash}
 }
 
 func (i *instance) isUnread() bool { return i.birth != nil && i.birth.Unread }

@@ -2,6 +2,8 @@ package main
 
 // inPlace are the mutants of plan/inplace: how an update in place comes to its end.
 var inPlace = []mutant{
+	{"relabelled-not-kept", "metadata.go", "a pod that was made as it was may be deleted for its update as soon as its labels changed",
+		"made != h.Template {", "made == h.Template {"},
 	{"unset-gate-is-open", "gate.go", "a gate without a condition counts as open",
 		"return c != nil && c.Status == corev1.ConditionTrue", "return c == nil || c.Status == corev1.ConditionTrue"},
 	{"gate-patch-without-uid", "gate.go", "drain and undrain are not conditional on the UID",

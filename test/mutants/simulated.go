@@ -64,6 +64,8 @@ var simulations = []simulated{
 		"	case c != nil && isDisrupted(pod, c):\n", "	case c != nil && c.Reason == \"\" && isDisrupted(pod, c):\n"}},
 	{planRoom, "policies", mutant{"sim-unadmitted", "trials.go", "instances are interrupted for updates and creations that nobody asked the API server about",
 		"	if r.bench == nil {\n		return true, true", "	if r.bench == nil || r.tapp != nil {\n		return true, true"}},
+	{planRoom, "evictions", mutant{"sim-told-failure-forgotten", "losses.go", "a pod that failed by itself counts as lost once its node takes it away",
+		"Follows: i.state == ended && last.Follows", "Follows: i.state == alive && last.Follows"}},
 	{planRoom, "restarts", mutant{"sim-init-image-in-place", "../restart/restart.go", "another image of an init container starts no other pod",
 		"	case len(images) > 0:\n", "	case len(images) < 0:\n"}},
 	{planRoom, "losses", mutant{"sim-used-revision-goes", "history.go", "a revision goes by which a lost instance would come back as it was",

@@ -31,8 +31,9 @@ type sandbox struct {
 	key  string
 	node string
 	seen *corev1.Pod
-	// seenAt is when it was seen last.
-	seenAt time.Time
+	// foundAt is when it was seen first, by the clock of its node, and seenAt when it was seen last.
+	foundAt metav1.Time
+	seenAt  time.Time
 	runs   map[string]*corev1.ContainerStatus
 	next   int
 	// settling: containers that started and are not ready yet.
@@ -104,7 +105,7 @@ func (k *kubelets) step(key string) {
 	s := k.sandboxes[pod.UID]
 	switch {
 	case s == nil:
-		s = &sandbox{uid: pod.UID, key: keyOf(pod), node: pod.Spec.NodeName, runs: map[string]*corev1.ContainerStatus{}}
+		s = &sandbox{uid: pod.UID, key: keyOf(pod), node: pod.Spec.NodeName, runs: map[string]*corev1.ContainerStatus{}, foundAt: k.clockOf(pod.Spec.NodeName)}
 		k.sandboxes[pod.UID] = s
 		if k.refuse(s) {
 			s.seen = pod
@@ -251,7 +252,7 @@ func (k *kubelets) report(s *sandbox, pod *corev1.Pod) {
 			p.Status.ObservedGeneration = s.seen.Generation
 		}
 		if p.Status.StartTime == nil {
-			p.Status.StartTime = ptr.To(k.foundAt(s))
+			p.Status.StartTime = &s.foundAt
 		}
 		k.resize(s, p)
 		p.Status.InitContainerStatuses = s.statuses(s.seen.Spec.InitContainers)
@@ -268,7 +269,8 @@ func (k *kubelets) report(s *sandbox, pod *corev1.Pod) {
 			ready = false
 			p.Status.Phase, p.Status.Reason = s.ended, s.reason
 		}
-		if s.disrupted != nil && !isDisrupted(p) {
+		if s.disrupted != nil { // its own word goes before another's
+			p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
 			p.Status.Conditions = append(p.Status.Conditions, *s.disrupted)
 		}
 		setCondition(p, corev1.ContainersReady, ready, k.foundAt(s))
@@ -342,6 +344,7 @@ func (k *kubelets) crash(s *sandbox) {
 	switch {
 	case i < 0:
 	case s.seen.Spec.RestartPolicy == corev1.RestartPolicyNever:
+		s.byItself = true
 		k.end(s, corev1.PodFailed, "")
 	default:
 		k.start(s, &s.seen.Spec.Containers[i], false)

@@ -63,7 +63,7 @@ func (o *oracle) remember(c *change) {
 			if behind && !slices.ContainsFunc(versions, func(p *corev1.Pod) bool { return !o.hasFailed(p) }) {
 				o.toldFailed[versions[0].UID] = c.Version
 			}
-			unfinished = unfinished || behind
+			unfinished = unfinished || behind && !o.isCompleted(t, versions[0], id)
 			continue
 		}
 		may := slices.Clone(o.recorded[key].may)

@@ -102,10 +102,11 @@ func (o *oracle) judgeReady(c *change) error {
 	return err
 }
 
-// wroteMeanwhile says whether another process wrote to a TApp that a process had not seen.
+// wroteMeanwhile says whether another process wrote to a TApp that a process had not seen, or
+// the process itself: it does not wait for a write that arrives late.
 func (o *oracle) wroteMeanwhile(c *change) bool {
 	return slices.ContainsFunc(o.w.Tables[tapps].Since(causeOf(c).belief.told[tapps]), func(other *change) bool {
-		return other.Version < c.Version && other.Key() == c.Key() && causeOf(other) != nil && causeOf(other).replica != causeOf(c).replica
+		return other.Version < c.Version && other.Key() == c.Key() && causeOf(other) != nil && (causeOf(other).replica != causeOf(c).replica || causeOf(c).abandoned.Load())
 	})
 }
 
