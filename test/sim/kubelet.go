@@ -34,8 +34,8 @@ type sandbox struct {
 	// foundAt is when it was seen first, by the clock of its node, and seenAt when it was seen last.
 	foundAt metav1.Time
 	seenAt  time.Time
-	runs   map[string]*corev1.ContainerStatus
-	next   int
+	runs    map[string]*corev1.ContainerStatus
+	next    int
 	// settling: containers that started and are not ready yet.
 	settling bool
 	// ended is the phase of a pod that has ended; stopped: all has been killed.
