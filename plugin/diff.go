@@ -8,18 +8,28 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/revision"
+	plan "tkestack.io/tapp/plan/tapp"
+	"tkestack.io/tapp/plan/template"
 )
 
 func newDiff(e *environment) *cobra.Command {
 	return &cobra.Command{
-		Use:   "diff NAME REVISION [REVISION]",
-		Short: "Compare two versions of the templates",
-		Long: `Compare two versions of the templates, or one with the present ones. Revisions are given by number or name; see
-kubectl tapp history.`,
-		Example:           "  kubectl tapp diff web 1 3",
-		Args:              between(2, "NAME", "REVISION", "REVISION"),
-		RunE:              func(c *cobra.Command, args []string) error { return e.diff(c.Context(), args[0], args[1:]) },
+		Use:   "diff NAME [REVISION [REVISION]]",
+		Short: "Compare pods with their templates, or two versions of the templates",
+		Long: `Compare the pods with their templates: images, labels and annotations that somebody changed in pods.
+With a revision, compare that version of the templates with the present ones, or with another revision. Revisions are given by
+number or name; see kubectl tapp history.`,
+		Example: `  kubectl tapp diff web
+  kubectl tapp diff web 1 3`,
+		Args: between(1, "NAME", "REVISION", "REVISION"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return e.diffPods(c.Context(), args[0])
+			}
+			return e.diff(c.Context(), args[0], args[1:])
+		},
 		ValidArgsFunction: e.completeDiff,
 	}
 }
@@ -46,4 +56,57 @@ func (e *environment) diff(ctx context.Context, name string, given []string) err
 	}
 	_, err = e.streams.Out.Write(colouredDiff(diff.Diff(labels[0], texts[0], labels[1], texts[1]), newPainter(e.streams.Out)))
 	return err
+}
+
+// diffPods prints what somebody changed in pods that follow their templates, and in which.
+func (e *environment) diffPods(ctx context.Context, name string) error {
+	s, err := e.connect()
+	if err != nil {
+		return err
+	}
+	o, err := s.observe(ctx, name)
+	if err != nil {
+		return err
+	}
+	hashes, changed := map[string]string{}, map[string][]int{}
+	var order []string
+	for n := range o.Plan.Instances {
+		i := &o.Plan.Instances[n]
+		for _, d := range o.changed(i, hashes) {
+			if changed[d] == nil {
+				order = append(order, d)
+			}
+			changed[d] = append(changed[d], i.Num)
+		}
+	}
+	if len(order) == 0 {
+		e.note("The pods of " + name + " that follow their templates have the images, labels and annotations of these.")
+	}
+	for _, d := range order {
+		if _, err := fmt.Fprintf(e.streams.Out, "%s: %s\n", ids.Instances(changed[d]), clean(d)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changed is what somebody changed in the pod of an instance. Hashes are those of the templates
+// by name, as far as they are known.
+func (o *observed) changed(i *plan.Instance, hashes map[string]string) []string {
+	spec := o.TApp.Spec.FindTemplate(i.Template)
+	if spec == nil || i.Pod == nil {
+		return nil
+	}
+	if hashes[i.Template] == "" {
+		h, err := template.Hash(spec)
+		if err != nil {
+			return nil // the spec is refused, and the plan says why
+		}
+		hashes[i.Template] = h.Template
+	}
+	out := changedMetadata(i.Pod, spec, hashes[i.Template])
+	if images := template.Differences(i.Pod, spec); images != "" {
+		out = append([]string{images}, out...)
+	}
+	return out
 }

@@ -32,6 +32,8 @@ type explanation struct {
 	PodUniqHash     string `json:"podUniqHash,omitempty"`
 	// InitImages says which init containers ran another image than the pod's spec names.
 	InitImages string `json:"initImages,omitempty"`
+	// Differs are the labels and annotations that somebody changed in a pod that follows its template.
+	Differs []string `json:"differs,omitempty"`
 	// Rollout is what the preview says of it.
 	Rollout  string   `json:"rollout,omitempty"`
 	Problems []string `json:"problems,omitempty"`
@@ -102,6 +104,7 @@ func (o *observed) explain(i *plan.Instance) explanation {
 	if spec := o.TApp.Spec.FindTemplate(i.Template); spec != nil {
 		if h, err := template.Hash(spec); err == nil {
 			x.TemplateHash, x.UniqHash = h.Template, h.Uniq
+			x.Differs = changedMetadata(i.Pod, spec, h.Template)
 		}
 	}
 	if i.Pod != nil {
@@ -125,6 +128,15 @@ func (o *observed) explain(i *plan.Instance) explanation {
 		x.Problems = append(x.Problems, p.Field+": "+p.Why)
 	}
 	return x
+}
+
+// changedMetadata are labels and annotations that somebody changed in a pod that follows the
+// template with this hash. Where it does not, its update changes them.
+func changedMetadata(pod *corev1.Pod, spec *corev1.PodTemplateSpec, hash string) []string {
+	if pod == nil || pod.Labels[tappv1.LabelTemplateHash] != hash {
+		return nil
+	}
+	return view.MetadataDifferences(pod, spec)
 }
 
 // desiredState says in words what the spec asks of an instance.
@@ -190,6 +202,9 @@ func (x *explanation) print(e *environment) error {
 	}
 	if x.InitImages != "" {
 		line("Init images", "%s until the instance has another pod", clean(x.InitImages))
+	}
+	for _, d := range x.Differs {
+		line("Differs", "%s", clean(d))
 	}
 	if x.Reason != "" {
 		line("Held", "%s: %s", p.paint(yellow, x.Reason), clean(x.Why))

@@ -102,6 +102,22 @@ func TestExplainInitImages(t *testing.T) {
 	}
 }
 
+// TestExplainDiffers: labels and annotations that somebody changed are told of a pod that follows
+// its template, and not where its update brings others.
+func TestExplainDiffers(t *testing.T) {
+	tapp := webTApp(2, func(t *tappv1.TApp) { t.Spec.Template.Labels["tier"] = "silver" })
+	gold := func(pod *corev1.Pod) { pod.Labels["tier"] = "gold" }
+	old := podOf(webTApp(2, func(t *tappv1.TApp) { t.Spec.Template.Labels["tier"] = "bronze" }), "default", 1)
+	tapp.SetGroupVersionKind(tappv1.GroupVersionKind())
+	serve(t, map[string]any{tappsPath + "/web": tapp, podsPath: podList(podOf(tapp, "default", 0, gold), old)})
+	const differs = "Differs:        label tier is \"gold\", its template says \"silver\"\n"
+	for id, want := range map[string]bool{"0": true, "1": false} {
+		if code, out, errOut := run(t, program, "explain", "web", id); code != 0 || strings.Contains(out, differs) != want || strings.Contains(out, "Differs") != want {
+			t.Errorf("instance %s: exit code %d, errors %q, printed\n%s", id, code, errOut, out)
+		}
+	}
+}
+
 func TestFollows(t *testing.T) {
 	for want, x := range map[string]explanation{
 		"it follows its template":                                {Instance: view.Instance{Current: true}, UniqHash: "a", PodUniqHash: "b"},

@@ -76,7 +76,7 @@ var rooms = []room{
 	// How new pods are spread over nodes and zones.
 	{name: "plan/spread", may: []string{"crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/tapp", may: []string{"plan/condition", "plan/prune", "plan/terms", "plan/tally", "plan/trial", "plan/ids", "plan/spread", "plan/revision", "plan/kept", "plan/deferral", "plan/effect", "plan/ending", "plan/unready", "plan/evidence", "plan/message", "plan/budget", "plan/problem", "plan/refusal", "plan/termination", "plan/growth", "plan/restart", "plan/template", "plan/inplace", "plan/claim", "plan/ownership", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
-	{name: "plan/view", may: []string{"plan/unready", "plan/effect", "plan/budget", "plan/refusal", "plan/ids", "plan/revision", "plan/tapp", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
+	{name: "plan/view", may: []string{"plan/message", "plan/unready", "plan/effect", "plan/budget", "plan/refusal", "plan/ids", "plan/revision", "plan/tapp", "plan/template", "plan/inplace", "crd/tapp/v1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	{name: "plan/podset", may: []string{"plan/message", "plan/rollout", "plan/template", "crd/workload/v1beta1"}, only: []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/distribution/reference"}},
 	// Rollouts of units that know no kind.
 	{name: "plan/rollout", may: []string{"plan/message"}, only: []string{"k8s.io/apimachinery"}},
