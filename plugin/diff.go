@@ -10,8 +10,6 @@ import (
 
 	"tkestack.io/tapp/plan/ids"
 	"tkestack.io/tapp/plan/revision"
-	plan "tkestack.io/tapp/plan/tapp"
-	"tkestack.io/tapp/plan/template"
 )
 
 func newDiff(e *environment) *cobra.Command {
@@ -68,11 +66,11 @@ func (e *environment) diffPods(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	hashes, changed := map[string]string{}, map[string][]int{}
+	changed := map[string][]int{}
 	var order []string
 	for n := range o.Plan.Instances {
 		i := &o.Plan.Instances[n]
-		for _, d := range o.changed(i, hashes) {
+		for _, d := range o.Changed(i) {
 			if changed[d] == nil {
 				order = append(order, d)
 			}
@@ -88,25 +86,4 @@ func (e *environment) diffPods(ctx context.Context, name string) error {
 		}
 	}
 	return nil
-}
-
-// changed is what somebody changed in the pod of an instance. Hashes are those of the templates
-// by name, as far as they are known.
-func (o *observed) changed(i *plan.Instance, hashes map[string]string) []string {
-	spec := o.TApp.Spec.FindTemplate(i.Template)
-	if spec == nil || i.Pod == nil {
-		return nil
-	}
-	if hashes[i.Template] == "" {
-		h, err := template.Hash(spec)
-		if err != nil {
-			return nil // the spec is refused, and the plan says why
-		}
-		hashes[i.Template] = h.Template
-	}
-	out := changedMetadata(i.Pod, spec, hashes[i.Template])
-	if images := template.Differences(i.Pod, spec); images != "" {
-		out = append([]string{images}, out...)
-	}
-	return out
 }

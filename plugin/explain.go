@@ -89,6 +89,7 @@ func (e *environment) explain(ctx context.Context, name, id, output string) erro
 		return fmt.Errorf("nothing is known of instance %s of %s", id, name)
 	}
 	e.note(o.policyNote([]plan.Instance{*i}))
+	e.note(o.unreadNote([]plan.Instance{*i}))
 	x := o.explain(i)
 	if output != "" {
 		return write(e.streams.Out, output, x)
@@ -104,8 +105,8 @@ func (o *observed) explain(i *plan.Instance) explanation {
 	if spec := o.TApp.Spec.FindTemplate(i.Template); spec != nil {
 		if h, err := template.Hash(spec); err == nil {
 			x.TemplateHash, x.UniqHash = h.Template, h.Uniq
-			x.Differs = changedMetadata(i.Pod, spec, h.Template)
 		}
+		x.Differs = view.ChangedMetadata(i.Pod, spec)
 	}
 	if i.Pod != nil {
 		x.InitImages = inplace.BehindInitImages(i.Pod)
@@ -128,15 +129,6 @@ func (o *observed) explain(i *plan.Instance) explanation {
 		x.Problems = append(x.Problems, p.Field+": "+p.Why)
 	}
 	return x
-}
-
-// changedMetadata are labels and annotations that somebody changed in a pod that follows the
-// template with this hash. Where it does not, its update changes them.
-func changedMetadata(pod *corev1.Pod, spec *corev1.PodTemplateSpec, hash string) []string {
-	if pod == nil || pod.Labels[tappv1.LabelTemplateHash] != hash {
-		return nil
-	}
-	return view.MetadataDifferences(pod, spec)
 }
 
 // desiredState says in words what the spec asks of an instance.

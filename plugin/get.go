@@ -70,6 +70,7 @@ func (g *get) run(ctx context.Context, names []string) error {
 	}
 	var views []view.Instance
 	for _, o := range found {
+		g.note(o.unreadNote(o.Plan.Instances))
 		for i := range o.Plan.Instances {
 			views = append(views, o.View(&o.Plan.Instances[i]))
 		}

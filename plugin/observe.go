@@ -6,9 +6,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tappv1 "tkestack.io/tapp/crd/tapp/v1"
+	"tkestack.io/tapp/plan/ids"
+	"tkestack.io/tapp/plan/kept"
 	plan "tkestack.io/tapp/plan/tapp"
 	"tkestack.io/tapp/plan/view"
 )
@@ -17,6 +20,8 @@ import (
 type observed struct {
 	*view.Observed
 	policy policy
+	// unread is why the revisions could not be read; nil: they were, or were not needed.
+	unread error
 }
 
 // get reads a TApp.
@@ -80,9 +85,13 @@ func (s *session) compute(ctx context.Context, t *tappv1.TApp, pods []*corev1.Po
 			}
 		}
 	}
-	o := view.Observe(in)
+	o := &observed{Observed: view.Observe(in), policy: policy}
 	if o.Plan.NeedsRevisions {
 		list, err := s.apps.ControllerRevisions(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: tappv1.LabelTApp + "=" + t.Name})
+		if apierrors.IsForbidden(err) {
+			o.unread = err
+			return o, nil
+		}
 		if err != nil {
 			return nil, fmt.Errorf("listing revisions: %w", err)
 		}
@@ -90,7 +99,22 @@ func (s *session) compute(ctx context.Context, t *tappv1.TApp, pods []*corev1.Po
 			in.Revisions = append(in.Revisions, &list.Items[i])
 		}
 		in.RevisionsRead = true
-		o = view.Observe(in)
+		o.Observed = view.Observe(in)
 	}
-	return &observed{Observed: o, policy: policy}, nil
+	return o, nil
+}
+
+// unreadNote says whose next pod depends on revisions that the user may not list; otherwise it
+// is empty.
+func (o *observed) unreadNote(instances []plan.Instance) string {
+	var waiting []int
+	for i := range instances {
+		if instances[i].Reason == kept.ReasonUnread {
+			waiting = append(waiting, instances[i].Num)
+		}
+	}
+	if o.unread == nil || len(waiting) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Note: %v; with which template the next pod of %s comes is not known. The controller reads them.", o.unread, ids.Instances(waiting))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,17 +19,17 @@ import (
 // exitChanges is the exit code of `plan` if something would change.
 const exitChanges = exitCode(2)
 
-// preview is one, with a note on what it assumes.
+// preview is one, with notes on what it assumes.
 type preview struct {
 	*view.Preview
-	note string
+	notes []string
 }
 
 // newPreview tells what happens to the observed TApp. before is the stored one; nil if
 // there is none.
 func newPreview(o *observed, before *tappv1.TApp) (*preview, error) {
 	v, err := view.NewPreview(o.Observed, before)
-	return &preview{v, o.policyNote(o.Plan.Instances)}, err
+	return &preview{v, []string{o.policyNote(o.Plan.Instances), o.unreadNote(o.Plan.Instances)}}, err
 }
 
 type planning struct {
@@ -93,9 +92,7 @@ func (p *planning) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if k := slices.IndexFunc(previews, func(v *preview) bool { return v.note != "" }); k >= 0 {
-		p.note(previews[k].note) // it is the same for all
-	}
+	p.tellNotes(previews)
 	if p.output != "" {
 		err = write(p.streams.Out, p.output, map[string]any{"items": previews})
 	} else {
@@ -139,6 +136,19 @@ func (p *planning) previews(ctx context.Context, s *session, args []string) ([]*
 		out = append(out, v)
 	}
 	return out, nil
+}
+
+// tellNotes prints each note once, whatever previews have it.
+func (p *planning) tellNotes(previews []*preview) {
+	told := map[string]bool{}
+	for _, v := range previews {
+		for _, note := range v.notes {
+			if !told[note] {
+				told[note] = true
+				p.note(note)
+			}
+		}
+	}
 }
 
 func (p *planning) previewApplied(ctx context.Context, s *session, a *applied) (*preview, error) {

@@ -59,6 +59,9 @@ func serve(t *testing.T, objects map[string]any) {
 			w.WriteHeader(http.StatusNotFound)
 			object = missing
 		}
+		if refusal, is := object.(*metav1.Status); is {
+			w.WriteHeader(int(refusal.Code))
+		}
 		if err := json.NewEncoder(w).Encode(object); err != nil {
 			t.Error(err)
 		}
@@ -202,6 +205,27 @@ func TestPolicyIsRead(t *testing.T) {
 		var x explanation
 		if err := json.Unmarshal([]byte(out), &x); err != nil || code != 0 || errOut != c.note || x.Reason != c.reason || len(x.Next) != c.next {
 			t.Errorf("%s: exit code %d, %v, errors %q, printed %s", c.name, code, err, errOut, out)
+		}
+	}
+}
+
+// TestRevisionsAreForbidden: who may not list ControllerRevisions is told for which instance that
+// matters, and the rest as ever.
+func TestRevisionsAreForbidden(t *testing.T) {
+	former := podOf(webTApp(2), "default", 0)
+	tapp := webTApp(2, withImage("web:2"), func(t *tappv1.TApp) {
+		t.Spec.Paused = true
+		t.Status.Contents = map[string]string{former.Labels[tappv1.LabelTemplateHash]: "0-1"}
+	})
+	tapp.SetGroupVersionKind(tappv1.GroupVersionKind())
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "controllerrevisions"}, "", errors.New("no")).Status()
+	forbidden.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	serve(t, map[string]any{tappsPath + "/web": tapp, podsPath: podList(podOf(webTApp(2), "default", 1)), revisionsPath: &forbidden})
+	const note = "Note: controllerrevisions.apps is forbidden: no; with which template the next pod of instance 0 comes is not known. The controller reads them.\n"
+	for args, want := range map[string]string{"explain web 0": note, "explain web 1": "", "get web": note, "status web": note, "plan web": note, "diff web": ""} {
+		_, out, errOut := run(t, append([]string{program}, strings.Fields(args)...)...)
+		if got := strings.Contains(errOut, note); got != (want != "") || out == "" && args != "diff web" {
+			t.Errorf("%s: errors %q, printed\n%s", args, errOut, out)
 		}
 	}
 }

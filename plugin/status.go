@@ -58,6 +58,7 @@ func (e *environment) status(ctx context.Context, name string, watch bool) error
 		if err != nil {
 			return err
 		}
+		e.note(o.unreadNote(o.Plan.Instances))
 		screen.show(frame(o, screen.painter))
 		_, err = o.outcome()
 		return err

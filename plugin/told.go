@@ -24,9 +24,7 @@ func (w *writing) tell(ctx context.Context, s *session, before, after *tappv1.TA
 	if err != nil {
 		return err
 	}
-	if v.note != "" {
-		p.note(v.note)
-	}
+	p.tellNotes([]*preview{v})
 	return p.print([]*preview{v})
 }
 
@@ -56,5 +54,7 @@ func (w *writing) tellPods(ctx context.Context, s *session, t *tappv1.TApp, patc
 	if err != nil {
 		return err
 	}
-	return (&planning{environment: w.environment}).print([]*preview{v})
+	p := &planning{environment: w.environment}
+	p.tellNotes([]*preview{v})
+	return p.print([]*preview{v})
 }

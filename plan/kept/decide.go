@@ -49,6 +49,10 @@ type Decider struct {
 	Serving map[string]map[string]int
 }
 
+// ReasonUnread is the reason of an instance whose next pod is to have a former template, while the
+// revisions are not read.
+const ReasonUnread = "RevisionUnread"
+
 // CauseOf says why an instance has no pod that runs. The pod is one that ended, or nil. One that was told to
 // have failed by itself stays so: what ended can be evicted, or lose its node, afterwards.
 func CauseOf(pod *corev1.Pod, had Last, forUpdate, wasKilled bool) Cause {

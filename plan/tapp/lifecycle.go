@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tkestack.io/tapp/plan/kept"
 	"tkestack.io/tapp/plan/ownership"
 )
 
@@ -140,7 +141,7 @@ func (i *instance) waitForNamespace() {
 
 // waitForRevisions: the pod is to have a former template.
 func (i *instance) waitForRevisions() {
-	i.wait("RevisionUnread", "its pod is to have a former template, and follows when the revisions of the TApp are read")
+	i.wait(kept.ReasonUnread, "its pod is to have a former template, and follows when the revisions of the TApp are read")
 }
 
 // selectorUnrecorded is true while neither the spec nor the status, as stored, has

@@ -25,12 +25,12 @@ func TestMetadataDifferences(t *testing.T) {
 		"other values":        {metadata(map[string]string{"app": "web", "tier": "gold"}, map[string]string{"note": ""}), []string{`label tier is "gold", its template says "silver"`, `annotation note is "", its template says "a"`}},
 		"without":             {metadata(map[string]string{"app": "web"}, nil), []string{`label tier is missing, its template says "silver"`, `annotation note is missing, its template says "a"`}},
 	} {
-		if got := MetadataDifferences(&corev1.Pod{ObjectMeta: c.has}, want); !slices.Equal(got, c.want) {
+		if got := metadataDifferences(&corev1.Pod{ObjectMeta: c.has}, want); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, not %q", name, got, c.want)
 		}
 	}
 	long := &corev1.Pod{ObjectMeta: metadata(map[string]string{"app": "web", "tier": "silver"}, map[string]string{"note": strings.Repeat("x", 1<<20)})}
-	if got := MetadataDifferences(long, want); len(got) != 1 || len(got[0]) > 1<<10 {
+	if got := metadataDifferences(long, want); len(got) != 1 || len(got[0]) > 1<<10 {
 		t.Errorf("%d sentences, the first of %d bytes", len(got), len(got[0]))
 	}
 }
