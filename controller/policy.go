@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
@@ -26,31 +25,20 @@ type policyPublisher struct {
 	contain func(f func() error) error
 }
 
-// publishInterval is how often the leader looks whether the ConfigMap says what it goes by.
-const publishInterval = time.Minute
-
-// publish keeps the ConfigMap for as long as this leads, which takes the rights to get, create
-// and patch it. TApps do not depend on it: a failure is logged only.
+// publish writes the ConfigMap, which takes the right to patch it, and to create it where
+// the chart has not. TApps do not depend on it: a failure is logged only.
 func (p *policyPublisher) publish(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	if p.namespace == "" {
 		logger.V(1).Info("The policy is not published: this runs in no pod, and no namespace of a Lease is given")
 		return
 	}
-	for {
-		if err := p.contain(func() error { return onceReachable(ctx, p.keep) }); err != nil && ctx.Err() == nil {
-			logger.V(1).Info("The policy is not published", "configMap", p.namespace+"/"+tappv1.PolicyConfigMap, "reason", err.Error())
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(publishInterval):
-		}
+	if err := p.contain(func() error { return onceReachable(ctx, p.write) }); err != nil && ctx.Err() == nil {
+		logger.V(1).Info("The policy is not published", "configMap", p.namespace+"/"+tappv1.PolicyConfigMap, "reason", err.Error())
 	}
 }
 
-// keep writes the ConfigMap unless it says what is to be said. One that cannot be read is written.
-func (p *policyPublisher) keep(ctx context.Context) error {
+func (p *policyPublisher) write(ctx context.Context) error {
 	policy := p.policy
 	var err error
 	if policy.Resize, err = client.HasResize(ctx, p.core.RESTClient()); err != nil {
@@ -59,9 +47,6 @@ func (p *policyPublisher) keep(ctx context.Context) error {
 	data, err := json.Marshal(policy)
 	if err != nil {
 		return err
-	}
-	if has, err := p.core.ConfigMaps(p.namespace).Get(ctx, tappv1.PolicyConfigMap, metav1.GetOptions{}); err == nil && has.Data[tappv1.PolicyKey] == string(data) {
-		return nil
 	}
 	configMap := corev1apply.ConfigMap(tappv1.PolicyConfigMap, p.namespace).WithData(map[string]string{tappv1.PolicyKey: string(data)})
 	if _, err := p.core.ConfigMaps(p.namespace).Apply(ctx, configMap, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {

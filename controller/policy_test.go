@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,60 +85,6 @@ func TestPolicy(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestPolicyIsKept: what somebody deletes or changes is written again within a minute, and what
-// is as it is to be is not written.
-func TestPolicyIsKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var (
-			lock   sync.Mutex
-			stored string // the ConfigMap; empty: there is none
-			writes int
-		)
-		core := corev1client.NewForConfigOrDie(answering(func(r *http.Request) (int, string) {
-			lock.Lock()
-			defer lock.Unlock()
-			switch {
-			case strings.HasSuffix(r.URL.Path, "/configmaps/tapp-policy") && r.Method == http.MethodGet && stored == "":
-				return 404, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
-			case strings.HasSuffix(r.URL.Path, "/configmaps/tapp-policy") && r.Method == http.MethodGet:
-				return 200, stored
-			case r.Method == http.MethodGet:
-				return 200, `{"kind":"APIResourceList","resources":[{"name":"pods"}]}`
-			}
-			body, _ := io.ReadAll(r.Body)
-			stored = string(body)
-			writes++
-			return 200, stored
-		}))
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		p := policyPublisher{core: core, namespace: "tapp-system", contain: (*loop.Metrics)(nil).Container("policy")}
-		go func() { p.publish(ctx); close(done) }()
-		for _, c := range []struct {
-			somebody func()
-			writes   int
-		}{
-			{func() {}, 1},
-			{func() {}, 1},
-			{func() { stored = "" }, 2},
-			{func() { stored = strings.ReplaceAll(stored, "false", "true") }, 3},
-			{func() {}, 3},
-		} {
-			lock.Lock()
-			c.somebody()
-			lock.Unlock()
-			time.Sleep(publishInterval + time.Second) // of the bubble
-			lock.Lock()
-			if writes != c.writes {
-				t.Errorf("%d writes, want %d; it is %s", writes, c.writes, stored)
-			}
-			lock.Unlock()
-		}
-		cancel()
-		<-done
-	})
 }
 
 // TestPolicyIsTheFlags: what is published is what the controller was told.

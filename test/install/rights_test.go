@@ -28,7 +28,6 @@ var neverSeen = map[right]string{
 	{"apps", "deployments", "watch"}:                                             watched,
 	{"", "services", "list"}:                                                     listed,
 	{"", "services", "watch"}:                                                    watched,
-	{"", "configmaps", "create"}:                                                 applied,
 	{"apps", "deployments", "create"}:                                            applied,
 	{"", "services", "create"}:                                                   applied,
 	{"", "secrets", "list"}:                                                      listed,
@@ -53,7 +52,7 @@ func TestRights(t *testing.T) {
 	install(t)
 	rolledOut(t)
 	r.answers()
-	for _, exercise := range []func(*rig){losesPolicy, adopts, meetsStranger, meetsRevision, forceDeletes, updates, resizes, claims, hasPolicyAgain} {
+	for _, exercise := range []func(*rig){adopts, meetsStranger, meetsRevision, forceDeletes, updates, resizes, claims} {
 		exercise(r)
 	}
 
@@ -87,16 +86,6 @@ func TestRights(t *testing.T) {
 	if missing := without(uses, grants); len(missing) > 0 {
 		t.Errorf("asked for, and not granted: %s", strings.Join(missing, ", "))
 	}
-}
-
-// losesPolicy: somebody deletes what kubectl tapp plans by.
-func losesPolicy(r *rig) {
-	r.Kubectl("delete", "configmap", tappv1.PolicyConfigMap, "--namespace", releaseSpace)
-}
-
-// hasPolicyAgain: the leader has written it again.
-func hasPolicyAgain(r *rig) {
-	r.Kubectl("wait", "--for=create", "configmap/"+tappv1.PolicyConfigMap, "--namespace", releaseSpace, "--timeout="+patience.String())
 }
 
 // adopts: pods that a TApp has left behind.
