@@ -5,7 +5,7 @@ var kubectl = []mutant{
 	{"changed-labels-untold", "../plan/view/differences.go", "a label of a pod with another value than its template's is no difference",
 		"case template.IsOurKey(key), is && value == wants[key]:", "case template.IsOurKey(key), is:"},
 	{"old-labels-are-changed", "../plan/view/differences.go", "labels of a pod that waits for its update are told as somebody's",
-		"	if err != nil || pod.Labels[tappv1.LabelTemplateHash] != h.Template {", "	if err != nil {"},
+		"	if err != nil || pod.Labels[tappv1.LabelTemplateHash] != h.Template {", "	if err != nil || pod.Labels[tappv1.LabelTemplateHash] == h.Uniq {"},
 	{"made-up-revision", "revisions.go", "undo runs what somebody wrote into a revision",
 		"	if !strings.HasSuffix(r.Name, \"-\"+hash) {", "	if hash == \"\" {"},
 	{"messages-steer-terminals", "table.go", "escape sequences in messages reach the terminal",
