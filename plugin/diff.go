@@ -66,22 +66,19 @@ func (e *environment) diffPods(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	changed := map[string][]int{}
-	var order []string
+	var changed ids.Whys
 	for n := range o.Plan.Instances {
 		i := &o.Plan.Instances[n]
 		for _, d := range o.Changed(i) {
-			if changed[d] == nil {
-				order = append(order, d)
-			}
-			changed[d] = append(changed[d], i.Num)
+			changed.Add(d, i.Num)
 		}
 	}
-	if len(order) == 0 {
+	texts := changed.Texts()
+	if len(texts) == 0 {
 		e.note("The pods of " + name + " that follow their templates have the images, labels and annotations of these.")
 	}
-	for _, d := range order {
-		if _, err := fmt.Fprintf(e.streams.Out, "%s: %s\n", ids.Instances(changed[d]), clean(d)); err != nil {
+	for _, text := range texts {
+		if _, err := fmt.Fprintln(e.streams.Out, clean(text)); err != nil {
 			return err
 		}
 	}

@@ -31,11 +31,11 @@ type sandbox struct {
 	key  string
 	node string
 	seen *corev1.Pod
-	// foundAt is when it was seen first, by the clock of its node, and seenAt when it was seen last.
-	foundAt metav1.Time
-	seenAt  time.Time
-	runs    map[string]*corev1.ContainerStatus
-	next    int
+	// began is when it was seen first, by the clock of its node, and seenAt when it was seen last.
+	began  metav1.Time
+	seenAt time.Time
+	runs   map[string]*corev1.ContainerStatus
+	next   int
 	// settling: containers that started and are not ready yet.
 	settling bool
 	// ended is the phase of a pod that has ended; stopped: all has been killed.
@@ -105,7 +105,7 @@ func (k *kubelets) step(key string) {
 	s := k.sandboxes[pod.UID]
 	switch {
 	case s == nil:
-		s = &sandbox{uid: pod.UID, key: keyOf(pod), node: pod.Spec.NodeName, runs: map[string]*corev1.ContainerStatus{}, foundAt: k.clockOf(pod.Spec.NodeName)}
+		s = &sandbox{uid: pod.UID, key: keyOf(pod), node: pod.Spec.NodeName, runs: map[string]*corev1.ContainerStatus{}, began: k.clockOf(pod.Spec.NodeName)}
 		k.sandboxes[pod.UID] = s
 		if k.refuse(s) {
 			s.seen = pod
@@ -252,7 +252,7 @@ func (k *kubelets) report(s *sandbox, pod *corev1.Pod) {
 			p.Status.ObservedGeneration = s.seen.Generation
 		}
 		if p.Status.StartTime == nil {
-			p.Status.StartTime = &s.foundAt
+			p.Status.StartTime = &s.began
 		}
 		k.resize(s, p)
 		p.Status.InitContainerStatuses = s.statuses(s.seen.Spec.InitContainers)
